@@ -1,0 +1,1 @@
+"""Frozen data types of tasks, solutions, evaluations and events; standard library only."""

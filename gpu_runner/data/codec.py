@@ -1,0 +1,148 @@
+"""Turn the frozen dataclasses of this package into JSON values and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+SCHEMA_VERSION = 1
+"""Version of every JSON document that this package writes. Raised when a reader must change."""
+
+T = TypeVar("T")
+
+
+class DataError(ValueError):
+    """A document does not fit its type; `field` is the dotted path of the offending value."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field = field
+        self.reason = reason
+
+
+def encode(value: Any) -> Any:
+    """Return `value` as plain JSON values (dict, list, str, int, float, bool, None)."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): encode(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # "nan", "inf", "-inf": JSON has no such numbers
+    return value
+
+
+def decode(cls: type[T], value: Any, field: str = "") -> T:
+    """Build `cls` from JSON values.
+
+    Unknown keys, missing keys and wrong types raise `DataError` with the path of the field.
+    """
+    return typing.cast(T, _decode(cls, value, field))
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _decode(hint: Any, value: Any, field: str) -> Any:
+    if hint is Any or hint is object:
+        return value
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _decode_union(hint, value, field)
+    if origin is tuple:
+        return _decode_tuple(hint, value, field)
+    if origin is not None and issubclass(origin, Mapping):
+        return _decode_mapping(hint, value, field)
+    if dataclasses.is_dataclass(hint):
+        return _decode_dataclass(typing.cast(type, hint), value, field)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return _decode_enum(hint, value, field)
+    return _decode_scalar(hint, value, field)
+
+
+def _decode_union(hint: Any, value: Any, field: str) -> Any:
+    options = typing.get_args(hint)
+    if value is None:
+        if type(None) in options:
+            return None
+        raise DataError(field, "must not be null")
+    error: DataError | None = None
+    for option in options:
+        if option is type(None):
+            continue
+        try:
+            return _decode(option, value, field)
+        except DataError as caught:
+            error = error or caught
+    raise error or DataError(field, "fits no allowed type")
+
+
+def _decode_tuple(hint: Any, value: Any, field: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise DataError(field, f"must be a list, not {_name(value)}")
+    item = typing.get_args(hint)[0]
+    return tuple(_decode(item, entry, f"{field}[{i}]") for i, entry in enumerate(value))
+
+
+def _decode_mapping(hint: Any, value: Any, field: str) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise DataError(field, f"must be an object, not {_name(value)}")
+    key_hint, item_hint = typing.get_args(hint)
+    return {
+        _decode(key_hint, key, field): _decode(item_hint, item, f"{field}.{key}")
+        for key, item in value.items()
+    }
+
+
+def _decode_dataclass(cls: type, value: Any, field: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise DataError(field, f"must be an object, not {_name(value)}")
+    hints = _hints(cls)
+    prefix = f"{field}." if field else ""
+    unknown = sorted(set(value) - set(hints))
+    if unknown:
+        raise DataError(f"{prefix}{unknown[0]}", "is not a known field")
+    arguments: dict[str, Any] = {}
+    for spec in dataclasses.fields(cls):
+        if spec.name in value:
+            arguments[spec.name] = _decode(hints[spec.name], value[spec.name], prefix + spec.name)
+        elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
+            raise DataError(prefix + spec.name, "is missing")
+    return cls(**arguments)
+
+
+def _decode_enum(hint: type[enum.Enum], value: Any, field: str) -> enum.Enum:
+    try:
+        return hint(value)
+    except ValueError:
+        allowed = ", ".join(str(member.value) for member in hint)
+        raise DataError(field, f"{value!r} is not one of {allowed}") from None
+
+
+def _decode_scalar(hint: Any, value: Any, field: str) -> Any:
+    if hint is float:
+        if isinstance(value, str) and value in ("nan", "inf", "-inf"):
+            return float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    elif hint is int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    elif isinstance(value, hint):
+        return value
+    raise DataError(field, f"must be {hint.__name__}, not {_name(value)}")
+
+
+def _name(value: Any) -> str:
+    return "null" if value is None else type(value).__name__

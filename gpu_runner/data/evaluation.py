@@ -1,0 +1,178 @@
+"""The request for an evaluation, and its result: complete enough to redo the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest:
+    """Everything that a runner needs to know of an evaluation."""
+
+    evaluation_id: str
+    task: Task
+    solution: Solution
+    mode: Mode
+    device: str  # name of the device's queue and board, such as "cpu" or "nvidia-h200"
+    attempt: int = 1
+    schema_version: int = codec.SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        """Refuse a direction that the task does not have, naming the field."""
+        if self.solution.direction not in self.task.directions:
+            have = ", ".join(self.task.directions)
+            raise DataError("direction", f"task {self.task.name!r} has only: {have}")
+
+    @property
+    def kind(self) -> DeviceKind:
+        """The kind of device that the solution's language needs."""
+        return self.solution.language.device_kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Median time of a call with its 95 % bootstrap confidence interval, in nanoseconds."""
+
+    median_ns: float
+    low_ns: float
+    high_ns: float
+    calls: int
+
+    def __post_init__(self) -> None:
+        """Refuse an interval that does not hold its median, or a time that is not positive."""
+        if not 0 < self.low_ns <= self.median_ns <= self.high_ns < float("inf"):
+            raise DataError("median_ns", "needs 0 < low <= median <= high < inf")
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half the interval over the median: 0.01 means +- 1 %."""
+        return (self.high_ns - self.low_ns) / 2 / self.median_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessRun:
+    """What one fresh process returned for one workload: every call, in order.
+
+    `seeds` are the seeds of the calls' inputs, one a call, revealed now that the process is gone;
+    `verified` are the indices of the calls whose outputs were compared with the reference.
+    """
+
+    process: int
+    times_ns: tuple[float, ...]
+    seeds: tuple[int, ...]
+    verified: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputError:
+    """Largest error seen in one output over all verified calls.
+
+    scaled: error over the task's bound, at most 1 passes; relative: Frobenius norm of the error
+    over that of the expected output.
+    """
+
+    output: str
+    scaled: float
+    relative: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mismatch:
+    """The first wrong element of an output, with what was wrong about the whole of it."""
+
+    workload: str
+    output: str
+    reason: str
+    index: tuple[int, ...] = ()
+    expected: float | None = None
+    actual: float | None = None
+    bound: float | None = None
+    wrong_elements: int = 0
+    elements: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadResult:
+    """Times, errors and baselines of one workload."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    hidden: bool
+    measurement: Measurement | None = None
+    processes: tuple[ProcessRun, ...] = ()
+    errors: tuple[OutputError, ...] = ()
+    baselines: Mapping[str, Measurement] = field(default_factory=dict)
+    speedups: Mapping[str, float] = field(default_factory=dict)  # per baseline, and "best"
+    flops: float | None = None
+    bytes: float | None = None
+    weight: float = 1.0
+    floor_ns: float | None = None  # physical limit: work over the device's theoretical peak
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """What the compiler did: its commands and its log, cut to a readable length."""
+
+    ok: bool
+    cached: bool
+    duration_s: float
+    log: str
+    command: str
+    compiler: str
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageTime:
+    """When a stage began, in seconds after the evaluation did, and how long it took."""
+
+    stage: Stage
+    started_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationResult:
+    """Outcome of an evaluation.
+
+    latency_ns: geometric mean of the public workloads' medians. speedups: geometric means over
+    the public workloads, per baseline and against the "best" of them in each workload.
+    hidden_speedups: the same over the hidden workloads. floor_fraction: geometric mean of physical
+    limit over time. score: MSKernelBench's P against the best baseline, weighted by work.
+    """
+
+    evaluation_id: str
+    attempt: int
+    verdict: Verdict
+    reason: str  # one line for a person
+    mode: Mode
+    device: str
+    task: str
+    task_digest: str
+    solution_digest: str
+    latency_ns: float | None = None
+    speedups: Mapping[str, float] = field(default_factory=dict)
+    hidden_speedups: Mapping[str, float] = field(default_factory=dict)
+    floor_fraction: float | None = None
+    score: float | None = None
+    workloads: tuple[WorkloadResult, ...] = ()
+    mismatch: Mismatch | None = None
+    build: BuildReport | None = None
+    stages: tuple[StageTime, ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    output: str = ""  # what the kernel printed, cut; never judged
+    log: str = ""  # our own account of a SYSTEM_ERROR
+    schema_version: int = codec.SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        """A latency iff CORRECT: an illegal result cannot be built."""
+        if (self.latency_ns is not None) != (self.verdict is Verdict.CORRECT):
+            raise DataError("latency_ns", "must be given if and only if the verdict is CORRECT")

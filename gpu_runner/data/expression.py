@@ -1,0 +1,71 @@
+"""Arithmetic over a workload's parameters, such as "2 * M * N * K", without executing code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpu_runner.data.codec import DataError
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "log2": math.log2,
+    "ceil": math.ceil,
+}
+_LARGEST_EXPONENT = 16
+
+
+def evaluate(expression: str, parameters: Mapping[str, Any], field: str = "expression") -> float:
+    """Value of `expression` as a finite, non-negative float.
+
+    Names are looked up in `parameters`; numbers, + - * / // % **, parentheses and the functions
+    min, max, sqrt, log2 and ceil are allowed. Anything else raises `DataError` naming `field`.
+    """
+    try:
+        value = float(_value(ast.parse(expression, mode="eval").body, parameters))
+    except DataError as error:
+        raise DataError(field, f"{error.reason} in {expression!r}") from None
+    except (SyntaxError, ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
+        raise DataError(field, f"cannot evaluate {expression!r}: {error}") from None
+    if not math.isfinite(value) or value < 0:
+        raise DataError(field, f"{expression!r} is {value}, not a finite number >= 0")
+    return value
+
+
+def _value(node: ast.expr, parameters: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id=name):
+            return _lookup(name, parameters)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, parameters)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            right_value = _value(right, parameters)
+            if isinstance(op, ast.Pow) and abs(right_value) > _LARGEST_EXPONENT:
+                raise DataError("", f"exponent above {_LARGEST_EXPONENT}")
+            return _BINARY[type(op)](_value(left, parameters), right_value)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*(_value(arg, parameters) for arg in args))
+    raise DataError("", f"{ast.unparse(node)!r} is not allowed")
+
+
+def _lookup(name: str, parameters: Mapping[str, Any]) -> int | float:
+    value = parameters.get(name)
+    if isinstance(value, int | float):
+        return value
+    raise DataError("", f"{name!r} is not a number among the workload's parameters")

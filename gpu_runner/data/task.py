@@ -1,0 +1,157 @@
+"""A task as data: what to compute, on which workloads, how close, and at what cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.expression import evaluate
+from gpu_runner.data.signature import Signature
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+
+
+class TaskFormat(StrEnum):
+    """How a task's reference is written, and so how the oracle calls it."""
+
+    KBENCH = "kbench"
+    ROBUST_KBENCH = "robust-kbench"
+    KERNELBENCH = "kernelbench"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One concrete set of parameters for the input generator; hidden ones are for admins only."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    hidden: bool = False
+    devices: tuple[DeviceKind, ...] = (DeviceKind.CUDA, DeviceKind.CPU)
+    directions: tuple[Direction, ...] = (Direction.FORWARD, Direction.BACKWARD)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """Bound on the scaled error of an output element.
+
+    With eps the machine epsilon of the output's dtype and L the value of `reduction` (the number
+    of terms that an output element sums up), an element passes if
+    `|actual - expected| <= eps * (constant + growth * sqrt(L)) * scale`, where `scale` is the
+    reference's `error_scale`, or `|expected| + rms(expected)` where it defines none.
+    """
+
+    reduction: str = "1"
+    constant: float = 16.0
+    growth: float = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a call must do, as expressions over the workload's parameters.
+
+    flops: floating-point operations; bytes: compulsory traffic, each input read once and each
+    output written once; weight: the weight in MSKernelBench's P score (defaults to `flops`).
+    """
+
+    flops: str
+    bytes: str
+    weight: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShippedKernel:
+    """A kernel that comes with a task; `agent` is the name under which it stands on the board."""
+
+    path: str
+    agent: str
+    language: Language
+    direction: Direction = Direction.FORWARD
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A kernel problem. `files` maps relative paths to the texts of all its files."""
+
+    name: str
+    title: str
+    format: TaskFormat
+    abi: Abi
+    workloads: tuple[Workload, ...]
+    files: Mapping[str, str]
+    scenario: str = "other"
+    description: str = ""
+    directions: tuple[Direction, ...] = (Direction.FORWARD,)
+    dtype: str = "float32"
+    signature: str = ""
+    inout: tuple[str, ...] = ()
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    work: Mapping[Direction, Work] = field(default_factory=dict)
+    baselines: tuple[str, ...] = ("eager", "compiled")
+    kernels: tuple[ShippedKernel, ...] = ()
+    schema_version: int = codec.SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        """Refuse a task that no evaluation could run; raises `DataError` naming the field."""
+        if self.abi is Abi.C:
+            Signature.parse(self.signature, self.inout)
+            if self.directions != (Direction.FORWARD,):
+                raise DataError("directions", "a c-ABI task has the forward direction only")
+        if not self.workloads:
+            raise DataError("workloads", "a task needs at least one workload")
+        names = [workload.name for workload in self.workloads]
+        if len(set(names)) != len(names):
+            raise DataError("workloads", "two workloads have the same name")
+        for workload in self.workloads:
+            self.reduction_length(workload)
+            for direction in self.work:
+                self.cost(workload, direction)
+
+    @property
+    def c_signature(self) -> Signature:
+        """The parsed signature of a c-ABI task."""
+        return Signature.parse(self.signature, self.inout)
+
+    def digest(self) -> str:
+        """SHA-256 over everything that can change a score, as 64 hex digits."""
+        document = json.dumps(codec.encode(self), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(document.encode()).hexdigest()
+
+    def workloads_for(
+        self, kind: DeviceKind, direction: Direction, *, hidden: bool
+    ) -> tuple[Workload, ...]:
+        """The workloads of one kind of device and direction, with the hidden ones if asked."""
+        return tuple(
+            workload
+            for workload in self.workloads
+            if kind in workload.devices
+            and direction in workload.directions
+            and (hidden or not workload.hidden)
+        )
+
+    def reduction_length(self, workload: Workload) -> float:
+        """Number of terms that an output element sums up."""
+        return evaluate(self.tolerance.reduction, workload.parameters, "tolerance.reduction")
+
+    def cost(self, workload: Workload, direction: Direction) -> Cost | None:
+        """The work formula's values for a workload, or None where the task has no formula."""
+        work = self.work.get(direction)
+        if work is None:
+            return None
+        flops = evaluate(work.flops, workload.parameters, "work.flops")
+        size = evaluate(work.bytes, workload.parameters, "work.bytes")
+        weight = evaluate(work.weight or work.flops, workload.parameters, "work.weight")
+        return Cost(flops=flops, bytes=size, weight=weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Values of a `Work` for one workload."""
+
+    flops: float
+    bytes: float
+    weight: float

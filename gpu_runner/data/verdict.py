@@ -1,0 +1,84 @@
+"""The words for what happened to an evaluation, and for the ways to ask for one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """Outcome of an evaluation. Every value but SYSTEM_ERROR is the author's."""
+
+    CORRECT = "CORRECT"
+    COMPILED = "COMPILED"  # mode `compile` only: it built, and nothing was run or verified
+    WRONG_SHAPE = "WRONG_SHAPE"
+    WRONG_DTYPE = "WRONG_DTYPE"
+    WRONG_RESULT = "WRONG_RESULT"
+    COMPILE_ERROR = "COMPILE_ERROR"
+    RUNTIME_ERROR = "RUNTIME_ERROR"
+    TIME_LIMIT = "TIME_LIMIT"
+    MEMORY_LIMIT = "MEMORY_LIMIT"
+    VIOLATION = "VIOLATION"
+    UNSTABLE = "UNSTABLE"
+    SYSTEM_ERROR = "SYSTEM_ERROR"
+
+
+class Mode(StrEnum):
+    """How much of the protocol an evaluation runs (DESIGN section 4)."""
+
+    COMPILE = "compile"
+    TEST = "test"
+    QUICK = "quick"
+    RANKED = "ranked"
+
+
+class Stage(StrEnum):
+    """Steps of an evaluation, in the order in which a page shows them."""
+
+    BUILD = "build"
+    DEVICE = "device"  # waiting for the device to be free
+    BASELINES = "baselines"
+    MEASURE = "measure"
+    VERIFY = "verify"
+
+
+class Direction(StrEnum):
+    """Which function of a task a kernel implements."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+
+class Abi(StrEnum):
+    """How the runner calls a kernel (DESIGN section 3)."""
+
+    TORCH = "torch"
+    C = "c"
+
+
+class Language(StrEnum):
+    """Source language of a solution; it decides the kind of device that can run it."""
+
+    CUDA = "cuda"
+    CPP = "cpp"
+
+    @property
+    def suffix(self) -> str:
+        """File name suffix, with the dot."""
+        return {Language.CUDA: ".cu", Language.CPP: ".cpp"}[self]
+
+    @property
+    def device_kind(self) -> DeviceKind:
+        """The kind of device on which sources in this language run."""
+        return {Language.CUDA: DeviceKind.CUDA, Language.CPP: DeviceKind.CPU}[self]
+
+
+class DeviceKind(StrEnum):
+    """Kinds of device that a runner can own."""
+
+    CUDA = "cuda"
+    CPU = "cpu"
+
+    @property
+    def language(self) -> Language:
+        """The language of kernels for this kind of device."""
+        return Language.CUDA if self is DeviceKind.CUDA else Language.CPP
