@@ -1,0 +1,57 @@
+"""Facts about Python source that can be read without executing it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from gpu_runner.data.codec import DataError
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def parse_module(text: str, name: str) -> ast.Module:
+    """Syntax tree of a module; raises `DataError` (field `name`) where it is not Python."""
+    try:
+        return ast.parse(text, filename=name)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f" (line {line})" if line else ""
+        raise DataError(name, f"is not valid Python{where}: {error}") from None
+
+
+def functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """The module's own functions by name."""
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def classes(tree: ast.Module) -> dict[str, ast.ClassDef]:
+    """The module's own classes by name."""
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def parameter_names(function: ast.FunctionDef) -> list[str]:
+    """Names of a function's parameters in order, without *args and **kwargs."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [argument.arg for argument in every]
+
+
+def check_keywords(function: ast.FunctionDef, given: Collection[str], field: str) -> None:
+    """Refuse keyword arguments with which the function cannot be called.
+
+    Raises `DataError` (field `field`) on an argument that the function does not have, and on a
+    parameter without a default that gets none.
+    """
+    arguments = function.args
+    names = parameter_names(function)
+    unknown = sorted(set(given) - set(names))
+    if unknown and arguments.kwarg is None:
+        raise DataError(f"{field}.{unknown[0]}", f"is not a parameter of {function.name}()")
+    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    optional = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    required += [argument.arg for argument, default in optional if default is None]
+    for name in required:
+        if name not in given:
+            raise DataError(f"{field}.{name}", f"is missing: {function.name}() needs it")

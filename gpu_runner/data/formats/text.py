@@ -1,0 +1,97 @@
+"""Read the text files of a task: bounded, UTF-8, and never out of the task's folder."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from gpu_runner.data.codec import DataError
+
+TASK_LIMIT_BYTES = 2 * 1024 * 1024
+"""Limit for the texts of all the files of a task together."""
+FILES_LIMIT = 256
+_SKIPPED = {"__pycache__"}
+
+
+def read_text(path: Path, name: str, limit: int = TASK_LIMIT_BYTES) -> str:
+    """Text of one regular file.
+
+    Raises `DataError` (field `name`) where it is missing, no regular file, over `limit` bytes,
+    not UTF-8, or holds a NUL character.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataError(name, "is not a regular file")
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise DataError(name, f"cannot be read: {error.strerror}") from None
+    if len(content) > limit:
+        raise DataError(name, f"has more than {limit} bytes, the limit for a task's files together")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(name, f"is not UTF-8 text (byte {error.start})") from None
+    if "\0" in text:
+        raise DataError(name, "contains a NUL character: is it a binary file?")
+    return text
+
+
+def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Texts of the named files of `folder`, which together keep to `TASK_LIMIT_BYTES`.
+
+    Names are relative POSIX paths. Raises `DataError` as `read_text` does, and on a symbolic
+    link that leads out of the folder.
+    """
+    files: dict[str, str] = {}
+    left = TASK_LIMIT_BYTES
+    root = folder.resolve()
+    for name in sorted(names):
+        path = folder / name
+        if not path.resolve().is_relative_to(root):
+            raise DataError(name, "is a symbolic link out of the task's folder; copy the file")
+        if len(files) == FILES_LIMIT:
+            raise DataError("files", f"a task has at most {FILES_LIMIT} files")
+        files[name] = read_text(path, name, left)
+        left -= len(files[name].encode())
+    return files
+
+
+def list_files(folder: Path) -> list[str]:
+    """Relative POSIX paths of all files under `folder`, hidden files and caches left out."""
+    return list(_walk(folder, folder))
+
+
+def _walk(root: Path, folder: Path) -> Iterator[str]:
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in _SKIPPED:
+            continue
+        name = path.relative_to(root).as_posix()
+        if not path.is_dir():
+            yield name
+        elif path.is_symlink():
+            raise DataError(name, "is a symbolic link to a folder; copy the folder")
+        else:
+            yield from _walk(root, path)
+
+
+def check_files(files: Iterable[tuple[str, str]]) -> None:
+    """Refuse texts that `read_files` could not have returned; for tasks that came as JSON.
+
+    Raises `DataError` on a path that is absolute, leaves the folder or is not plain, and on more
+    text or more files than a task may have.
+    """
+    left = TASK_LIMIT_BYTES
+    for count, (name, text) in enumerate(files):
+        parts = PurePosixPath(name).parts
+        plain = name and name == "/".join(parts) and not {"/", "..", "."} & set(parts)
+        if not plain or "\\" in name or not name.isprintable():
+            raise DataError(f"files.{name}", "is not a relative path inside the task's folder")
+        if "\0" in text:
+            raise DataError(f"files.{name}", "contains a NUL character")
+        left -= len(text.encode(errors="replace"))
+        if left < 0:
+            raise DataError("files", f"hold more than {TASK_LIMIT_BYTES} bytes together")
+        if count >= FILES_LIMIT:
+            raise DataError("files", f"a task has at most {FILES_LIMIT} files")
