@@ -1,0 +1,288 @@
+"""Pure ordering of evaluations: best results, geometric means, fast_p, and ties by interval."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0, 8.0)
+"""Values of p on offer for fast_p; 0, 1, 2, 4 and 8 are MSKernelBench's success at tau."""
+
+CURVE_POINTS = 61
+CURVE_LARGEST = 16.0
+"""The fast_p curve is drawn over p from 1/16 to 16, evenly spaced on a logarithmic axis."""
+
+
+class Sort(StrEnum):
+    """What a board is ordered by."""
+
+    SPEEDUP = "speedup"
+    FAST = "fast"
+    LATENCY = "latency"
+    CORRECT = "correct"
+    SCORE = "score"
+    FLOOR = "floor"
+
+
+class Problem(NamedTuple):
+    """What a solution solves: a task in one direction."""
+
+    task: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exact(cls, value: float) -> Estimate:
+        """An estimate without noise, such as a count."""
+        return cls(value, value, value)
+
+    def overlaps(self, other: Estimate) -> bool:
+        """Whether the two intervals share a point, so that neither is shown to be better."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One finished ranked evaluation, as the boards see it.
+
+    Speedups are ratios per baseline and against the "best" of them; `latency` is in nanoseconds.
+    An entry that is not correct has neither.
+    """
+
+    evaluation_id: str
+    submission_id: str
+    submitter: str
+    agent: str
+    language_model: str
+    problem: Problem
+    title: str
+    device: str
+    correct: bool
+    latency: Estimate | None = None
+    speedups: Mapping[str, Estimate] = field(default_factory=dict)
+    hidden_speedup: float | None = None
+    floor_fraction: float | None = None
+    score: float | None = None
+    hardware: str = ""
+
+    @property
+    def speedup(self) -> Estimate | None:
+        """Speedup against the best baseline of each workload."""
+        return self.speedups.get("best")
+
+    @property
+    def hidden_ratio(self) -> float | None:
+        """Public over hidden speedup: far from 1 means tuned to the workloads that it could see."""
+        if self.speedup is None or not self.hidden_speedup:
+            return None
+        return self.speedup.value / self.hidden_speedup
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One owner's best results over all problems of a board; `attempted` counts problems."""
+
+    owner: str
+    entries: tuple[Entry, ...]
+    attempted: int
+    problems: int
+    judged: int
+    accepted: int
+    fast: Estimate
+
+    @property
+    def correct_share(self) -> float:
+        """Share of the board's problems with a correct result."""
+        return len(self.entries) / self.problems if self.problems else 0.0
+
+    def speedup(self, baseline: str = "best") -> Estimate | None:
+        """Geometric mean over the solved problems that have this baseline."""
+        return geometric_mean(
+            [entry.speedups[baseline] for entry in self.entries if baseline in entry.speedups]
+        )
+
+    @property
+    def score(self) -> float | None:
+        """Geometric mean of the P scores."""
+        return _mean_of(entry.score for entry in self.entries)
+
+    @property
+    def floor_fraction(self) -> float | None:
+        """Geometric mean of the fractions of the physical limit."""
+        return _mean_of(entry.floor_fraction for entry in self.entries)
+
+    @property
+    def hidden_ratio(self) -> float | None:
+        """Geometric mean of the public-to-hidden ratios."""
+        return _mean_of(entry.hidden_ratio for entry in self.entries)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ranked(Generic[T]):
+    """A row with its rank; `tied` if another row has the same rank."""
+
+    rank: int
+    tied: bool
+    row: T
+
+
+def geometric_mean(estimates: Sequence[Estimate]) -> Estimate | None:
+    """Geometric mean with an interval, the estimates' errors taken as independent.
+
+    None for an empty sequence. The half-widths add in quadrature on the logarithmic axis.
+    """
+    if not estimates:
+        return None
+    count = len(estimates)
+    center = sum(math.log(e.value) for e in estimates) / count
+    below = math.sqrt(sum(math.log(e.value / e.low) ** 2 for e in estimates)) / count
+    above = math.sqrt(sum(math.log(e.high / e.value) ** 2 for e in estimates)) / count
+    return Estimate(math.exp(center), math.exp(center - below), math.exp(center + above))
+
+
+def fast_p(speedups: Iterable[Estimate], problems: int, p: float) -> Estimate:
+    """Share of the `problems` that are solved correctly and more than `p` times as fast.
+
+    `speedups` holds one estimate per solved problem; a problem without one counts against the
+    share. The interval moves each speedup to the ends of its own.
+    """
+    if problems <= 0:
+        return Estimate.exact(0.0)
+    solved = list(speedups)
+    return Estimate(
+        sum(s.value > p for s in solved) / problems,
+        sum(s.low > p for s in solved) / problems,
+        sum(s.high > p for s in solved) / problems,
+    )
+
+
+def fast_curve(speedups: Sequence[Estimate], problems: int) -> list[tuple[float, float]]:
+    """Points (p, fast_p) of the curve, p evenly spaced on a logarithmic axis."""
+    last = CURVE_POINTS - 1
+    ps = [CURVE_LARGEST ** (2 * index / last - 1) for index in range(CURVE_POINTS)]
+    return [(p, fast_p(speedups, problems, p).value) for p in ps]
+
+
+def best_entries(entries: Iterable[Entry], owner: Callable[[Entry], str]) -> list[Entry]:
+    """The fastest correct entry of each owner, problem and device."""
+    best: dict[tuple[str, Problem, str], Entry] = {}
+    for entry in entries:
+        if entry.latency is None or not entry.correct:
+            continue
+        key = (owner(entry), entry.problem, entry.device)
+        held = best.get(key)
+        if held is None or entry.latency.value < _latency(held):
+            best[key] = entry
+    return list(best.values())
+
+
+def group_entries(
+    entries: Iterable[Entry], owner: Callable[[Entry], str], problems: int, p: float
+) -> list[Group]:
+    """One `Group` per owner; an owner without a single correct result is there as well."""
+    by_owner: dict[str, list[Entry]] = {}
+    for entry in entries:
+        name = owner(entry)
+        if name:
+            by_owner.setdefault(name, []).append(entry)
+    return [_group(name, rows, problems, p) for name, rows in by_owner.items()]
+
+
+def rank_entries(entries: Iterable[Entry], sort: Sort) -> list[Ranked[Entry]]:
+    """Rank single evaluations; those without the value that `sort` needs come last, unranked 0."""
+    return rank(list(entries), lambda entry: _entry_value(entry, sort), lambda e: e.evaluation_id)
+
+
+def rank_groups(groups: Iterable[Group], sort: Sort) -> list[Ranked[Group]]:
+    """Rank groups; those without the value that `sort` needs come last, with rank 0."""
+    return rank(list(groups), lambda group: _group_value(group, sort), lambda g: g.owner)
+
+
+def rank(
+    rows: Sequence[T], value: Callable[[T], Estimate | None], name: Callable[[T], str]
+) -> list[Ranked[T]]:
+    """Order rows, larger values first; a rank is one more than the rows shown to be better.
+
+    A row is better than another only if its whole interval lies above the other's. Rows for which
+    `value` is None come last, with rank 0. `name` orders rows that are equal otherwise.
+    """
+    known = [(row, estimate) for row in rows if (estimate := value(row)) is not None]
+    lows = sorted(estimate.low for _, estimate in known)
+    places = [1 + _count_above(lows, estimate.high) for _, estimate in known]
+    shared = Counter(places)
+    order = sorted(
+        range(len(known)), key=lambda i: (places[i], -known[i][1].value, name(known[i][0]))
+    )
+    result = [Ranked(places[i], shared[places[i]] > 1, known[i][0]) for i in order]
+    rest = sorted((row for row in rows if value(row) is None), key=name)
+    return result + [Ranked(0, tied=False, row=row) for row in rest]
+
+
+def _count_above(lows: Sequence[float], bound: float) -> int:
+    return len(lows) - bisect_right(lows, bound)
+
+
+def _group(name: str, rows: Sequence[Entry], problems: int, p: float) -> Group:
+    best = tuple(sorted(best_entries(rows, lambda _: name), key=lambda entry: entry.problem))
+    speedups = [entry.speedup for entry in best if entry.speedup is not None]
+    return Group(
+        owner=name,
+        entries=best,
+        attempted=len({entry.problem for entry in rows}),
+        problems=problems,
+        judged=len(rows),
+        accepted=sum(entry.correct for entry in rows),
+        fast=fast_p(speedups, problems, p),
+    )
+
+
+def _latency(entry: Entry) -> float:
+    return math.inf if entry.latency is None else entry.latency.value
+
+
+def _mean_of(values: Iterable[float | None]) -> float | None:
+    mean = geometric_mean([Estimate.exact(v) for v in values if v is not None and v > 0])
+    return None if mean is None else mean.value
+
+
+def _entry_value(entry: Entry, sort: Sort) -> Estimate | None:
+    if sort is Sort.LATENCY and entry.latency is not None:
+        shown = entry.latency
+        return Estimate(-shown.value, -shown.high, -shown.low)
+    if sort is Sort.SCORE:
+        return _exact(entry.score)
+    if sort is Sort.FLOOR:
+        return _exact(entry.floor_fraction)
+    return entry.speedup
+
+
+def _group_value(group: Group, sort: Sort) -> Estimate | None:
+    if sort is Sort.FAST:
+        return group.fast
+    if sort is Sort.CORRECT:
+        return Estimate.exact(group.correct_share)
+    if sort is Sort.SCORE:
+        return _exact(group.score)
+    if sort is Sort.FLOOR:
+        return _exact(group.floor_fraction)
+    return group.speedup()
+
+
+def _exact(value: float | None) -> Estimate | None:
+    return None if value is None else Estimate.exact(value)
