@@ -1,0 +1,164 @@
+"""The native task format: `make_inputs`, `forward_fn`, `backward_fn` and scales in reference.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.engine.problem import (
+    BaseProblem,
+    Drawn,
+    ProblemError,
+    exact,
+    in_dtype,
+    in_float64,
+    map_tensors,
+    outputs_of,
+)
+
+_GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
+_SEED_MASK = 2**63 - 1
+
+
+def make_problem(task: Task, folder: Path) -> NativeProblem:
+    """Import `folder`/reference.py and return its `Problem`."""
+    return NativeProblem(task, _import_reference(folder))
+
+
+class NativeProblem(BaseProblem):
+    """The functions of a reference.py."""
+
+    def __init__(self, task: Task, module: ModuleType) -> None:
+        super().__init__(task)
+        signature = task.c_signature.parameters if task.abi is Abi.C else ()
+        self._dtypes: dict[str, torch.dtype] = {p.name: getattr(torch, p.dtype) for p in signature}
+        self._module = module
+        self._shapes: dict[str, Any] = {}  # workload -> forward's outputs on the meta device
+        self._make_inputs = self._function("make_inputs")
+        for direction in task.directions:
+            _parameters(self.function(direction))
+
+    def as_seen(self, name: str, value: Any) -> Any:
+        """A pointer of the c ABI has its C type's dtype; see `BaseProblem.as_seen`."""
+        if name in self._dtypes and isinstance(value, Tensor):
+            return value.detach().to(self._dtypes[name]).contiguous()
+        return super().as_seen(name, value)
+
+    def function(self, direction: Direction) -> Callable[..., Any]:
+        """`forward_fn` or `backward_fn`."""
+        return self._function(f"{direction}_fn")
+
+    def draw_inputs(
+        self, workload: Workload, direction: Direction, seed: int, device: str
+    ) -> Drawn:
+        """Call `make_inputs`, and for `backward` add `grad_output` and `output` where asked for."""
+        values = self._make_inputs(**workload.parameters)
+        if not isinstance(values, Mapping):
+            raise ProblemError("make_inputs must return a dict of arguments by name")
+        values = dict(values)
+        function = self.function(direction)
+        if direction is Direction.BACKWARD:
+            values |= self._gradients(workload, values, seed, _parameters(function))
+        return _drawn(function, values, workload)
+
+    def scale(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        expected: tuple[Tensor, ...],
+    ) -> tuple[Tensor, ...] | None:
+        """`forward_scale` or `backward_scale` in float64, if there is one."""
+        function = getattr(self._module, f"{direction}_scale", None)
+        if function is None:
+            return None
+        drawn = self.draw(workload, direction, seed, device)
+        values = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+        chosen = _drawn(function, values, workload)
+        with exact(device):
+            scales = outputs_of(function(*in_float64(chosen.arguments)))
+        if [s.shape for s in scales] != [e.shape for e in expected]:
+            raise ProblemError(f"{direction}_scale must return one tensor per output, of its shape")
+        return scales
+
+    def _gradients(
+        self, workload: Workload, values: dict[str, Any], seed: int, wanted: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if "output" in wanted or workload.name not in self._shapes:
+            output = self._forward(workload, values)
+            self._shapes[workload.name] = map_tensors(lambda t: t.to("meta"), output)
+            found["output"] = output
+        torch.manual_seed((seed ^ _GRADIENT_SEED) & _SEED_MASK)
+        dtype: torch.dtype = getattr(torch, self.task.dtype)
+        found["grad_output"] = map_tensors(
+            lambda t: torch.randn(t.shape).to(dtype), self._shapes[workload.name]
+        )
+        return found
+
+    def _forward(self, workload: Workload, values: dict[str, Any]) -> Any:
+        forward = self._function("forward_fn")
+        arguments = in_dtype(_drawn(forward, values, workload).arguments, self.task.dtype)
+        output = forward(*arguments)
+        outputs_of(output)
+        return output
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        found = getattr(self._module, name, None)
+        if not callable(found):
+            raise ProblemError(f"reference.py has no function {name}")
+        function: Callable[..., Any] = found
+        return function
+
+
+def _drawn(function: Callable[..., Any], values: Mapping[str, Any], workload: Workload) -> Drawn:
+    parameters = _parameters(function)
+    arguments = []
+    for name, parameter in parameters.items():
+        if name in values:
+            arguments.append(values[name])
+        elif name in workload.parameters:
+            arguments.append(workload.parameters[name])
+        elif parameter.default is not inspect.Parameter.empty:
+            arguments.append(parameter.default)
+        else:
+            raise ProblemError(
+                f"{function.__name__} takes {name!r}, which is neither returned by make_inputs "
+                f"nor a parameter of the workload {workload.name!r}"
+            )
+    return Drawn(tuple(parameters), tuple(arguments), values)
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    parameters = inspect.signature(function).parameters
+    for parameter in parameters.values():
+        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            raise ProblemError(f"{function.__name__}: {parameter} must be an ordinary parameter")
+    return parameters
+
+
+def _import_reference(folder: Path) -> ModuleType:
+    path = folder / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ProblemError("the task has no reference.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and torch.compile look modules up there
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ProblemError(f"reference.py: {type(error).__name__}: {error}") from error
+    return module

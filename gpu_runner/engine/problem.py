@@ -1,0 +1,207 @@
+"""What the engine asks of a task's reference, whatever format it is written in."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data.task import Task, TaskFormat, Workload
+from gpu_runner.data.verdict import Direction
+
+_ADAPTERS = {
+    TaskFormat.KBENCH: "gpu_runner.engine.native_problem",
+    TaskFormat.ROBUST_KBENCH: "gpu_runner.engine.formats.robust_kbench",
+    TaskFormat.KERNELBENCH: "gpu_runner.engine.formats.kernelbench",
+}
+"""Each module has `make_problem(task: Task, folder: Path) -> Problem`."""
+
+
+class ProblemError(Exception):
+    """The task's own files do not do what a task must; the text is for the task's author."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Positional arguments of the kernel, as it sees them: tensors or plain values.
+
+    Tensors are contiguous, on the device asked for, and floating ones are of the task's dtype.
+    Tuples and lists may hold tensors. `values` holds everything that was drawn, by name: the c
+    ABI looks up its parameters there.
+    """
+
+    names: tuple[str, ...]
+    arguments: tuple[Any, ...]
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Problem(Protocol):
+    """A task's reference, loaded. `device` is "cpu" or "cuda"."""
+
+    def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
+        """Inputs of one call; the same bits whenever the arguments are the same."""
+        ...
+
+    def function(self, direction: Direction) -> Callable[..., Any]:
+        """The eager baseline; takes `Drawn.arguments` by position."""
+        ...
+
+    def expected(
+        self, workload: Workload, direction: Direction, seed: int, device: str
+    ) -> tuple[Tensor, ...]:
+        """Expected outputs, computed in float64 from the inputs as the kernel sees them."""
+        ...
+
+    def scale(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        expected: tuple[Tensor, ...],
+    ) -> tuple[Tensor, ...] | None:
+        """Elementwise error scale of each output, or None for the default of `Tolerance`."""
+        ...
+
+
+class BaseProblem(ABC):
+    """A `Problem` that needs only `draw_inputs` and `function`; it keeps the last draw."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._last: tuple[tuple[str, Direction, int, str], Drawn] | None = None
+
+    @abstractmethod
+    def draw_inputs(
+        self, workload: Workload, direction: Direction, seed: int, device: str
+    ) -> Drawn:
+        """`Problem.draw`, called after seeding and under the default device."""
+
+    @abstractmethod
+    def function(self, direction: Direction) -> Callable[..., Any]:
+        """See `Problem.function`."""
+
+    def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
+        """See `Problem.draw`. Raises `ProblemError` if the task's code raises."""
+        key = (workload.name, direction, seed, device)
+        if self._last is not None and self._last[0] == key:
+            return self._last[1]
+        self._last = None
+        with torch.no_grad(), torch.device(device):
+            torch.manual_seed(seed)
+            drawn = self.draw_inputs(workload, direction, seed, device)
+        seen = Drawn(
+            drawn.names,
+            tuple(map(self.as_seen, drawn.names, drawn.arguments)),
+            {name: self.as_seen(name, value) for name, value in drawn.values.items()},
+        )
+        self._last = (key, seen)
+        return seen
+
+    def as_seen(self, name: str, value: Any) -> Any:
+        """The argument `name` as a kernel sees it: contiguous, floating tensors rounded."""
+        return in_dtype(value, self.task.dtype)
+
+    def forget(self) -> None:
+        """Let go of the last draw's memory."""
+        self._last = None
+
+    def expected(
+        self, workload: Workload, direction: Direction, seed: int, device: str
+    ) -> tuple[Tensor, ...]:
+        """See `Problem.expected`."""
+        drawn = self.draw(workload, direction, seed, device)
+        with exact(device):
+            return outputs_of(self.function(direction)(*in_float64(drawn.arguments)))
+
+    def scale(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        expected: tuple[Tensor, ...],
+    ) -> tuple[Tensor, ...] | None:
+        """See `Problem.scale`."""
+        return None
+
+
+@contextmanager
+def exact(device: str) -> Iterator[None]:
+    """No gradients, `device` as the default device and float64 as the default dtype."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad(), torch.device(device):
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """`value` with `change` applied to every tensor in it, through tuples and lists."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        return type(value)(map_tensors(change, item) for item in value)
+    return value
+
+
+def in_dtype(value: Any, dtype: str) -> Any:
+    """`value` with floating tensors cast to the dtype of that name, and all made contiguous."""
+    target: torch.dtype = getattr(torch, dtype)
+
+    def change(tensor: Tensor) -> Tensor:
+        tensor = tensor.detach()
+        return (tensor.to(target) if tensor.is_floating_point() else tensor).contiguous()
+
+    return map_tensors(change, value)
+
+
+def in_float64(value: Any) -> Any:
+    """A deep copy of `value` with floating tensors in float64."""
+
+    def change(tensor: Tensor) -> Tensor:
+        dtype = torch.float64 if tensor.is_floating_point() else tensor.dtype
+        return tensor.to(dtype, copy=True)
+
+    return map_tensors(change, value)
+
+
+def outputs_of(result: Any) -> tuple[Tensor, ...]:
+    """The tensors of a function's result in order, nested ones flattened and None left out.
+
+    Raises `ProblemError` on anything else, and on no tensor at all.
+    """
+    flat: list[Tensor] = []
+
+    def visit(value: Any) -> None:
+        if isinstance(value, Tensor):
+            flat.append(value.detach())
+        elif isinstance(value, tuple | list):
+            for item in value:
+                visit(item)
+        elif value is not None:
+            raise ProblemError(f"returned {type(value).__name__}, not a tensor or tuple of tensors")
+
+    visit(result)
+    if not flat:
+        raise ProblemError("returned no tensor")
+    return tuple(flat)
+
+
+def load_problem(task: Task, folder: Path) -> Problem:
+    """Import the task's files, which lie in `folder`; only ever called inside a jailed process.
+
+    Raises `ProblemError` if they cannot be imported or lack a function.
+    """
+    module = importlib.import_module(_ADAPTERS[task.format])
+    problem: Problem = module.make_problem(task, folder)
+    return problem
