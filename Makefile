@@ -1,0 +1,38 @@
+# The two that a newcomer needs: `make up` serves the site, `make test` runs all tests.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help install packages up test lint format clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## the environment in .venv, and nothing else
+
+$(STAMP): pyproject.toml scripts/environment
+	@scripts/environment "$(PYTHON)"
+	@touch $(STAMP)
+
+packages:
+	@scripts/system-packages bwrap g++
+
+up: packages $(STAMP) ## everything running on this machine, with a demo; the address is printed last
+	@$(BIN)/python manage.py up $(ARGS)
+
+test: $(STAMP) ## set-up and all tests, on SQLite and on PostgreSQL
+	@scripts/system-packages bwrap g++ chromium initdb
+	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
+
+lint: $(STAMP) ## ruff, mypy, the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## rewrite the code as `make lint` wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the environment (the data in var/ stays)
+	rm -rf .venv
