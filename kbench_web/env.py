@@ -1,0 +1,79 @@
+"""Typed readers of environment variables that say what is wrong and how to put it right."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+def text(name: str, default: str) -> str:
+    """Value of the variable without surrounding blanks, or `default` where it is unset or empty."""
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """Value of a yes-or-no variable; raises `ImproperlyConfigured` on any other word."""
+    value = text(name, "").lower()
+    if not value:
+        return default
+    if value in _TRUE | _FALSE:
+        return value in _TRUE
+    raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or 0.")
+
+
+def whole(name: str, default: int, *, least: int = 0) -> int:
+    """Value of a whole-number variable, at least `least`; raises `ImproperlyConfigured`."""
+    value = text(name, str(default))
+    try:
+        number = int(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number.") from None
+    if number < least:
+        raise ImproperlyConfigured(f"{name} is {number}; the least allowed value is {least}.")
+    return number
+
+
+def words(name: str, default: list[str]) -> list[str]:
+    """Value of a variable that holds a comma-separated list."""
+    value = text(name, "")
+    return [part.strip() for part in value.split(",") if part.strip()] if value else default
+
+
+def secret(name: str, path: Path, *, production: bool) -> str:
+    """The site's secret key.
+
+    Production takes it from the variable alone and refuses a missing or short one. Elsewhere it is
+    drawn once for each installation and kept in `path`, so that no default secret exists.
+    """
+    value = text(name, "")
+    if production and len(value) < _SECRET_LENGTH:
+        raise ImproperlyConfigured(
+            f"{name} must hold at least {_SECRET_LENGTH} random characters in production; make one"
+            ' with: python -c "import secrets; print(secrets.token_urlsafe(64))"'
+        )
+    return value or _kept_secret(path)
+
+
+_SECRET_LENGTH = 50
+
+
+def _kept_secret(path: Path) -> str:
+    """The secret in `path`; made first if there is none. Two first starts agree on one secret."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    if not path.exists():
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(64))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass  # another process was first; its secret counts
+        finally:
+            draft.unlink()
+    return path.read_text().strip()

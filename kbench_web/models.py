@@ -1,0 +1,54 @@
+"""Tokens of the API: only their digests are stored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+
+
+class ApiToken(models.Model):
+    """A token that a program shows instead of a password."""
+
+    class Scope(models.TextChoices):
+        """What a token allows."""
+
+        READ = "read", "Read"
+        SUBMIT = "submit", "Submit, re-run and cancel"
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=12)  # shown, so that its owner can tell it from others
+    digest = models.CharField(max_length=64, unique=True)  # SHA-256; the token has 256 random bits
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """The newest token comes first."""
+
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        """Name and first characters."""
+        return f"{self.name} ({self.prefix}...)"
+
+    def refusal(self, scope: str, now: datetime) -> str:
+        """Why this token does not allow `scope` at `now`; empty if it does."""
+        if self.revoked_at is not None:
+            return "this token was revoked; create another with: manage.py create_token USER"
+        if self.expires_at <= now:
+            return (
+                f"this token expired on {self.expires_at:%Y-%m-%d};"
+                " create another with: manage.py create_token USER"
+            )
+        if scope not in self.scopes:
+            return f"this token lacks the scope {scope!r}; it has: {', '.join(self.scopes)}"
+        if not self.user.is_active:
+            return "the account of this token is disabled"
+        return ""

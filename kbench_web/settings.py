@@ -1,0 +1,206 @@
+"""The site's only settings, read from the environment; docs/settings.md explains each of them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from kbench_web import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+environ.Env.read_env(BASE_DIR / ".env")
+
+DATA_DIR = Path(env.text("KBENCH_DATA_DIR", str(BASE_DIR / "var")))
+PRODUCTION = env.flag("KBENCH_PRODUCTION", default=False)
+DEBUG = env.flag("KBENCH_DEBUG", default=False)
+if PRODUCTION and DEBUG:
+    raise ImproperlyConfigured("KBENCH_DEBUG shows secrets to visitors; unset it in production.")
+SECRET_KEY = env.secret("KBENCH_SECRET_KEY", DATA_DIR / "secret_key", production=PRODUCTION)
+
+ALLOWED_HOSTS = env.words("KBENCH_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+if PRODUCTION and not os.environ.get("KBENCH_ALLOWED_HOSTS"):
+    raise ImproperlyConfigured("KBENCH_ALLOWED_HOSTS must name the site's hosts in production.")
+CSRF_TRUSTED_ORIGINS = env.words("KBENCH_TRUSTED_ORIGINS", [])
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "csp",
+    "django_htmx",
+    "django_rq",
+    "ninja",
+    "kbench_web",
+    "tasks_app",
+    "runs_app",
+    "leaderboard_app",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "kbench_web.rate_limit.ApiRateLimitMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "kbench_web.urls"
+ASGI_APPLICATION = "kbench_web.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def _database() -> dict[str, Any]:
+    """The database of DATABASE_URL, or SQLite in the data directory."""
+    url = env.text("DATABASE_URL", f"sqlite:///{DATA_DIR / 'kbench.sqlite3'}")
+    try:
+        database: dict[str, Any] = environ.Env.db_url_config(url)
+    except (environ.ImproperlyConfigured, ValueError) as error:
+        raise ImproperlyConfigured(f"DATABASE_URL is not a database's address: {error}") from None
+    if database.get("ENGINE") == "django.db.backends.sqlite3":
+        DATA_DIR.mkdir(parents=True, exist_ok=True)
+        # Writers queue up at BEGIN instead of failing in mid-transaction; readers never wait.
+        database["OPTIONS"] = {
+            "timeout": 30,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        }
+        name = f"kbench-test-{os.getpid()}.sqlite3"
+        database["TEST"] = {"NAME": str(Path(tempfile.gettempdir()) / name)}
+    elif database.get("ENGINE") == "django.db.backends.postgresql":
+        database["CONN_HEALTH_CHECKS"] = True
+    else:
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite:///.")
+    return database
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "kbench"},
+    },
+}
+RQ_QUEUES = {"runs": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "kbench",
+    },
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [path for path in (BASE_DIR / "static",) if path.is_dir()]
+# Outside production files are served from where they lie, so that no collectstatic is needed.
+WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_AUTOREFRESH = not PRODUCTION
+_STATIC_STORAGE = (
+    "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    if PRODUCTION
+    else "django.contrib.staticfiles.storage.StaticFilesStorage"
+)
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": _STATIC_STORAGE},
+}
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "style-src-attr": ["'unsafe-inline'"],  # charts place their labels by style attributes
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = PRODUCTION
+CSRF_COOKIE_SECURE = PRODUCTION
+SECURE_SSL_REDIRECT = PRODUCTION and env.flag("KBENCH_HTTPS_REDIRECT", default=True)
+SECURE_HSTS_SECONDS = env.whole("KBENCH_HSTS_SECONDS", 3600 if PRODUCTION else 0)
+if env.flag("KBENCH_BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # a 256 KiB source, escaped as JSON, and more
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+MAX_WAITING_PER_USER = env.whole("KBENCH_MAX_WAITING_PER_USER", 20, least=1)
+MAX_SUBMISSIONS_PER_DAY = env.whole("KBENCH_MAX_SUBMISSIONS_PER_DAY", 500, least=1)
+API_REQUESTS_PER_MINUTE = env.whole("KBENCH_API_REQUESTS_PER_MINUTE", 600, least=1)
+JOB_TIMEOUT_S = env.whole("KBENCH_JOB_TIMEOUT_S", 3600, least=60)
+MAX_ATTEMPTS = env.whole("KBENCH_MAX_ATTEMPTS", 3, least=1)
+# A work-horse reports every few seconds; this long a silence means that it is gone.
+SILENCE_S = env.whole("KBENCH_SILENCE_S", 60, least=10)
+RUNNER_TIMEOUT_S = env.whole("KBENCH_RUNNER_TIMEOUT_S", 30, least=5)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("KBENCH_LOG_LEVEL", "INFO")},
+    "loggers": {"django.server": {"level": "WARNING"}},
+}

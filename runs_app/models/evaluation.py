@@ -1,0 +1,159 @@
+"""One measurement of a submission, with what happened to it."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from gpu_runner.data.verdict import Direction, Mode, Verdict
+from runs_app.models.runner import Device, Runner
+from runs_app.models.submission import Submission
+from tasks_app.models import TaskVersion
+
+
+class Status(models.TextChoices):
+    """Where an evaluation stands in its life; the outcome is its verdict."""
+
+    QUEUED = "QUEUED", "Queued"
+    RUNNING = "RUNNING", "Running"
+    FINISHED = "FINISHED", "Finished"
+    CANCELLED = "CANCELLED", "Cancelled"
+
+
+class Evaluation(models.Model):
+    """One measurement of one solution on one task version and device.
+
+    `task_version`, `direction` repeat the submission's, for the leaderboard's index. `attempt`
+    counts the retries of an infrastructure that failed; a re-run is a new row. The spreads are half
+    the 95 % confidence interval over the value: 0.01 means +- 1 %.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="evaluations")
+    task_version = models.ForeignKey(
+        TaskVersion, on_delete=models.PROTECT, related_name="evaluations"
+    )
+    direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="evaluations")
+    mode = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Mode])
+
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    verdict = models.CharField(
+        max_length=20, choices=[(v.value, v.value) for v in Verdict], blank=True, default=""
+    )
+    reason = models.TextField(blank=True)  # of the verdict, or of the latest retry
+    stage = models.CharField(max_length=20, blank=True)  # the stage that runs now, or ran last
+    attempt = models.PositiveIntegerField(default=1)
+    runner = models.ForeignKey(
+        Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations"
+    )
+    runner_boot_id = models.CharField(max_length=100, blank=True)
+
+    latency_ns = models.FloatField(null=True, blank=True)
+    speedup_best = models.FloatField(null=True, blank=True)
+    speedup_eager = models.FloatField(null=True, blank=True)
+    speedup_compiled = models.FloatField(null=True, blank=True)
+    latency_spread = models.FloatField(null=True, blank=True)
+    speedup_spread = models.FloatField(null=True, blank=True)  # of the best; see the class
+    hidden_speedup = models.FloatField(null=True, blank=True)  # against the best baseline
+    floor_fraction = models.FloatField(null=True, blank=True)
+    score = models.FloatField(null=True, blank=True)
+
+    created_at = models.DateTimeField()
+    queued_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    last_event_at = models.DateTimeField(null=True, blank=True)
+    events_stored = models.PositiveIntegerField(default=0)  # position of the newest event
+
+    class Meta:
+        """The database refuses a verdict without an end, and a time without a correct result."""
+
+        ordering = ("-created_at",)
+        constraints = (
+            models.CheckConstraint(
+                condition=(Q(status="FINISHED") & ~Q(verdict=""))
+                | (~Q(status="FINISHED") & Q(verdict="")),
+                name="evaluation_verdict_iff_finished",
+            ),
+            models.CheckConstraint(
+                condition=(Q(verdict="CORRECT") & Q(latency_ns__gt=0))
+                | (~Q(verdict="CORRECT") & Q(latency_ns__isnull=True)),
+                name="evaluation_latency_iff_correct",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=("FINISHED", "CANCELLED"), finished_at__isnull=False)
+                | Q(status__in=("QUEUED", "RUNNING"), finished_at__isnull=True),
+                name="evaluation_finished_at_iff_over",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("task_version", "device", "direction", "verdict", "-speedup_best"),
+                name="evaluation_board",
+            ),
+            models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
+            models.Index(fields=("status", "finished_at"), name="evaluation_recent"),
+        )
+
+    def __str__(self) -> str:
+        """Short id, for lists."""
+        return str(self.pk)[:8]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen to this evaluation."""
+        return self.status in (Status.FINISHED, Status.CANCELLED)
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether the kernel passed."""
+        return self.verdict == Verdict.CORRECT
+
+
+class Result(models.Model):
+    """The whole result of an evaluation: an encoded `gpu_runner.data.evaluation.EvaluationResult`.
+
+    Show it only through `runs_app.selectors.result_document`, which keeps hidden workloads hidden.
+    """
+
+    evaluation = models.OneToOneField(
+        Evaluation, on_delete=models.CASCADE, primary_key=True, related_name="result"
+    )
+    document = models.JSONField()
+
+    def __str__(self) -> str:
+        """Short id of the evaluation."""
+        return str(self.evaluation_id)[:8]
+
+
+class EvaluationEvent(models.Model):
+    """A fact about an evaluation, in the order in which the site learnt of it.
+
+    `position` counts from 1 in each evaluation and is the `seq` that sockets show. `seq` is the
+    runner's own number within the attempt; null where the site itself is the source.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="events")
+    position = models.PositiveIntegerField()
+    attempt = models.PositiveIntegerField()
+    seq = models.PositiveIntegerField(null=True, blank=True)
+    kind = models.CharField(max_length=20)
+    payload = models.JSONField(default=dict)
+    ignored = models.BooleanField(default=False)  # of an attempt that was given up, or after an end
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """No fact is stored twice."""
+
+        ordering = ("evaluation", "position")
+        constraints = (
+            models.UniqueConstraint(fields=("evaluation", "position"), name="event_position"),
+            models.UniqueConstraint(fields=("evaluation", "attempt", "seq"), name="event_once"),
+        )
+
+    def __str__(self) -> str:
+        """Position and kind."""
+        return f"{self.position} {self.kind}"

@@ -1,0 +1,63 @@
+"""Devices that kernels run on, and the runners that own them."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from gpu_runner.data.verdict import DeviceKind, Language
+
+
+class Device(models.Model):
+    """A kind of hardware with a queue and a board of its own, such as "cpu" or "nvidia-h200"."""
+
+    slug = models.SlugField(max_length=60, primary_key=True)
+    kind = models.CharField(max_length=10, choices=[(k.value, k.value) for k in DeviceKind])
+    name = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """Devices are listed by slug."""
+
+        ordering = ("slug",)
+
+    def __str__(self) -> str:
+        """Name for people, such as "NVIDIA H200"."""
+        return self.name
+
+    @property
+    def language(self) -> Language:
+        """Language of the kernels that run on this device."""
+        return DeviceKind(self.kind).language
+
+
+class Runner(models.Model):
+    """One host with its daemon, as its last heartbeat described it."""
+
+    class State(models.TextChoices):
+        """What the daemon is ready to do."""
+
+        READY = "ready", "Ready"
+        DRAINING = "draining", "Draining"
+        STOPPED = "stopped", "Stopped"
+        UNFIT = "unfit", "Unfit"
+
+    name = models.CharField(max_length=150, unique=True)
+    boot_id = models.CharField(max_length=100)
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="runners")
+    state = models.CharField(max_length=10, choices=State.choices)
+    reason = models.TextField(blank=True)
+    jail = models.BooleanField()
+    current = models.JSONField(default=list)  # ids of the evaluations at work
+    builds = models.PositiveIntegerField(default=1)
+    version = models.CharField(max_length=50, blank=True)
+    booted_at = models.DateTimeField()
+    seen_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        """Runners are listed by name."""
+
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        """Name of the runner."""
+        return self.name

@@ -1,0 +1,63 @@
+"""Somebody's act of entering a solution."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Direction, Language
+from runs_app.models.agent import Agent, LanguageModel
+from tasks_app.models import TaskVersion
+
+
+class Submission(models.Model):
+    """A kernel entered for one version of a task; its evaluations say how good it is."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="submissions"
+    )
+    task_version = models.ForeignKey(
+        TaskVersion, on_delete=models.PROTECT, related_name="submissions"
+    )
+    source = models.TextField()
+    language = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Language])
+    direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
+    digest = models.CharField(max_length=64, db_index=True)  # of the solution
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="submissions")
+    language_model = models.ForeignKey(
+        LanguageModel,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="submissions",
+    )
+    private = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """The newest submission comes first."""
+
+        ordering = ("-created_at",)
+        indexes = (models.Index(fields=("author", "-created_at"), name="submission_author"),)
+
+    def __str__(self) -> str:
+        """Short id, for lists."""
+        return str(self.pk)[:8]
+
+    def get_absolute_url(self) -> str:
+        """Address of the submission's page."""
+        return reverse("submission", args=[self.pk])
+
+    @property
+    def solution(self) -> Solution:
+        """The solution as the engine's type."""
+        return Solution(
+            source=self.source,
+            language=Language(self.language),
+            direction=Direction(self.direction),
+        )
