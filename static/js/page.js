@@ -1,0 +1,68 @@
+// What every page has: the theme switch, copy buttons, forms that send themselves.
+(() => {
+  "use strict";
+
+  const THEMES = { system: "follow the system", light: "light", dark: "dark" };
+
+  function storeTheme(name) {
+    try {
+      if (name === "system") localStorage.removeItem("kbench-theme");
+      else localStorage.setItem("kbench-theme", name);
+    } catch {
+      // Storage is blocked: the choice lasts as long as the page.
+    }
+  }
+
+  function showTheme(button) {
+    const name = document.documentElement.dataset.theme || "system";
+    const label = `Colours: ${THEMES[name]}`;
+    button.setAttribute("aria-label", label);
+    button.title = label;
+  }
+
+  function nextTheme(button) {
+    const names = Object.keys(THEMES);
+    const current = document.documentElement.dataset.theme || "system";
+    const name = names[(names.indexOf(current) + 1) % names.length];
+    if (name === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    storeTheme(name);
+    showTheme(button);
+    document.dispatchEvent(new CustomEvent("kbench:theme"));
+  }
+
+  async function copy(button) {
+    const text = document.getElementById(button.dataset.copy).textContent.trim();
+    const before = button.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select and copy";
+    }
+    setTimeout(() => { button.textContent = before; }, 1600);
+  }
+
+  const button = document.querySelector(".theme-switch");
+  button.hidden = false;
+  showTheme(button);
+  button.addEventListener("click", () => nextTheme(button));
+
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-copy]");
+    if (target) copy(target);
+  });
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-send-on-change]");
+    if (form) form.requestSubmit();
+  });
+
+  // Empty fields stay out of the address that a filter form makes.
+  document.addEventListener("formdata", (event) => {
+    if (!event.target.matches("form[data-send-on-change]")) return;
+    for (const [name, value] of [...event.formData.entries()]) {
+      if (value === "") event.formData.delete(name);
+    }
+  });
+})();

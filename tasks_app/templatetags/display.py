@@ -1,0 +1,178 @@
+"""Numbers with units, times and navigation for people to read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.template.context import Context
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+NOISE = 0.02
+"""A speedup within this of 1 is neither faster nor slower where no interval is known."""
+
+_TIMES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
+_BINARY = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"))
+_DECIMAL = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
+_PERIODS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` with this many significant digits and no exponent: 0.0123, 1.23, 12.3, 1234."""
+    if value == 0:
+        return "0"
+    magnitude = 0
+    scaled = abs(value)
+    while round(scaled, digits - 1) >= 10:
+        scaled /= 10
+        magnitude += 1
+    while scaled < 1 and magnitude > -12:
+        scaled *= 10
+        magnitude -= 1
+    return f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+
+
+def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> tuple[str, str]:
+    factor, unit = scale[0]
+    for step, name in scale:
+        if abs(value) >= step * 0.9995:
+            factor, unit = step, name
+    return significant(value / factor), unit
+
+
+@register.filter
+def duration(nanoseconds: float | None) -> SafeString:
+    """Nanoseconds in the unit that fits: 512 ns, 12.3 µs, 4.56 ms; a dash for None."""
+    if nanoseconds is None:
+        return SafeString("–")
+    return format_html('{} <span class="unit">{}</span>', *_scaled(nanoseconds, _TIMES))
+
+
+@register.filter
+def duration_text(nanoseconds: float | None) -> str:
+    """`duration` as plain text."""
+    return "–" if nanoseconds is None else " ".join(_scaled(nanoseconds, _TIMES))
+
+
+@register.filter
+def seconds(value: float | None) -> str:
+    """Seconds as 0.42 s, 12.3 s, 3 min 05 s; a dash for None."""
+    if value is None:
+        return "–"
+    if value < 100:
+        return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest:02d} s"
+
+
+@register.filter
+def size(value: float | None) -> str:
+    """Bytes as 512 B, 1.50 MiB; a dash for None."""
+    return "–" if value is None else " ".join(_scaled(value, _BINARY))
+
+
+@register.filter
+def amount(value: float | None, unit: str = "") -> str:
+    """A large number with a decimal prefix, such as 1.23 GFLOP; a dash for None."""
+    if value is None:
+        return "–"
+    number, prefix = _scaled(value, _DECIMAL)
+    return f"{number} {prefix}{unit}".rstrip()
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A share as 42.0 %; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{significant(value * 100)} %" if 0 < value < 1 else f"{value * 100:.0f} %"
+
+
+@register.filter
+def ratio(value: float | None) -> str:
+    """A plain ratio with three significant digits; a dash for None."""
+    return "–" if value is None else significant(value)
+
+
+@register.filter
+def half_width(measurement: Any) -> str:
+    """Half an interval over its middle, as ±0.8 %."""
+    low, high, middle = _bounds(measurement)
+    if not middle:
+        return ""
+    share = (high - low) / 2 / middle * 100
+    return f"±{share:.1f} %" if share < 9.95 else f"±{share:.0f} %"
+
+
+def _bounds(measurement: Any) -> tuple[float, float, float]:
+    """(low, high, middle) of an `Estimate`, or of a result's measurement as JSON."""
+    if isinstance(measurement, dict):
+        return measurement["low_ns"], measurement["high_ns"], measurement["median_ns"]
+    return measurement.low, measurement.high, measurement.value
+
+
+@register.simple_tag
+def speedup(value: float | None, low: float | None = None, high: float | None = None) -> SafeString:
+    """A speedup with its sign; neutral while its interval, or the usual noise, holds 1."""
+    if value is None:
+        return SafeString('<span class="faint">–</span>')
+    low = value / (1 + NOISE) if low is None else low
+    high = value * (1 + NOISE) if high is None else high
+    if low > 1:
+        name, sign, words = "faster", "▲", "faster than the baseline"
+    elif high < 1:
+        name, sign, words = "slower", "▼", "slower than the baseline"
+    else:
+        name, sign, words = "neutral", "≈", "as fast as the baseline, within the noise"
+    return format_html(
+        '<span class="speedup {}" title="{}"><span class="sign" aria-hidden="true">{}</span>'
+        '{}×<span class="visually-hidden"> {}</span></span>',
+        name, words, sign, significant(value), words,
+    )  # fmt: skip
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString:
+    """How long ago, with the exact time in the title; a dash for None."""
+    if moment is None:
+        return SafeString("–")
+    elapsed_s = max((timezone.now() - moment).total_seconds(), 0)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        moment.isoformat(),
+        f"{moment:%Y-%m-%d %H:%M:%S}",
+        "now" if elapsed_s < 1 else f"{period(elapsed_s)} ago",
+    )
+
+
+@register.filter
+def period(elapsed_s: float | None) -> str:
+    """A length of time in its largest unit, such as 3 minutes; a dash for None."""
+    if elapsed_s is None:
+        return "–"
+    for length_s, name in _PERIODS:
+        count = int(elapsed_s // length_s)
+        if count:
+            return f"{count} {name}{'s' if count > 1 else ''}"
+    return "0 seconds"
+
+
+@register.filter
+def get(mapping: Any, key: str) -> Any:
+    """An entry of a mapping, or None."""
+    return mapping.get(key) if mapping else None
+
+
+@register.simple_tag(takes_context=True)
+def nav_link(context: Context, name: str, label: str) -> SafeString:
+    """A link of the main navigation, marked where it leads to the page that is open."""
+    address = reverse(name)
+    path = context["request"].path if "request" in context else ""
+    current = SafeString(' aria-current="page"') if path.startswith(address) else ""
+    return format_html('<a href="{}"{}>{}</a>', address, current, label)
