@@ -11,6 +11,8 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.kbench import SPECIFICATION, check_reference, load_kbench
+from gpu_runner.data.formats.kernelbench import load_kernelbench
+from gpu_runner.data.formats.robust_kbench import is_robust_kbench, load_robust_kbench
 from gpu_runner.data.formats.text import TASK_LIMIT_BYTES, read_text
 from gpu_runner.data.task import Task, TaskFormat
 
@@ -32,6 +34,8 @@ def load_json(path: Path) -> Task:
 
 _LOADERS: dict[str, Callable[[Path], Task]] = {
     "kbench": load_kbench,
+    "robust-kbench": load_robust_kbench,
+    "kernelbench": load_kernelbench,
     "json": load_json,
 }
 FORMATS = ("auto", *_LOADERS)
@@ -57,10 +61,13 @@ def _detect(path: Path) -> str:
     if path.is_dir():
         if (path / SPECIFICATION).exists():
             return "kbench"
-        raise DataError("path", f"{str(path)!r} has no {SPECIFICATION}")
-    if path.suffix == ".json":
-        return "json"
-    raise DataError("path", f"{str(path)!r} is neither a task's folder nor a .json file")
+        if is_robust_kbench(path):
+            return "robust-kbench"
+        raise DataError("path", f"{str(path)!r} has neither {SPECIFICATION} nor func_forward.py")
+    detected = {".json": "json", ".py": "kernelbench"}.get(path.suffix)
+    if detected is None:
+        raise DataError("path", f"{str(path)!r} is neither a folder nor a .py or .json file")
+    return detected
 
 
 def catalog_folder() -> Path:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from typing import Any
 
 from gpu_runner.data.codec import DataError
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def parse_module(text: str, name: str) -> ast.Module:
@@ -55,3 +54,30 @@ def check_keywords(function: ast.FunctionDef, given: Collection[str], field: str
     for name in required:
         if name not in given:
             raise DataError(f"{field}.{name}", f"is missing: {function.name}() needs it")
+
+
+def method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    """A class's own method of that name, or None."""
+    for node in owner.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return node
+    return None
+
+
+def literal_defaults(function: ast.FunctionDef) -> dict[str, Any]:
+    """The defaults of a function's parameters, those left out that are no plain constants."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = list(
+        zip(
+            positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True
+        )
+    )
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    found: dict[str, Any] = {}
+    for argument, default in pairs:
+        try:
+            found[argument.arg] = ast.literal_eval(default) if default is not None else None
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return found

@@ -1,0 +1,31 @@
+"""Names and titles for tasks of formats that have none: from their files' names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_NUMBERED = re.compile(r"task_?\d+", re.IGNORECASE)
+_LEVEL = re.compile(r"level_?\d+", re.IGNORECASE)
+_NAME_LIMIT = 80
+
+
+def task_name(path: Path) -> str:
+    """A task's name from its path: lower case, with the level's folder in front if there is one."""
+    path = path.resolve()
+    stem = path.stem if path.is_file() else path.name
+    parts = [path.parent.name, stem] if _LEVEL.fullmatch(path.parent.name) else [stem]
+    text = "-".join(re.sub(r"[^a-z0-9.]+", "_", part.lower()).strip("_.") for part in parts)
+    return text[:_NAME_LIMIT] or "task"
+
+
+def task_title(path: Path) -> str:
+    """A readable title; a folder `task_12` takes it from the numbered file that lies in it."""
+    path = path.resolve()
+    stem = path.stem if path.is_file() else path.name
+    if path.is_dir() and _NUMBERED.fullmatch(path.name):
+        numbered = sorted(path.glob("[0-9]*_*.py"))
+        stem = numbered[0].stem if numbered else stem
+    words = re.sub(r"^\d+_", "", stem).replace("_", " ").split()
+    text = " ".join(words) or stem
+    return text[0].upper() + text[1:]

@@ -1,0 +1,174 @@
+"""robust-kbench task folders: func_forward.py, func_backward.py and config_*.json, as they are."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.check import check_task
+from gpu_runner.data.formats.naming import task_name, task_title
+from gpu_runner.data.formats.robust_source import RobustSource
+from gpu_runner.data.formats.text import read_files
+from gpu_runner.data.task import ShippedKernel, Task, TaskFormat, Tolerance, Workload
+from gpu_runner.data.verdict import Abi, Direction, Language
+
+UNKNOWN_REDUCTION = Tolerance(reduction="4096")
+"""Tolerance of tasks that do not say how long their sums are: some 270 units in the last place.
+
+The engine narrows it per element where it can trace the reference.
+"""
+ORIGIN_AGENT = "origin"
+_WORKLOADS_LIMIT = 256
+_NAME_LIMIT = 160
+
+
+def load_robust_kbench(folder: Path) -> Task:
+    """Read a robust-kbench task folder; raises `DataError` naming the file or the field.
+
+    Workloads are that benchmark's run set: init x input x shared configurations, the shared ones
+    overriding both. Its `single` ones, on which it publishes times, are public; its `multi` ones,
+    with which it tests that a kernel generalises, are hidden.
+    """
+    if not folder.is_dir():
+        raise DataError("path", f"{str(folder)!r} is not a folder")
+    files = read_files(folder, _names(folder))
+    directions = tuple(d for d in Direction if _function_file(d) in files)
+    if Direction.FORWARD not in directions:
+        raise DataError(_function_file(Direction.FORWARD), f"is missing in {folder}")
+    sources = {d: RobustSource.parse(files[_function_file(d)], d) for d in directions}
+    workloads: dict[str, Workload] = {}
+    for source in sources.values():
+        for workload in _workloads(files, source):
+            _merge(workloads, workload)
+    return check_task(
+        Task(
+            name=task_name(folder),
+            title=task_title(folder),
+            format=TaskFormat.ROBUST_KBENCH,
+            abi=Abi.TORCH,
+            scenario="networks",
+            description=_description(sources),
+            directions=directions,
+            workloads=tuple(sorted(workloads.values(), key=lambda w: w.hidden)),
+            files=files,
+            tolerance=UNKNOWN_REDUCTION,
+            kernels=tuple(
+                ShippedKernel(
+                    path=f"{direction}.cu",
+                    agent=ORIGIN_AGENT,
+                    language=Language.CUDA,
+                    direction=direction,
+                )
+                for direction in directions
+                if f"{direction}.cu" in files
+            ),
+        )
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    wanted = (
+        f"{start}{direction}{end}"
+        for direction in Direction
+        for start, end in (("func_", ".py"), ("config_", ".json"), ("", ".cu"))
+    )
+    return [name for name in wanted if (folder / name).exists()]
+
+
+def _function_file(direction: Direction) -> str:
+    return f"func_{direction}.py"
+
+
+def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workload]:
+    """The distinct run set of one direction; two that differ by spelt-out defaults are one."""
+    name = f"config_{source.direction}.json"
+    if name not in files:
+        raise DataError(name, "is missing in the task's folder")
+    configs = _configs(files[name], name)
+    seen: set[str] = set()
+    for kind in ("single", "multi"):
+        lists = (_entries(configs, kind, part, name) for part in ("init", "input", "shared"))
+        for init, inputs, shared in itertools.product(*lists):
+            parameters = source.accepted({**init, **shared}, {**inputs, **shared})
+            source.check(parameters, f"{name}: {kind}")
+            key = json.dumps(source.with_defaults(parameters), sort_keys=True)
+            if key in seen:
+                continue
+            seen.add(key)
+            if len(seen) > _WORKLOADS_LIMIT:
+                raise DataError(name, f"has more than {_WORKLOADS_LIMIT} combinations")
+            yield Workload(
+                name=_workload_name(parameters),
+                parameters=parameters,
+                hidden=kind == "multi",
+                directions=(source.direction,),
+            )
+
+
+def _configs(text: str, name: str) -> dict[str, Any]:
+    try:
+        configs = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise DataError(name, f"is not valid JSON: {error}") from None
+    if not isinstance(configs, dict):
+        raise DataError(name, "must be an object")
+    return configs
+
+
+def _entries(configs: dict[str, Any], kind: str, part: str, name: str) -> list[dict[str, Any]]:
+    field = f"{kind}_{part}_configs"
+    optional: list[dict[str, Any]] = [{}] if kind == "single" else []
+    entries = configs.get(field, optional)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(f"{name}: {field}", "must be a list of objects")
+    return entries
+
+
+def _workload_name(parameters: Mapping[str, Mapping[str, Any]]) -> str:
+    """`batch_size=64,eps=1e-08`, inputs first; a key that differs between them says which."""
+    inputs, init = parameters["inputs"], parameters["init"]
+    words = [f"{key}={_word(value)}" for key, value in inputs.items()]
+    for key, value in init.items():
+        if key not in inputs:
+            words.append(f"{key}={_word(value)}")
+        elif inputs[key] != value:
+            words.append(f"init.{key}={_word(value)}")
+    return ",".join(words)[:_NAME_LIMIT] or "default"
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=("x", ":"))
+
+
+def _merge(workloads: dict[str, Workload], new: Workload) -> None:
+    """Add `new`: the same parameters in the other direction are one workload."""
+    for number in itertools.count(1):
+        name = new.name if number == 1 else f"{new.name}#{number}"
+        old = workloads.get(name)
+        if old is None:
+            workloads[name] = replace(new, name=name)
+            return
+        if old.parameters == new.parameters and old.hidden == new.hidden:
+            workloads[name] = replace(old, directions=old.directions + new.directions)
+            return
+
+
+def _description(sources: Mapping[Direction, RobustSource]) -> str:
+    forward = sources[Direction.FORWARD]
+    parts = [forward.docstring] if forward.docstring else []
+    parts += [source.call_description() for source in sources.values()]
+    parts.append(
+        "Arguments must not be changed, running statistics of normalisations included: "
+        "only what the function returns is judged."
+    )
+    return "\n\n".join(parts)
+
+
+def is_robust_kbench(folder: Path) -> bool:
+    """Whether the folder looks like a robust-kbench task."""
+    return (folder / _function_file(Direction.FORWARD)).exists()
