@@ -15,7 +15,8 @@ from enum import IntEnum
 
 MAGIC = 0x4B42_4331  # "1CBK" in memory
 HEADER = struct.Struct("<IIQ")  # magic, kind, body length
-CALL_HEAD = struct.Struct("<QIIQQQQ")  # call id, arguments, 0, inputs low, high, outputs low, high
+CALL_HEAD = struct.Struct("<QIIQQQQ")
+# call id, arguments, index of the SETUP, inputs low, high, outputs low, high
 ARGUMENT = struct.Struct("<IIQQQQ")  # kind, 0, bytes, offset in inputs, offset in outputs, value
 READY_BODY = struct.Struct("<d")  # overhead of an empty measurement, already subtracted, in ns
 DONE_HEAD = struct.Struct("<QdII")  # call id, time in ns, number of output records, 0
@@ -88,7 +89,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Call:
-    """A call: its arguments, and the ranges of the arenas (guards included) that it may touch."""
+    """A call: its arguments, and the ranges of the arenas (guards included) that it may touch.
+
+    `setup` counts the torch runner's SETUP frames from 0; the C++ runner has none.
+    """
 
     call_id: int
     arguments: tuple[Argument, ...]
@@ -96,6 +100,7 @@ class Call:
     inputs_high: int
     outputs_low: int
     outputs_high: int
+    setup: int = 0
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ def pack_call(call: Call) -> bytes:
     head = CALL_HEAD.pack(
         call.call_id,
         len(call.arguments),
-        0,
+        call.setup,
         call.inputs_low,
         call.inputs_high,
         call.outputs_low,
@@ -161,16 +166,23 @@ def pack_call(call: Call) -> bytes:
 
 def unpack_call(body: bytes) -> Call:
     """Inverse of `pack_call`; used by the torch runner."""
-    call_id, count, _, inputs_low, inputs_high, outputs_low, outputs_high = CALL_HEAD.unpack_from(
-        body
-    )
+    call_id, count, setup, *ranges = CALL_HEAD.unpack_from(body)
+    inputs_low, inputs_high, outputs_low, outputs_high = ranges
     arguments = []
     for index in range(count):
         kind, _, nbytes, input_offset, output_offset, value = ARGUMENT.unpack_from(
             body, CALL_HEAD.size + index * ARGUMENT.size
         )
         arguments.append(Argument(ArgumentKind(kind), nbytes, input_offset, output_offset, value))
-    return Call(call_id, tuple(arguments), inputs_low, inputs_high, outputs_low, outputs_high)
+    return Call(
+        call_id,
+        tuple(arguments),
+        inputs_low,
+        inputs_high,
+        outputs_low,
+        outputs_high,
+        setup,
+    )
 
 
 def pack_done(done: Done) -> bytes:
