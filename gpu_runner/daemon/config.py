@@ -1,0 +1,105 @@
+"""How a daemon is configured: from its command line and from the environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.config import default_cache_folder
+
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+LONGEST_DRAIN_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaemonConfig:
+    """One daemon for one device.
+
+    index: of a CUDA device. name: empty for the host's name with the device's. slots: evaluations
+    that may be at work at the same time; their builds overlap, their measurements do not. 0 asks
+    for the default of the kind of device. drain_timeout_s: how long current jobs may take after a
+    stop was asked for. allow_unjailed: work without a jail where none can be made.
+    """
+
+    redis_url: str = DEFAULT_REDIS_URL
+    kind: DeviceKind = DeviceKind.CPU
+    index: int = 0
+    name: str = ""
+    slots: int = 0
+    cache_folder: Path
+    drain_timeout_s: float = LONGEST_DRAIN_S
+    allow_unjailed: bool = False
+    heartbeat_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that no daemon could run with, naming the field."""
+        if self.slots < 0:
+            raise DataError("slots", "must be at least 1 (or 0 for the default)")
+        if self.drain_timeout_s < 0:
+            raise DataError("drain_timeout_s", "must not be negative")
+
+    @property
+    def slot_count(self) -> int:
+        """Slots to start. On a CPU one, because a build beside a measurement would disturb it."""
+        if self.slots:
+            return self.slots
+        if self.kind is DeviceKind.CPU:
+            return 1
+        return max(2, min(4, (os.cpu_count() or 1) // 4))
+
+    def runner_name(self, device: str) -> str:
+        """The configured name, else one that tells host and device apart."""
+        return self.name or f"{socket.gethostname()}-{device}-{self.index}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `python -m gpu_runner work`."""
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:INDEX")
+    parser.add_argument("--redis-url", default="", help="default: $REDIS_URL, else this machine's")
+    parser.add_argument("--name", default="", help="of this runner; default: host and device")
+    parser.add_argument(
+        "--slots", type=int, default=0, help="evaluations at the same time; only builds overlap"
+    )
+    parser.add_argument("--cache-dir", type=Path, help="default: $KBENCH_CACHE or ~/.cache/kbench")
+    parser.add_argument(
+        "--drain-timeout",
+        type=float,
+        default=LONGEST_DRAIN_S,
+        metavar="SECONDS",
+        help="longest wait for current jobs when asked to stop",
+    )
+    parser.add_argument(
+        "--allow-unjailed",
+        action="store_true",
+        help="run strangers' code without a jail where none can be made: for trusted code only",
+    )
+
+
+def from_arguments(options: argparse.Namespace, environment: Mapping[str, str]) -> DaemonConfig:
+    """Configuration of parsed arguments; raises `DataError` naming the option that is wrong."""
+    kind, index = parse_device(options.device)
+    return DaemonConfig(
+        redis_url=options.redis_url or environment.get("REDIS_URL", "") or DEFAULT_REDIS_URL,
+        kind=kind,
+        index=index,
+        name=options.name,
+        slots=options.slots,
+        cache_folder=options.cache_dir or default_cache_folder(),
+        drain_timeout_s=options.drain_timeout,
+        allow_unjailed=options.allow_unjailed,
+    )
+
+
+def parse_device(text: str) -> tuple[DeviceKind, int]:
+    """Kind and index of "cpu", "cuda" or "cuda:1"; raises `DataError` on the field `device`."""
+    match = re.fullmatch(r"(cpu|cuda)(?::(\d+))?", text)
+    if match is None or (match[1] == "cpu" and match[2]):
+        raise DataError("device", f"{text!r} is not one of cpu, cuda, cuda:INDEX")
+    return DeviceKind(match[1]), int(match[2] or 0)

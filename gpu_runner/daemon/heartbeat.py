@@ -1,0 +1,102 @@
+"""What a daemon says of itself every few seconds."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+
+import redis
+
+from gpu_runner.daemon.events import EventStream
+from gpu_runner.daemon.slot_state import SlotState
+from gpu_runner.data import codec
+from gpu_runner.data.event import Event, EventKind, RunnerState
+from gpu_runner.data.verdict import DeviceKind
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """What stays the same while a daemon runs. device: the slug that names queue and board."""
+
+    name: str
+    device: str
+    device_kind: DeviceKind
+    device_name: str
+    builds: int
+    boot_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def queue(self) -> str:
+        """Name of the RQ queue that this runner works on."""
+        return f"device-{self.device}"
+
+
+class Heartbeat:
+    """Sends RUNNER events: at most one a period, and one at once when something changes."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        stream: EventStream,
+        slots: Sequence[SlotState],
+        period_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Beat for `runner`, whose slots' states are read at each beat."""
+        self._runner = runner
+        self._stream = stream
+        self._slots = slots
+        self._period_s = period_s
+        self._clock = clock
+        self._last: tuple[object, ...] = ()
+        self._due_at = clock()
+        self._reachable = True
+
+    def beat(self, state: str, reason: str, *, jail: bool) -> None:
+        """Send a heartbeat if one is due; without Redis, say so once and go on."""
+        current = tuple(slot.evaluation_id for slot in self._slots if slot.evaluation_id)
+        content = (state, reason, jail, current)
+        if content == self._last and self._clock() < self._due_at:
+            return
+        self._last = content
+        self._due_at = self._clock() + self._period_s
+        report = RunnerState(
+            name=self._runner.name,
+            boot_id=self._runner.boot_id,
+            device=self._runner.device,
+            device_kind=self._runner.device_kind,
+            device_name=self._runner.device_name,
+            state=state,
+            reason=reason,
+            jail=jail,
+            current=current,
+            builds=self._runner.builds,
+            version=metadata.version("kbench"),
+            at=time.time(),
+        )
+        self._send(report)
+
+    def _send(self, report: RunnerState) -> None:
+        event = Event(
+            evaluation_id="",
+            attempt=0,
+            seq=0,
+            kind=EventKind.RUNNER,
+            payload=codec.encode(report),
+        )
+        try:
+            self._stream.send(event)
+        except redis.RedisError as error:
+            if self._reachable:
+                logger.warning("Redis is away, heartbeats are not sent: %s", error)
+            self._reachable = False
+        else:
+            if not self._reachable:
+                logger.info("Redis is back")
+            self._reachable = True

@@ -1,0 +1,166 @@
+"""Keeps a daemon's slot processes alive, and ends them."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import redis
+
+from gpu_runner.daemon import jobs, lineage
+from gpu_runner.daemon.events import EventStream, Spool, report_or_keep
+from gpu_runner.daemon.heartbeat import Runner
+from gpu_runner.daemon.jobs import Evaluate, JobContext
+from gpu_runner.daemon.slot_state import SlotState
+from gpu_runner.daemon.worker import SlotWorker
+from gpu_runner.data.event import Event, EventKind
+from gpu_runner.supervisor.config import SupervisorConfig
+
+logger = logging.getLogger(__name__)
+
+EVALUATE = "gpu_runner.daemon.jobs.evaluate"
+"""Name under which the site enqueues an evaluation: the whole allow-list."""
+
+SOCKET_TIMEOUT_S = 5.0
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+_HEALTHY_S = 60.0
+_fork = multiprocessing.get_context("fork")  # slots share memory with the daemon
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotContext:
+    """What every slot of a daemon needs."""
+
+    redis_url: str
+    runner: Runner
+    supervisor: SupervisorConfig
+    spool: Spool
+    evaluate: Evaluate
+
+
+@dataclass
+class Slot:
+    """A place for one evaluation at a time, and the process that fills it."""
+
+    number: int
+    state: SlotState = field(default_factory=SlotState)
+    process: multiprocessing.process.BaseProcess | None = None
+    started_at: float = 0.0
+    not_before: float = 0.0
+    pause_s: float = _FIRST_PAUSE_S
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self.process is not None and self.process.is_alive()
+
+
+def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
+    """The whole life of a slot process, forked from `parent`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    lineage.die_with(parent)
+    lineage.adopt_orphans()
+    connection = redis.Redis.from_url(context.redis_url)
+    job_context = JobContext(
+        runner=context.runner.name,
+        supervisor=context.supervisor,
+        state=slot.state,
+        stream=EventStream(connection),
+        spool=context.spool,
+        evaluate=context.evaluate,
+    )
+    try:
+        worker = SlotWorker(
+            context.runner.queue,
+            name=f"{context.runner.name}-{slot.number}-{os.getpid()}-{context.runner.boot_id[:8]}",
+            connection=connection,
+            functions={EVALUATE: functools.partial(jobs.evaluate, context=job_context)},
+            state=slot.state,
+            on_loss=functools.partial(_report_loss, slot.state, context, job_context.stream),
+        )
+        worker.work(logging_level="WARNING")
+    except redis.RedisError as error:
+        logger.warning("slot %d stops, Redis is away: %s", slot.number, error)
+
+
+def _report_loss(state: SlotState, context: SlotContext, stream: EventStream, cause: str) -> None:
+    """Report LOST for the evaluation that died in a slot, unless its result is safe already."""
+    if not state.lost:
+        return
+    event = Event(
+        evaluation_id=state.evaluation_id,
+        attempt=state.attempt,
+        seq=state.next_seq(),
+        kind=EventKind.LOST,
+        payload={"runner": context.runner.name, "reason": cause},
+    )
+    logger.error("lost evaluation %s: %s", event.evaluation_id, cause)
+    state.finish()
+    report_or_keep(event, stream, context.spool)
+
+
+class Slots:
+    """All slots of a daemon."""
+
+    def __init__(
+        self, context: SlotContext, count: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Make `count` slots, none of them started."""
+        self._context = context
+        self._clock = clock
+        self._all = [Slot(number=number) for number in range(1, count + 1)]
+
+    @property
+    def states(self) -> list[SlotState]:
+        """The shared states, one a slot."""
+        return [slot.state for slot in self._all]
+
+    @property
+    def running(self) -> bool:
+        """Whether any slot's process is alive."""
+        return any(slot.alive for slot in self._all)
+
+    def start(self) -> None:
+        """Start every slot that has no process, after a pause that grows while it keeps dying."""
+        for slot in self._all:
+            if slot.process is None and self._clock() >= slot.not_before:
+                slot.process = _fork.Process(
+                    target=run_slot, args=(self._context, slot, os.getpid())
+                )
+                slot.process.start()
+                slot.started_at = self._clock()
+
+    def collect(self, stream: EventStream) -> None:
+        """Take leave of dead slots: report what they lost, and kill what they left behind."""
+        for slot in self._all:
+            if slot.process is None or slot.process.is_alive():
+                continue
+            status = slot.process.exitcode
+            logger.info("slot %d ended with status %s", slot.number, status)
+            cause = f"the runner's slot process died (status {status})"
+            _report_loss(slot.state, self._context, stream, cause)
+            slot.state.clear()
+            slot.process.close()
+            slot.process = None
+            now = self._clock()
+            healthy = now - slot.started_at > _HEALTHY_S
+            slot.pause_s = _FIRST_PAUSE_S if healthy else min(2 * slot.pause_s, _LONGEST_PAUSE_S)
+            slot.not_before = now + slot.pause_s
+        lineage.sweep(keep=self._pids())
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to every slot's process."""
+        for slot in self._all:
+            if slot.process is not None and slot.process.pid and slot.process.is_alive():
+                os.kill(slot.process.pid, number)
+
+    def _pids(self) -> list[int]:
+        return [slot.process.pid for slot in self._all if slot.process and slot.process.pid]

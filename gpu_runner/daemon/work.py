@@ -1,0 +1,150 @@
+"""The daemon: serves the jobs of one device until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+import redis
+
+from gpu_runner.daemon import lineage
+from gpu_runner.daemon.config import DaemonConfig
+from gpu_runner.daemon.events import EventStream, Spool
+from gpu_runner.daemon.heartbeat import Heartbeat, Runner
+from gpu_runner.daemon.jobs import Evaluate
+from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import device_name, device_slug
+
+logger = logging.getLogger(__name__)
+
+_TICK_S = 0.25
+
+
+def work(
+    config: DaemonConfig,
+    *,
+    evaluate: Evaluate | None = None,
+    probe_jail: Callable[[], str] = jail.probe,
+) -> int:
+    """Serve jobs until SIGTERM or SIGINT; return the exit status.
+
+    The first signal lets current jobs finish and takes no new ones; a second one, or the end of
+    `drain_timeout_s`, kills them. Raises `DeviceError` where the device is not there.
+    """
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
+    if evaluate is None:
+        from gpu_runner.supervisor.evaluate import evaluate as supervise
+
+        evaluate = supervise
+    return Daemon(config, evaluate, probe_jail()).run()
+
+
+class Daemon:
+    """One runner: its slots, its heartbeat, and how it stops."""
+
+    def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
+        """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
+        slug = device_slug(config.kind, config.index)
+        runner = Runner(
+            name=config.runner_name(slug),
+            device=slug,
+            device_kind=config.kind,
+            device_name=device_name(config.kind, config.index),
+            builds=config.slot_count,
+        )
+        supervisor = SupervisorConfig(
+            kind=config.kind,
+            index=config.index,
+            device=slug,
+            cache_folder=config.cache_folder,
+            allow_unjailed=config.allow_unjailed,
+        )
+        self._config = config
+        self._jail_fault = jail_fault
+        self._connection = redis.Redis.from_url(
+            config.redis_url,
+            socket_timeout=SOCKET_TIMEOUT_S,
+            socket_connect_timeout=SOCKET_TIMEOUT_S,
+        )
+        self._stream = EventStream(self._connection)
+        self._spool = Spool(config.cache_folder / "spool" / f"{slug}-{config.index}")
+        context = SlotContext(
+            redis_url=config.redis_url,
+            runner=runner,
+            supervisor=supervisor,
+            spool=self._spool,
+            evaluate=evaluate,
+        )
+        self._runner = runner
+        self._slots = Slots(context, config.slot_count)
+        self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
+        self._stops = 0
+        self._flush_at = 0.0
+
+    @property
+    def fit(self) -> bool:
+        """Whether jobs are taken at all: without a jail only where the host was told to."""
+        return not self._jail_fault or self._config.allow_unjailed
+
+    def run(self) -> int:
+        """Serve until told to stop; return the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._ask_to_stop)
+        lineage.adopt_orphans()
+        logger.info("runner %s serves %s", self._runner.name, self._runner.queue)
+        if not self.fit:
+            logger.error("no jobs are taken: %s", self._jail_fault)
+        while not self._stops:
+            if self.fit:
+                self._slots.start()
+            self._tick("ready" if self.fit else "unfit", self._reason())
+        return self._drain()
+
+    def _drain(self) -> int:
+        logger.info("stopping: current jobs may take %g s more", self._config.drain_timeout_s)
+        deadline = time.monotonic() + self._config.drain_timeout_s
+        self._slots.signal(signal.SIGTERM)
+        while self._slots.running and self._stops == 1 and time.monotonic() < deadline:
+            self._tick("draining", "told to stop: finishes its current jobs")
+        if self._slots.running:
+            logger.warning("killing the jobs that still run")
+            self._slots.signal(signal.SIGKILL)
+            while self._slots.running:
+                time.sleep(_TICK_S / 10)
+        self._slots.collect(self._stream)
+        self._heartbeat.beat("stopped", "told to stop", jail=not self._jail_fault)
+        logger.info("stopped")
+        return 0
+
+    def _tick(self, state: str, reason: str) -> None:
+        self._slots.collect(self._stream)
+        self._heartbeat.beat(state, reason, jail=not self._jail_fault)
+        if time.monotonic() >= self._flush_at:
+            self._flush_at = time.monotonic() + self._config.heartbeat_s
+            self._flush()
+        time.sleep(_TICK_S)
+
+    def _flush(self) -> None:
+        try:
+            sent = self._spool.flush(self._stream)
+        except redis.RedisError:
+            return  # the heartbeat has said that Redis is away
+        if sent:
+            logger.info("sent %d events that had been kept while Redis was away", sent)
+
+    def _reason(self) -> str:
+        if not self._jail_fault:
+            return ""
+        if self._config.allow_unjailed:
+            return f"works without a jail: {self._jail_fault}"
+        return f"takes no jobs, as it has no jail: {self._jail_fault}"
+
+    def _ask_to_stop(self, *_: object) -> None:
+        self._stops += 1

