@@ -18,7 +18,7 @@ from gpu_runner.daemon.events import EventStream, Spool, report_or_keep
 from gpu_runner.daemon.heartbeat import Runner
 from gpu_runner.daemon.jobs import Evaluate, JobContext
 from gpu_runner.daemon.slot_state import SlotState
-from gpu_runner.daemon.worker import SlotWorker
+from gpu_runner.daemon.slot_worker import SlotWorker
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.supervisor.config import SupervisorConfig
 

@@ -1,158 +1,161 @@
-"""An RQ worker that runs the functions it is given by name, and no others."""
+"""The daemon: serves the jobs of one device until it is told to stop."""
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
-from typing import Any
+import sys
+import time
+from collections.abc import Callable, Sequence
 
 import redis
-from rq import Queue, Worker
-from rq.job import Job
-from rq.serializers import JSONSerializer
 
 from gpu_runner.daemon import lineage
-from gpu_runner.daemon.jobs import identity
-from gpu_runner.daemon.slot_state import SlotState
-from gpu_runner.data.codec import DataError
+from gpu_runner.daemon.config import DaemonConfig, add_arguments, from_arguments
+from gpu_runner.daemon.events import EventStream, Spool
+from gpu_runner.daemon.heartbeat import Heartbeat, Runner
+from gpu_runner.daemon.jobs import Evaluate
+from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import device_name, device_slug
+from gpu_runner.supervisor.evaluate import evaluate as supervise
 
 logger = logging.getLogger(__name__)
 
-Functions = Mapping[str, Callable[..., Any]]
-"""Job functions by the name under which they are enqueued: the allow-list."""
+_TICK_S = 0.25
 
 
-class RefusedJob(Exception):
-    """A job asks for something that this worker does not do; the message says what."""
+def main(arguments: Sequence[str]) -> int:
+    """Run `python -m gpu_runner work ARGUMENTS`.
+
+    Raises `DataError` on a wrong option, `DeviceError` where the device is not there.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu_runner work",
+        description="Take evaluations from a site's queue for one device, until told to stop.",
+    )
+    add_arguments(parser)
+    return work(from_arguments(parser.parse_args(arguments), os.environ))
 
 
-def check(job: Job, functions: Functions) -> None:
-    """Raise `RefusedJob` unless `job` is a plain call of an allowed function."""
-    try:
-        name, instance = job.func_name, job.instance
-    except Exception as error:
-        raise RefusedJob(f"not a JSON job: {error}") from error
-    if name not in functions or instance is not None:
-        raise RefusedJob(f"{name!r} is not a function that this worker runs")
-    callbacks = (job._success_callback_name, job._failure_callback_name, job._stopped_callback_name)
-    if any(callbacks) or job.webhooks:
-        raise RefusedJob("callbacks and webhooks are not allowed")
+def work(
+    config: DaemonConfig,
+    *,
+    evaluate: Evaluate = supervise,
+    probe_jail: Callable[[], str] = jail.probe,
+) -> int:
+    """Serve jobs until SIGTERM or SIGINT; return the exit status.
+
+    The first signal lets current jobs finish and takes no new ones; a second one, or the end of
+    `drain_timeout_s`, kills them. Raises `DeviceError` where the device is not there.
+    """
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("gpu_runner").setLevel(logging.INFO)
+    return Daemon(config, evaluate, probe_jail()).run()
 
 
-def restricted_job(functions: Functions) -> type[Job]:
-    """A job class that never imports anything by a name which came through Redis."""
+class Daemon:
+    """One runner: its slots, its heartbeat, and how it stops."""
 
-    class RestrictedJob(Job):
-        success_callback = None
-        failure_callback = None
-        stopped_callback = None
-
-        @property
-        def func(self) -> Callable[..., Any]:
-            check(self, functions)
-            return functions[str(self.func_name)]
-
-        def send_webhooks(self, *_: Any, **__: Any) -> None:
-            """Call nobody: the addresses came through Redis."""
-
-    return RestrictedJob
-
-
-class SlotWorker(Worker):
-    """One slot: takes a job, forks a work-horse for it, and sweeps up whatever that leaves."""
-
-    def __init__(
-        self,
-        queue: str,
-        *,
-        name: str,
-        connection: redis.Redis,
-        functions: Functions,
-        state: SlotState,
-        on_loss: Callable[[str], None],
-    ) -> None:
-        """Work on the queue of that name; `state` is shared with the daemon.
-
-        on_loss: called with the cause when a work-horse dies.
-        """
-        self._functions = functions
-        self._slot_state = state
-        self._on_loss = on_loss
-        super().__init__(
-            [queue],
-            name=name,
-            connection=connection,
-            job_class=restricted_job(functions),
-            serializer=JSONSerializer,
-            work_horse_killed_handler=self._report_loss,
-            log_job_description=False,
+    def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
+        """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
+        slug = device_slug(config.kind, config.index)
+        runner = Runner(
+            name=config.runner_name(slug),
+            device=slug,
+            device_kind=config.kind,
+            device_name=device_name(config.kind, config.index),
+            builds=config.slot_count,
         )
+        supervisor = SupervisorConfig(
+            kind=config.kind,
+            index=config.index,
+            device=slug,
+            cache_folder=config.cache_folder,
+            allow_unjailed=config.allow_unjailed,
+        )
+        self._config = config
+        self._jail_fault = jail_fault
+        self._connection = redis.Redis.from_url(
+            config.redis_url,
+            socket_timeout=SOCKET_TIMEOUT_S,
+            socket_connect_timeout=SOCKET_TIMEOUT_S,
+        )
+        self._stream = EventStream(self._connection)
+        self._spool = Spool(config.cache_folder / "spool" / f"{slug}-{config.index}")
+        context = SlotContext(
+            redis_url=config.redis_url,
+            runner=runner,
+            supervisor=supervisor,
+            spool=self._spool,
+            evaluate=evaluate,
+        )
+        self._runner = runner
+        self._slots = Slots(context, config.slot_count)
+        self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
+        self._stops = 0
+        self._flush_at = 0.0
 
-    def execute_job(self, job: Job, queue: Queue) -> None:
-        """Fork a work-horse for an allowed job; fail any other one without running it."""
+    @property
+    def fit(self) -> bool:
+        """Whether jobs are taken at all: without a jail only where the host was told to."""
+        return not self._jail_fault or self._config.allow_unjailed
+
+    def run(self) -> int:
+        """Serve until told to stop; return the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._ask_to_stop)
+        lineage.adopt_orphans()
+        logger.info("runner %s serves %s", self._runner.name, self._runner.queue)
+        if not self.fit:
+            logger.error("no jobs are taken: %s", self._jail_fault)
+        while not self._stops:
+            if self.fit:
+                self._slots.start()
+            self._tick("ready" if self.fit else "unfit", self._reason())
+        return self._drain()
+
+    def _drain(self) -> int:
+        logger.info("stopping: current jobs may take %g s more", self._config.drain_timeout_s)
+        deadline = time.monotonic() + self._config.drain_timeout_s
+        self._slots.signal(signal.SIGTERM)
+        while self._slots.running and self._stops == 1 and time.monotonic() < deadline:
+            self._tick("draining", "told to stop: finishes its current jobs")
+        if self._slots.running:
+            logger.warning("killing the jobs that still run")
+            self._slots.signal(signal.SIGKILL)
+            while self._slots.running:
+                time.sleep(_TICK_S / 10)
+        self._slots.collect(self._stream)
+        self._heartbeat.beat("stopped", "told to stop", jail=not self._jail_fault)
+        logger.info("stopped")
+        return 0
+
+    def _tick(self, state: str, reason: str) -> None:
+        self._slots.collect(self._stream)
+        self._heartbeat.beat(state, reason, jail=not self._jail_fault)
+        if time.monotonic() >= self._flush_at:
+            self._flush_at = time.monotonic() + self._config.heartbeat_s
+            self._flush()
+        time.sleep(_TICK_S)
+
+    def _flush(self) -> None:
         try:
-            check(job, self._functions)
-            self._slot_state.begin(*identity(job.args[0] if job.args else job.kwargs["request"]))
-        except (RefusedJob, DataError, KeyError) as error:
-            self._refuse(job, queue, str(error))
-            return
-        try:
-            super().execute_job(job, queue)
-        finally:
-            if swept := lineage.sweep():
-                logger.warning("killed %d processes that job %s left behind", swept, job.id)
-            self._slot_state.clear()
+            sent = self._spool.flush(self._stream)
+        except redis.RedisError:
+            return  # the heartbeat has said that Redis is away
+        if sent:
+            logger.info("sent %d events that had been kept while Redis was away", sent)
 
-    def _refuse(self, job: Job, queue: Queue, reason: str) -> None:
-        logger.error("refused job %s: %s", job.id, reason)
-        job.retries_left = 0
-        self.prepare_execution(job)
-        self.handle_job_failure(job, queue, exc_string=f"refused: {reason}")
+    def _reason(self) -> str:
+        if not self._jail_fault:
+            return ""
+        if self._config.allow_unjailed:
+            return f"works without a jail: {self._jail_fault}"
+        return f"takes no jobs, as it has no jail: {self._jail_fault}"
 
-    def _report_loss(self, job: Job, pid: int | None, status: int | None, _: object) -> None:
-        self._on_loss(_cause_of_death(status))
-
-    def setup_work_horse_signals(self) -> None:
-        """In the work-horse: die with the slot, as nobody else would know of this process."""
-        super().setup_work_horse_signals()
-        lineage.die_with(self.pid or os.getppid())
-
-    def _install_signal_handlers(self) -> None:
-        """Ctrl-C reaches the whole terminal: the daemon alone answers it, and tells the slots."""
-        super()._install_signal_handlers()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def request_stop(self, signum: int, frame: Any) -> None:
-        """Finish the current job and stop; the daemon kills who takes too long."""
-        super().request_stop(signum, frame)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-    def set_current_job_working_time(self, *args: Any, **kwargs: Any) -> None:
-        """Tell Redis how long the job runs; a Redis that is away must not end a measurement."""
-        self._tolerate(super().set_current_job_working_time, *args, **kwargs)
-
-    def maintain_heartbeats(self, job: Job) -> None:
-        """Tell Redis that the job is alive; a Redis that is away must not end a measurement."""
-        self._tolerate(super().maintain_heartbeats, job)
-
-    def set_shutdown_requested_date(self) -> None:
-        """Tell Redis about the stop; the stop itself does not wait for it."""
-        self._tolerate(super().set_shutdown_requested_date)
-
-    def _tolerate(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        try:
-            action(*args, **kwargs)
-        except redis.RedisError as error:
-            logger.warning("Redis is away, the current job goes on: %s", error)
-
-
-def _cause_of_death(status: int | None) -> str:
-    if status is None:
-        return "the runner's work process took longer than the job may and was killed"
-    if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
-        return f"the runner's work process was killed by {name}"
-    return f"the runner's work process ended with status {os.waitstatus_to_exitcode(status)}"
+    def _ask_to_stop(self, *_: object) -> None:
+        self._stops += 1

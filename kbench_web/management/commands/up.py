@@ -1,0 +1,157 @@
+"""Run a whole installation on this machine: database, Redis, site, workers and runners."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import http.client
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kbench_web.processes import installation, ports, redis_server
+from kbench_web.processes.console import Console
+from kbench_web.processes.supervision import Supervisor
+
+_FIRST_REDIS_PORT = 6379
+_ANSWER_TIMEOUT_S = 90.0
+_PATIENCE_S = installation.RUNNER_DRAIN_S + 10.0
+
+
+class Command(BaseCommand):
+    """`manage.py up [--host HOST] [--port PORT] [--no-demo]`."""
+
+    help = "Run everything on this machine until Ctrl-C; the address is printed last."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare --host, --port and --no-demo."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=8000, help="or the next free one")
+        parser.add_argument("--no-demo", action="store_true", help="submit no demo evaluation")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Set up, start, wait for the end, stop."""
+        host = options["host"]
+        folder = Path(settings.DATA_DIR)
+        with _only_one(folder), _signals() as stops:
+            port = self._port(host, options["port"])
+            programs = installation.programs(host, port)
+            console = Console(self.stdout._out, ["up", "redis", *(p.name for p in programs)])
+            self._say = lambda text: console.line("up", text)
+            os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
+            self._supervisor = Supervisor(console.line)
+            try:
+                self._start_redis(folder, stops)
+                self._prepare()
+                for program in programs:
+                    self._supervisor.add(program)
+                self._welcome(host, port, stops, demo=not options["no_demo"])
+                while not stops:
+                    self._supervisor.tick()
+            finally:
+                self._say("stopping; Ctrl-C again to stop at once")
+                self._supervisor.stop(_PATIENCE_S, lambda: len(stops) > 1)
+            self._say("stopped")
+
+    def _port(self, host: str, wanted: int) -> int:
+        port = ports.next_free(host, wanted)
+        if port != wanted:
+            self.stdout.write(f"port {wanted} is taken by another program: using {port}")
+        return port
+
+    def _start_redis(self, folder: Path, stops: list[int]) -> None:
+        url = os.environ.get("REDIS_URL", "")
+        if url:
+            if fault := redis_server.answers(url):
+                raise CommandError(
+                    f"REDIS_URL is {url}, but nothing answers there: {fault}."
+                    " Start that server, or unset REDIS_URL to have one started here."
+                )
+            self._say("uses the Redis at REDIS_URL")
+            return
+        port = ports.next_free("127.0.0.1", _FIRST_REDIS_PORT)
+        url = os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
+        self._supervisor.add(redis_server.program(folder / "redis", port))
+        self._supervisor.tick()
+        if fault := redis_server.wait(url):
+            raise CommandError(f"the Redis server started here does not answer: {fault}")
+        self._say(f"Redis is {redis_server.binary()} on port {port}, its data in {folder}/redis")
+
+    def _prepare(self) -> None:
+        for sentence in installation.missing_programs():
+            self._say(f"MISSING: {sentence}")
+        self._run("migrate", "--no-input", "--verbosity", "0")
+        self._run("load_tasks")
+
+    def _run(self, *arguments: str) -> bool:
+        """Run one of the site's commands to its end; its failure is told, and not fatal."""
+        done = subprocess.run(
+            installation.manage(*arguments), capture_output=True, text=True, check=False
+        )
+        for line in (done.stdout + done.stderr).splitlines():
+            self._say(f"{arguments[0]}: {line}")
+        if done.returncode != 0 and arguments[0] == "migrate":
+            raise CommandError("the database could not be brought up to date; see above")
+        return done.returncode == 0
+
+    def _welcome(self, host: str, port: int, stops: list[int], *, demo: bool) -> None:
+        """Wait for the site to answer, submit the demo, and print the address."""
+        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        while not _site_answers(host, port):
+            if stops:
+                return
+            if time.monotonic() > deadline:
+                raise CommandError(f"the site does not answer after {_ANSWER_TIMEOUT_S:g} s")
+            self._supervisor.tick()
+        if demo:
+            self._run("demo")
+        shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
+        self._say(f"kbench is ready at http://{shown}:{port}/  (Ctrl-C stops it)")
+
+
+@contextlib.contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Hold the installation's lock: two at once would share one Redis folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "up.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(
+                f"kbench is already running with the data in {folder};"
+                " stop that one, or set KBENCH_DATA_DIR to another folder"
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collect SIGINT, SIGTERM and SIGHUP in a list instead of dying of them."""
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {n: signal.signal(n, lambda got, _: received.append(got)) for n in numbers}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _site_answers(host: str, port: int) -> bool:
+    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    connection = http.client.HTTPConnection(address, port, timeout=10)
+    try:
+        connection.request("GET", "/", headers={"Host": "localhost"})
+        return connection.getresponse().status < http.client.INTERNAL_SERVER_ERROR
+    except OSError:
+        return False
+    finally:
+        connection.close()

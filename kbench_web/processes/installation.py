@@ -1,0 +1,62 @@
+"""The programs that make up a whole installation on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from kbench_web.processes.program import Program
+
+RUNNER_DRAIN_S = 15
+
+_CONSEQUENCES = {
+    "bwrap": (
+        "bubblewrap is not installed: runners have no jail, so they take no jobs"
+        " (Debian: apt-get install bubblewrap)"
+    ),
+    "g++": "g++ is not installed: no kernel for the cpu can be built (Debian: apt-get install g++)",
+}
+
+
+def cuda_devices() -> list[int]:
+    """Indices of this machine's GPUs; empty where there is none."""
+    command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        if done.returncode == 0:
+            return [int(line) for line in done.stdout.split() if line.isdigit()]
+    return []
+
+
+def missing_programs() -> list[str]:
+    """One sentence for each program of the system that is missing: what it is, what it means."""
+    faults = [text for name, text in _CONSEQUENCES.items() if shutil.which(name) is None]
+    if cuda_devices() and not (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
+        faults.append("nvcc is not installed: no kernel for the GPU can be built")
+    return faults
+
+
+def manage(*arguments: str) -> list[str]:
+    """Command line of one of the site's commands."""
+    return [sys.executable, str(Path(sys.argv[0]).resolve()), *arguments]
+
+
+def programs(host: str, port: int) -> list[Program]:
+    """Site, workers and runners; Redis is not among them."""
+    daphne = ["-m", "daphne", "--bind", host, "--port", str(port), "--verbosity", "0"]
+    serializer = "rq.serializers.JSONSerializer"
+    return [
+        Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
+        Program(name="ingest", command=manage("ingest_events")),
+        Program(name="runs", command=manage("rqworker", "runs", "--serializer", serializer)),
+        _runner("cpu", "cpu"),
+        *(_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices()),
+    ]
+
+
+def _runner(name: str, device: str) -> Program:
+    work = ["work", "--device", device, "--drain-timeout", str(RUNNER_DRAIN_S)]
+    return Program(name=name, command=[sys.executable, "-m", "gpu_runner", *work])

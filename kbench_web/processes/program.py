@@ -1,0 +1,97 @@
+"""A program that is to run as long as the site does, and the process that runs it now."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What to run. stop_last: others need it while they stop."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stop_last: bool = False
+
+
+class ProgramProcess:
+    """One process of a program: in a session of its own, its output read line by line."""
+
+    def __init__(self, program: Program, say: Callable[[str, str], None]) -> None:
+        """Start it. `say(name, line)` gets what it prints, from a thread."""
+        self.program = program
+        self._process = subprocess.Popen(
+            [*_dies_with_us(), *program.command],
+            env={**os.environ, **program.environment, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C in the terminal is ours to pass on
+        )
+        self._reader = threading.Thread(target=self._read, args=(say,), daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def status(self) -> int | None:
+        """Exit status, or None while it runs."""
+        return self._process.poll()
+
+    def terminate(self) -> None:
+        """Ask it to finish what it does and stop."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and everything that it started, at once."""
+        family = descendants(self._process.pid)
+        self._signal(signal.SIGKILL)
+        for pid in family:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+
+    def close(self) -> None:
+        """Take in the last of its output; it must have ended."""
+        self._reader.join(timeout=2)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
+
+    def _read(self, say: Callable[[str, str], None]) -> None:
+        stream = self._process.stdout
+        if stream is None:
+            return
+        with stream:
+            for line in stream:
+                say(self.program.name, line.decode(errors="replace").rstrip())
+
+
+def descendants(pid: int) -> list[int]:
+    """Process ids of everything that descends from `pid` (Linux; elsewhere empty)."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def _dies_with_us() -> list[str]:
+    """Prefix that has the kernel stop the program if we are killed without a chance to do it."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

@@ -1,0 +1,93 @@
+"""Keeps a set of programs running, and stops them all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kbench_web.processes.program import Program, ProgramProcess
+
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
+_HEALTHY_S = 30.0
+_TICK_S = 0.1
+
+Say = Callable[[str, str], None]
+
+
+@dataclass
+class _Place:
+    """A program, its process if it has one, and when the next may be started."""
+
+    program: Program
+    process: ProgramProcess | None = None
+    started_at: float = 0.0
+    not_before: float = 0.0
+    pause_s: float = _FIRST_PAUSE_S
+
+
+class Supervisor:
+    """Starts programs, restarts those that die after a growing pause, stops them in order."""
+
+    def __init__(self, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+        """Report what happens and what the programs print to `say(name, line)`."""
+        self._say = say
+        self._clock = clock
+        self._places: list[_Place] = []
+
+    def add(self, program: Program) -> None:
+        """Run `program` from the next `tick` on."""
+        self._places.append(_Place(program))
+
+    def tick(self) -> None:
+        """Start what is due, take leave of what died, and wait a moment."""
+        for place in self._places:
+            if place.process is not None and place.process.status is not None:
+                self._bury(place, place.process)
+            if place.process is None and self._clock() >= place.not_before:
+                place.process = ProgramProcess(place.program, self._say)
+                place.started_at = self._clock()
+        time.sleep(_TICK_S)
+
+    def stop(self, patience_s: float, impatient: Callable[[], bool]) -> None:
+        """Ask all to stop, first those that need others; kill what takes longer than that.
+
+        impatient: looked at while waiting; true kills at once.
+        """
+        for last in (False, True):
+            group = [
+                place.process
+                for place in self._places
+                if place.process is not None and place.program.stop_last is last
+            ]
+            for process in group:
+                process.terminate()
+            self._wait(group, patience_s, impatient)
+            for process in group:
+                if process.status is None:
+                    self._say(process.program.name, "does not stop: killed")
+                    process.kill()
+                process.close()
+
+    def _bury(self, place: _Place, process: ProgramProcess) -> None:
+        process.close()
+        now = self._clock()
+        if now - place.started_at > _HEALTHY_S:
+            place.pause_s = _FIRST_PAUSE_S
+        self._say(
+            place.program.name,
+            f"ended with status {process.status}; starting again in {place.pause_s:g} s",
+        )
+        place.process = None
+        place.not_before = now + place.pause_s
+        place.pause_s = min(2 * place.pause_s, _LONGEST_PAUSE_S)
+
+    def _wait(
+        self, group: list[ProgramProcess], patience_s: float, impatient: Callable[[], bool]
+    ) -> None:
+        deadline = self._clock() + patience_s
+        while any(process.status is None for process in group):
+            if impatient() or self._clock() > deadline:
+                return
+            time.sleep(_TICK_S)
