@@ -1,0 +1,184 @@
+"""Time one call at a time, with cold caches, on the CPU or on the GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+_SHORTEST_NS = 1.0  # a time must be positive even where the overhead is more than the call
+_EMPTY_CALLS = 201
+_EMPTY_PAIRS = 51
+_PAIRS_AGAIN = 5
+_CALLS_BETWEEN = 100
+_LEAST_HEAD_START_NS = 80_000.0
+_FIRST_HEAD_START_NS = 300_000.0
+_MOST_HEAD_START_NS = 10_000_000.0
+_CALIBRATION_CYCLES = 2_000_000
+_LEAST_FLUSH_BYTES = 32 << 20
+
+Function = Callable[..., Any]
+
+
+class HeadStart:
+    """How long the GPU must be kept busy so that the host can queue a whole call meanwhile.
+
+    One for each function and workload; follows the host's times of the last calls.
+    """
+
+    def __init__(self) -> None:
+        self._host_ns: deque[float] = deque(maxlen=9)
+
+    def note(self, host_ns: float) -> None:
+        """The host took so long to queue a call."""
+        self._host_ns.append(host_ns)
+
+    @property
+    def ns(self) -> float:
+        """Nanoseconds to wait on the GPU before the next call."""
+        if not self._host_ns:
+            return _FIRST_HEAD_START_NS
+        wanted = 1.5 * statistics.median(self._host_ns) + 20_000.0
+        return min(max(wanted, _LEAST_HEAD_START_NS), _MOST_HEAD_START_NS)
+
+
+class Clock(Protocol):
+    """Measures calls; `overhead_ns` is the cost of an empty call, subtracted from every time."""
+
+    overhead_ns: float
+
+    def flush(self, tensor: Tensor) -> None:
+        """Put a tensor's memory out of the caches, where that is done range by range."""
+        ...
+
+    def call(
+        self, function: Function, arguments: Sequence[Any], head_start: HeadStart
+    ) -> tuple[Any, float]:
+        """Result and time, in ns and positive, of one call; everything has finished on return."""
+        ...
+
+
+class CpuClock:
+    """The monotonic clock around the call; ranges are flushed from the caches by hand."""
+
+    def __init__(self, support: Path) -> None:
+        """`support` is the library with `kb_flush`. Raises `OSError` if it does not load."""
+        library = ctypes.CDLL(str(support))
+        self._flush = library.kb_flush
+        self._flush.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        self._flush.restype = None
+        self.overhead_ns = 0.0
+        empty = [self._ns(_nothing, ())[1] for _ in range(_EMPTY_CALLS)]
+        self.overhead_ns = float(statistics.median(empty))
+
+    def flush(self, tensor: Tensor) -> None:
+        """See `Clock.flush`."""
+        self._flush(tensor.data_ptr(), tensor.nbytes)
+
+    def call(
+        self, function: Function, arguments: Sequence[Any], head_start: HeadStart
+    ) -> tuple[Any, float]:
+        """See `Clock.call`; a CPU needs no head start."""
+        result, time_ns = self._ns(function, arguments)
+        return result, max(time_ns - self.overhead_ns, _SHORTEST_NS)
+
+    @staticmethod
+    def _ns(function: Function, arguments: Sequence[Any]) -> tuple[Any, int]:
+        now = time.perf_counter_ns
+        start = now()
+        result = function(*arguments)
+        end = now()
+        return result, end - start
+
+
+class CudaClock:
+    """A pair of events around the call, queued behind an L2 flush and a busy wait."""
+
+    def __init__(self) -> None:
+        """Measure the wait's unit and the cost of an empty pair; takes some milliseconds."""
+        properties = torch.cuda.get_device_properties()
+        size = max(2 * properties.L2_cache_size, _LEAST_FLUSH_BYTES)
+        self._flush_buffer = torch.empty(size, dtype=torch.uint8, device="cuda")
+        self._reset_persisting = _persisting_reset()
+        self._start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._cycles_per_ns = self._calibrate()
+        self._pairs: deque[float] = deque(maxlen=_EMPTY_PAIRS)
+        self._empty_start = HeadStart()
+        self._calls = 0
+        self.overhead_ns = 0.0
+        self._measure_overhead(_EMPTY_PAIRS)
+
+    def flush(self, tensor: Tensor) -> None:
+        """Nothing: `call` flushes the whole L2 cache."""
+
+    def call(
+        self, function: Function, arguments: Sequence[Any], head_start: HeadStart
+    ) -> tuple[Any, float]:
+        """See `Clock.call`."""
+        if self._calls % _CALLS_BETWEEN == _CALLS_BETWEEN - 1:
+            self._measure_overhead(_PAIRS_AGAIN)
+        self._calls += 1
+        result, time_ns = self._ns(function, arguments, head_start)
+        return result, max(time_ns - self.overhead_ns, _SHORTEST_NS)
+
+    def _ns(
+        self, function: Function, arguments: Sequence[Any], head_start: HeadStart
+    ) -> tuple[Any, float]:
+        cycles = int(head_start.ns * self._cycles_per_ns)
+        self._reset_persisting()
+        self._flush_buffer.fill_(0x5A)
+        torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        begun = time.perf_counter_ns()
+        self._start.record()
+        result = function(*arguments)
+        self._end.record()
+        head_start.note(time.perf_counter_ns() - begun)
+        torch.cuda.synchronize()
+        return result, self._start.elapsed_time(self._end) * 1e6  # ms -> ns
+
+    def _calibrate(self) -> float:
+        """Cycles of the busy wait per ns; the fastest of a few, as clocks rise under load."""
+        torch.cuda._sleep(_CALIBRATION_CYCLES)  # type: ignore[no-untyped-call]
+        shortest = float("inf")
+        for _ in range(5):
+            self._start.record()
+            torch.cuda._sleep(_CALIBRATION_CYCLES)  # type: ignore[no-untyped-call]
+            self._end.record()
+            torch.cuda.synchronize()
+            shortest = min(shortest, self._start.elapsed_time(self._end) * 1e6)
+        return _CALIBRATION_CYCLES / shortest
+
+    def _measure_overhead(self, pairs: int) -> None:
+        for _ in range(pairs):
+            self._pairs.append(self._ns(_nothing, (), self._empty_start)[1])
+        self.overhead_ns = statistics.median(self._pairs)
+
+
+def make_clock(device: str, support: Path) -> Clock:
+    """The clock of a device, "cpu" or "cuda"."""
+    return CudaClock() if device == "cuda" else CpuClock(support)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _persisting_reset() -> Callable[[], Any]:
+    """`cudaCtxResetPersistingL2Cache` of the CUDA runtime that PyTorch has loaded.
+
+    Raises `OSError` if there is none: a kernel could then keep data in L2 across the flush.
+    """
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "/libcudart" in line:
+            library = ctypes.CDLL(line[line.index("/") :])
+            reset: Callable[[], Any] = library.cudaCtxResetPersistingL2Cache
+            return reset
+    raise OSError("the CUDA runtime library is not loaded")

@@ -1,0 +1,266 @@
+"""Judge an output against the expected one: pure functions over tensors, in float64, in chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_CHUNK_CPU = 1 << 14  # elements a thread: temporaries of a chunk stay in the cache
+_CHUNK_CUDA = 1 << 25  # elements: 256 MiB for a temporary in float64
+
+
+class ScaleError(ValueError):
+    """A task's error scale is not a finite number where the expected output is one."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How far an output may be off, as multiples of its dtype's machine epsilon.
+
+    `factor` is `Tolerance.constant + Tolerance.growth * sqrt(L)`.
+    """
+
+    factor: float
+
+    @classmethod
+    def of(cls, constant: float, growth: float, length: float) -> Limit:
+        """The limit of a `Tolerance` for sums of `length` terms."""
+        return cls(constant + growth * math.sqrt(length))
+
+
+@dataclass(frozen=True)
+class WrongElement:
+    """The first wrong element in row-major order, and how many there are.
+
+    `index` is empty, and expected, actual and bound are None, where only the whole is off.
+    """
+
+    reason: str
+    index: tuple[int, ...]
+    expected: float | None
+    actual: float | None
+    bound: float | None
+    wrong_elements: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Largest scaled error (1 and below passes), Frobenius error, and what is wrong if any is.
+
+    `scaled` is inf where a NaN, an Inf or an exact value is wrong.
+    """
+
+    scaled: float
+    relative: float
+    mismatch: WrongElement | None
+
+
+def compare(
+    actual: Tensor, expected: Tensor, limit: Limit, scale: Tensor | None = None
+) -> Comparison:
+    """Compare an output of the kernel's dtype with the expected one of the same shape and device.
+
+    `expected` is float64, or an integer or bool where the output is one. Integers and bools must
+    be equal. NaN must stand where `expected`, rounded to the output's dtype, has NaN, and so for
+    either infinity. Elsewhere `|actual - expected| <= eps * limit.factor * scale`, where `scale`
+    defaults to `|expected| + rms(expected)` and is never below the dtype's smallest normal
+    number; under that default, the Frobenius norm of the error over that of `expected` must not
+    exceed `eps * limit.factor` either. Raises `ScaleError` on a scale that is not finite.
+    """
+    if actual.shape != expected.shape:
+        raise ValueError(f"shapes differ: {tuple(actual.shape)} and {tuple(expected.shape)}")
+    flat, flat_expected = actual.reshape(-1), expected.reshape(-1)
+    if flat.numel() == 0:
+        return Comparison(0.0, 0.0, None)
+    judge: _Exact | _Close
+    if actual.dtype.is_floating_point:
+        judge = _Close(flat_expected, actual.dtype, limit, scale)
+    else:
+        judge = _Exact()
+    tally = _Tally(flat.device)
+    for low, high in _chunks(flat):
+        tally.add(low, judge.chunk(flat[low:high], flat_expected[low:high], low, high))
+    return _conclude(tally, judge, flat, flat_expected, tuple(actual.shape))
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Of each element: is it right, error over bound, |error| and |expected| over the norm's unit.
+
+    The two last hold zeros at special values.
+    """
+
+    right: Tensor
+    scaled: Tensor
+    error: Tensor
+    size: Tensor
+
+
+class _Exact:
+    """Integers and bools: equal or not."""
+
+    relative_limit: float | None = None
+
+    def chunk(self, actual: Tensor, expected: Tensor, low: int, high: int) -> _Chunk:
+        wide = torch.float64 if expected.dtype.is_floating_point else torch.int64
+        right = actual.to(wide) == expected.to(wide)
+        error = (actual.double() - expected.double()).abs()
+        scaled = torch.zeros_like(error).masked_fill_(~right, math.inf)
+        return _Chunk(right, scaled, error, expected.double().abs())
+
+    def bound(self, at: int) -> float:
+        return 0.0
+
+
+class _Close:
+    """Floating-point numbers: within a bound."""
+
+    def __init__(
+        self, expected: Tensor, dtype: torch.dtype, limit: Limit, scale: Tensor | None
+    ) -> None:
+        info = torch.finfo(dtype)
+        self._dtype = dtype
+        self._factor = info.eps * limit.factor
+        self._least = info.smallest_normal
+        self._scale = None if scale is None else scale.reshape(-1)
+        self._expected = expected
+        self._unit, self._rms = _magnitude(expected, dtype)
+        self.relative_limit = self._factor if scale is None else None
+
+    def chunk(self, actual: Tensor, expected: Tensor, low: int, high: int) -> _Chunk:
+        seen, wanted = actual.double(), expected.double()
+        rounded = wanted.to(self._dtype).double()
+        special = ~torch.isfinite(rounded)
+        bound = self._bounds(wanted, special, low, high)
+        error = (seen - wanted).abs_()
+        same = (seen == rounded) | (torch.isnan(seen) & torch.isnan(rounded))
+        right = torch.where(special, same, error <= bound)
+        scaled = (error / bound).nan_to_num_(nan=math.inf, posinf=math.inf)
+        scaled = scaled.masked_fill_(special, 0.0).masked_fill_(special & ~same, math.inf)
+        error = (error / self._unit).nan_to_num_(nan=math.inf, posinf=math.inf)
+        size = (wanted / self._unit).masked_fill_(special, 0.0)
+        return _Chunk(right, scaled, error.masked_fill_(special, 0.0), size)
+
+    def bound(self, at: int) -> float:
+        wanted = self._expected[at : at + 1].double()
+        special = ~torch.isfinite(wanted.to(self._dtype).double())
+        return 0.0 if special.item() else self._bounds(wanted, special, at, at + 1).item()
+
+    def _bounds(self, wanted: Tensor, special: Tensor, low: int, high: int) -> Tensor:
+        if self._scale is None:
+            scale = wanted.abs() + self._rms
+        else:
+            scale = self._scale[low:high].double()
+            if not (torch.isfinite(scale) | special).all():
+                raise ScaleError("the task's error scale is NaN or infinite for a finite output")
+        return scale.clamp(min=self._least).mul_(self._factor)  # a copy: the scale is the task's
+
+
+class _Tally:
+    """Sums over chunks, kept on the device so that no chunk waits for another."""
+
+    def __init__(self, device: torch.device) -> None:
+        def number(value: float, dtype: torch.dtype) -> Tensor:
+            return torch.tensor(value, dtype=dtype, device=device)
+
+        self._none = torch.iinfo(torch.int64).max
+        self.scaled = number(0.0, torch.float64)
+        self.error_squares = number(0.0, torch.float64)
+        self.size_squares = number(0.0, torch.float64)
+        self.wrong = number(0, torch.int64)
+        self.first = number(self._none, torch.int64)
+
+    def add(self, low: int, chunk: _Chunk) -> None:
+        wrong = ~chunk.right
+        self.scaled = torch.maximum(self.scaled, chunk.scaled.max())
+        self.error_squares = self.error_squares + chunk.error.square().sum()
+        self.size_squares = self.size_squares + chunk.size.square().sum()
+        self.wrong = self.wrong + wrong.sum()
+        first = torch.where(wrong.any(), wrong.to(torch.uint8).argmax() + low, self._none)
+        self.first = torch.minimum(self.first, first)
+
+    def relative(self) -> float:
+        error, size = self.error_squares.item(), self.size_squares.item()
+        if math.isnan(error) or error == math.inf:
+            return math.inf
+        if error == 0:
+            return 0.0
+        return math.sqrt(error) / math.sqrt(size) if size > 0 else math.inf
+
+
+def _conclude(
+    tally: _Tally, judge: _Exact | _Close, actual: Tensor, expected: Tensor, shape: tuple[int, ...]
+) -> Comparison:
+    scaled, relative, wrong = tally.scaled.item(), tally.relative(), int(tally.wrong.item())
+    elements = actual.numel()
+    if wrong == 0:
+        if judge.relative_limit is None or relative <= judge.relative_limit:
+            return Comparison(scaled, relative, None)
+        reason = (
+            f"the whole output is off by {relative:.2e} of its norm, "
+            f"bound {judge.relative_limit:.2e}"
+        )
+        return Comparison(scaled, relative, WrongElement(reason, (), None, None, None, 0, elements))
+    at = int(tally.first.item())
+    want, have, bound = expected[at].item(), actual[at].item(), judge.bound(at)
+    reason = _reason(have, want, bound)
+    mismatch = WrongElement(
+        reason, _unravel(at, shape), float(want), float(have), bound, wrong, elements
+    )
+    if not math.isfinite(float(have)) or not math.isfinite(float(want)):
+        relative = math.inf
+    return Comparison(scaled, relative, mismatch)
+
+
+def _reason(have: float, want: float, bound: float) -> str:
+    if isinstance(have, float) and math.isfinite(have) and math.isfinite(want) and bound > 0:
+        return f"off by {abs(have - want):.2e}, bound {bound:.2e}"
+    return f"{_text(have)} where {_text(want)} was expected"
+
+
+def _text(value: float) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "NaN" if math.isnan(value) else f"{value:.6g}"
+
+
+def _magnitude(expected: Tensor, dtype: torch.dtype) -> tuple[float, float]:
+    """Largest magnitude (at least the smallest normal number) and root mean square of `expected`.
+
+    Over the elements that are finite in `dtype`; the squares are taken of values over the
+    largest, so that they cannot overflow.
+    """
+    largest = torch.zeros((), dtype=torch.float64, device=expected.device)
+    for low, high in _chunks(expected):
+        largest = torch.maximum(largest, _finite(expected[low:high], dtype)[0].abs_().max())
+    unit = max(largest.item(), torch.finfo(dtype).smallest_normal)
+    squares, count = torch.zeros_like(largest), torch.zeros_like(largest)
+    for low, high in _chunks(expected):
+        values, number = _finite(expected[low:high], dtype)
+        squares = squares + (values / unit).square_().sum()
+        count = count + number
+    return unit, unit * math.sqrt(squares.item() / max(count.item(), 1.0))
+
+
+def _finite(expected: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    finite = torch.isfinite(expected.to(dtype).double())
+    return expected.double().masked_fill(~finite, 0.0), finite.sum()
+
+
+def _chunks(flat: Tensor) -> Iterator[tuple[int, int]]:
+    step = _CHUNK_CUDA if flat.is_cuda else _CHUNK_CPU * torch.get_num_threads()
+    for low in range(0, flat.numel(), step):
+        yield low, min(low + step, flat.numel())
+
+
+def _unravel(at: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    index: list[int] = []
+    for size in reversed(shape):
+        at, position = divmod(at, size)
+        index.append(position)
+    return tuple(reversed(index))

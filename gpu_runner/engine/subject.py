@@ -1,0 +1,178 @@
+"""What the torch runner measures: a submission's extension, or the task's own function."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data import codec
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.data.wire import ErrorCode
+from gpu_runner.engine.arguments import Described, leaves, rebuild, tensor_entries
+from gpu_runner.engine.clock import HeadStart
+from gpu_runner.engine.files import write_files
+from gpu_runner.engine.problem import Drawn, ProblemError, load_problem, map_tensors
+from gpu_runner.engine.returned import CallError
+
+_WARM_SEED = 0  # of inputs that no call gets
+Arrange = Callable[[Sequence[Tensor]], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A function and one workload of it.
+
+    arrange: the arguments from the input tensors in the order of the CALL. inputs: their
+    descriptions. dtypes: of the outputs. warm: inputs to warm up with, none for a submission.
+    """
+
+    function: Callable[..., Any]
+    arrange: Arrange
+    inputs: list[Described]
+    dtypes: list[str]
+    warm: list[Tensor]
+    head_start: HeadStart = field(default_factory=HeadStart)
+
+
+class Subject(Protocol):
+    """Makes a function ready for a workload, from the SETUP's JSON."""
+
+    def prepare(self, setup: dict[str, Any], device: str) -> Prepared:
+        """Raises `CallError` or `ProblemError` if there is no such function."""
+        ...
+
+
+class Extension:
+    """A compiled PyTorch extension."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        """Load it. Raises `CallError` (SYMBOL) if that fails."""
+        try:
+            self._module = _load_extension(path, name)
+        except ImportError as error:
+            raise CallError(ErrorCode.SYMBOL, f"the extension does not load: {error}") from None
+
+    def prepare(self, setup: dict[str, Any], device: str) -> Prepared:
+        """See `Subject.prepare`."""
+        direction = setup["direction"]
+        function = getattr(self._module, direction, None)
+        if not callable(function):
+            raise CallError(ErrorCode.SYMBOL, f"the extension exports no function {direction!r}")
+        described = setup["arguments"]
+        return Prepared(
+            function=function,
+            arrange=lambda tensors: rebuild(described, iter(tensors)),
+            inputs=tensor_entries(described),
+            dtypes=[entry["dtype"] for entry in setup["outputs"]],
+            warm=[],
+        )
+
+
+def _load_extension(path: Path, name: str) -> ModuleType:
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    if spec is None:
+        raise ImportError(f"not an extension: {path.name}")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+class Baseline:
+    """The task's own function, eager or compiled."""
+
+    def __init__(self, kind: str, direction: Direction) -> None:
+        if kind not in ("eager", "compiled"):
+            raise ValueError(f"unknown kind of baseline: {kind!r}")
+        self._compiled = kind == "compiled"
+        self._direction = direction
+        self._folders: list[tempfile.TemporaryDirectory[str]] = []
+        if self._compiled:
+            _settle_compiler()
+
+    def prepare(self, setup: dict[str, Any], device: str) -> Prepared:
+        """See `Subject.prepare`.
+
+        Every workload gets its own copy of the code: `torch.compile` counts the specialisations
+        of a function and would silently stop compiling after some.
+        """
+        task = codec.decode(Task, setup["task"], "task")
+        workload = next(w for w in task.workloads if w.name == setup["workload"])
+        folder = write_files(task)
+        self._folders.append(folder)
+        problem = load_problem(task, Path(folder.name))
+        drawn = problem.draw(workload, self._direction, _WARM_SEED, device)
+        function = self._with_device(problem.function(self._direction), drawn, device)
+        inputs = tensor_entries(setup["arguments"])
+        by_name = task.abi is Abi.C
+        return Prepared(
+            function=torch.compile(function, dynamic=False) if self._compiled else function,
+            arrange=_arrangement(drawn, [e["name"] for e in inputs] if by_name else None),
+            inputs=inputs,
+            dtypes=[entry["dtype"] for entry in setup["outputs"]],
+            warm=_warm_inputs(drawn, inputs, by_name=by_name),
+        )
+
+    @staticmethod
+    def _with_device(function: Callable[..., Any], drawn: Drawn, device: str) -> Callable[..., Any]:
+        """`function` itself where it works without a default device, which slows every call."""
+
+        def under_device(*arguments: Any) -> Any:
+            with torch.device(device):
+                return function(*arguments)
+
+        if device == "cpu":
+            return function
+        try:
+            function(*map_tensors(torch.clone, drawn.arguments))
+        except (RuntimeError, ValueError):
+            return under_device
+        return function
+
+
+def _settle_compiler() -> None:
+    """Caches under TMPDIR, and no pool of compiling processes that could disturb the times."""
+    root = Path(tempfile.gettempdir())
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(root / "inductor"))
+    os.environ.setdefault("TRITON_CACHE_DIR", str(root / "triton"))
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
+
+def _arrangement(drawn: Drawn, names: list[str] | None) -> Arrange:
+    """Put the call's tensors where `drawn` has its own: by name, or one after the other."""
+
+    def by_name(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        found = dict(zip(names or (), tensors, strict=True))
+        return tuple(
+            found[name] if isinstance(value, Tensor) else value
+            for name, value in zip(drawn.names, drawn.arguments, strict=True)
+        )
+
+    def in_order(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        left = iter(tensors)
+        return tuple(map_tensors(lambda _: next(left), drawn.arguments))
+
+    if names is None:
+        return in_order
+    for name, value in zip(drawn.names, drawn.arguments, strict=True):
+        if isinstance(value, Tensor) and name not in names:
+            raise ProblemError(f"forward_fn takes the tensor {name!r}, which no pointer passes")
+    return by_name
+
+
+def _warm_inputs(drawn: Drawn, inputs: list[Described], *, by_name: bool) -> list[Tensor]:
+    if by_name:
+        found = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+        return [found[entry["name"]] for entry in inputs]
+    return list(leaves(drawn.arguments))

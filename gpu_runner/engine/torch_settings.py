@@ -1,0 +1,46 @@
+"""Settings of PyTorch that every process of an evaluation shares, and the name of its device."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+
+def settle() -> None:
+    """All cores of the affinity mask, and no TF32 anywhere."""
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def settle_reproducibly() -> None:
+    """Same bits from the same seed: for the oracle, which draws each input twice.
+
+    Call it before CUDA is initialised.
+    """
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    torch.backends.cudnn.benchmark = False
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
+def device_name(device: str) -> str:
+    """Name of the GPU or of the CPU, for a person."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("model name", "Model")):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def give_memory_back() -> None:
+    """Free unused memory of the GPU, which the runner needs too, where PyTorch keeps much of it."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return
+    total = torch.cuda.get_device_properties().total_memory
+    if torch.cuda.memory_reserved() > total // 8:
+        torch.cuda.empty_cache()
