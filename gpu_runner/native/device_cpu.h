@@ -1,0 +1,49 @@
+// Timed calls on the CPU: pointers go straight into the shared arenas; caches are flushed before.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "arenas.h"
+#include "flush.h"
+#include "wire.h"
+
+class Device {
+ public:
+  explicit Device(Arenas& arenas) : arenas_(arenas) {
+    std::vector<double> samples(201);
+    for (double& sample : samples) {
+      uint64_t start = kb_now_ns();
+      sample = static_cast<double>(kb_now_ns() - start);
+    }
+    std::nth_element(samples.begin(), samples.begin() + 100, samples.end());
+    overhead_ns_ = samples[100];
+  }
+
+  double overhead_ns() const { return overhead_ns_; }
+
+  void* pointer(const wire::Argument& argument) const {
+    bool input = argument.kind == wire::kInput;
+    return input ? static_cast<void*>(arenas_.inputs.data + argument.input_offset)
+                 : static_cast<void*>(arenas_.outputs.data + argument.output_offset);
+  }
+
+  template <typename Invoke>
+  double call(const wire::Call& call, Invoke&& invoke) {
+    for (const auto& argument : call.arguments) {
+      if (argument.kind == wire::kInout)
+        memcpy(arenas_.outputs.data + argument.output_offset,
+               arenas_.inputs.data + argument.input_offset, argument.bytes);
+    }
+    for (const auto& argument : call.arguments)
+      if (argument.kind != wire::kValue) kb_flush(pointer(argument), argument.bytes);
+    uint64_t start = kb_now_ns();
+    invoke();
+    uint64_t end = kb_now_ns();
+    return std::max(1.0, static_cast<double>(end - start) - overhead_ns_);
+  }
+
+ private:
+  Arenas& arenas_;
+  double overhead_ns_ = 0;
+};

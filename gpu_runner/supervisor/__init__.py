@@ -1,0 +1,1 @@
+"""The coordinator: holds seeds, clock and verdict; standard library only, never torch."""

@@ -1,0 +1,95 @@
+"""Measures a task's baselines once per task, workload, device and software, and remembers them."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.supervisor.bench import Bench, Progress
+from gpu_runner.supervisor.build import build_support
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.environment import stack
+from gpu_runner.supervisor.files import read_json, write_atomically
+from gpu_runner.supervisor.plan import BASELINE_PLAN
+from gpu_runner.supervisor.session import FaultError, Target
+from gpu_runner.supervisor.statistics import measure
+
+SLOW_TO_START = frozenset({"compiled"})
+"""Baselines that are compiled for every workload: measured on the public ones only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """A baseline's time on one workload, or why there is none."""
+
+    measurement: Measurement | None
+    error: str = ""
+
+
+class Baselines:
+    """The baselines of one task and direction on this host's device."""
+
+    def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
+        """Look nothing up yet."""
+        self._task, self._direction, self._config = task, direction, config
+        digest = hashlib.sha256(f"{task.digest()} {stack(config)}".encode()).hexdigest()
+        self._folder = config.cache_folder / "baselines" / digest / direction
+
+    def known(self, workload: Workload) -> dict[str, Baseline]:
+        """What is remembered for a workload, by name of the baseline."""
+        found = {}
+        for name in self._task.baselines:
+            path = self._path(workload, name)
+            if path.exists():
+                found[name] = decode(Baseline, read_json(path))
+        return found
+
+    def measure_missing(
+        self, bench: Bench, workloads: Sequence[Workload], progress: Progress
+    ) -> None:
+        """Measure what is not remembered, under the same call protocol as a submission."""
+        for name in self._task.baselines:
+            missing = [
+                workload
+                for workload in workloads
+                if not self._path(workload, name).exists()
+                and not (workload.hidden and name in SLOW_TO_START)
+            ]
+            if missing:
+                self._measure(bench, name, missing, progress)
+
+    def _measure(
+        self, bench: Bench, name: str, workloads: Sequence[Workload], progress: Progress
+    ) -> None:
+        support = build_support(self._config)
+        target = Target(self._task.abi, self._direction, support=support, baseline=name)
+        setup = {"task": encode(self._task)}
+        try:
+            measured = bench.run(target, workloads, BASELINE_PLAN, progress, setup)
+        except FaultError as error:
+            for workload in workloads:
+                self._remember(workload, name, Baseline(measurement=None, error=str(error)))
+            return
+        rng = random.Random(0)  # noqa: S311 - resampling, no secret
+        for workload in workloads:
+            collected = measured.workloads[workload.name]
+            checked = bench.verify(workload, collected)
+            if checked.mismatch is None:
+                result = Baseline(measurement=measure([collected.times_ns], rng))
+            else:
+                reason = f"wrong by the task's own tolerance: {checked.mismatch.reason}"
+                result = Baseline(measurement=None, error=reason)
+            self._remember(workload, name, result)
+
+    def _remember(self, workload: Workload, name: str, baseline: Baseline) -> None:
+        write_atomically(self._path(workload, name), encode(baseline))
+
+    def _path(self, workload: Workload, name: str) -> Path:
+        return self._folder / hashlib.sha256(workload.name.encode()).hexdigest() / f"{name}.json"

@@ -1,0 +1,192 @@
+"""Compiles in a jail without GPU and network, into a content-addressed cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
+from gpu_runner.data.signature import CParameter, Role, Signature
+from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.supervisor import toolchain
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import cuda_architecture
+from gpu_runner.supervisor.files import read_json, write_atomically
+from gpu_runner.supervisor.jail import Jail, Limits
+from gpu_runner.supervisor.process import ChildProcess
+
+LIBRARY_LIMIT_BYTES = 64 << 20
+LOG_LIMIT_CHARACTERS = 32 * 1024
+NATIVE_FOLDER = Path(__file__).resolve().parents[1] / "native"
+_DECLARATION = "kbench_declaration.h"
+_RESULT = "library.so"
+_SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One compilation: the files to place beside each other, and which of them to compile."""
+
+    files: Mapping[str, str]  # name -> text
+    source: str  # name among `files`
+    kind: DeviceKind
+    flags: tuple[str, ...]
+    paths: tuple[Path, ...] = ()  # folders that the compiler must be able to read
+
+    def command(self) -> list[str]:
+        """The compiler's command line, run where the files are."""
+        compiler = toolchain.compiler(self.kind)
+        return [compiler.path, self.source, *self.flags, "-o", _RESULT]
+
+    def key(self) -> str:
+        """Content address: everything that the result depends on."""
+        parts = [toolchain.compiler(self.kind).version, toolchain.machine(), *self.command()]
+        parts += [text for item in sorted(self.files.items()) for text in item]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report, and the library that it is about (None unless the report says ok)."""
+
+    report: BuildReport
+    library: Path | None
+    timed_out: bool = False
+    memory_exceeded: bool = False
+
+
+def build_solution(request: EvaluationRequest, config: SupervisorConfig) -> Built:
+    """Compile a submission; a failure is the author's, and its log is for the author."""
+    return build(_solution_recipe(request, config), config)
+
+
+def build_shim(signature: Signature, config: SupervisorConfig) -> Path:
+    """The library through which the runner calls a function of this signature."""
+    flags = ("-std=c++17", "-O2", "-shared", "-fPIC")
+    files = {"shim.cpp": shim_source(signature)}
+    return _trusted(Recipe(files, "shim.cpp", DeviceKind.CPU, flags), config)
+
+
+def build_runner(config: SupervisorConfig) -> Path:
+    """The c-ABI runner program for the configured kind of device."""
+    files = _native_files()
+    if config.kind is DeviceKind.CPU:
+        flags = ["-O2", "-std=c++17", "-fopenmp", "-ldl"]
+        return _trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
+    flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA", f"-arch={cuda_architecture(config.index)}"]
+    files["runner.cu"] = files.pop("runner.cpp")
+    return _trusted(Recipe(files, "runner.cu", config.kind, (*flags, "-ldl")), config)
+
+
+def build_support(config: SupervisorConfig) -> Path:
+    """The library from which the torch runner takes its clock and its cache flush."""
+    flags = ("-O2", "-std=c++17", "-fPIC", "-shared")
+    return _trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
+
+
+def _native_files() -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
+
+
+def _trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
+    built = build(recipe, config)
+    if built.library is None:
+        raise toolchain.ToolchainError(f"cannot build {recipe.source}:\n{built.report.log}")
+    return built.library
+
+
+def declaration(signature: Signature) -> str:
+    """Header included before a submission, so that another signature is a compile error."""
+    headers = {"__nv_bfloat16": "cuda_bf16.h", "__half": "cuda_fp16.h"}
+    types = {parameter.ctype for parameter in signature.parameters}
+    includes = "".join(f"#include <{headers[t]}>\n" for t in sorted(types & headers.keys()))
+    return f'#include <stdint.h>\n{includes}extern "C" {signature.text};\n'
+
+
+def shim_source(signature: Signature) -> str:
+    """C++ that unpacks an array of pointers to arguments and calls the function."""
+    sixteen = {p.ctype for p in signature.parameters} & {"__nv_bfloat16", "__half"}
+    structs = "".join(_SIXTEEN_BIT.format(name=name) for name in sorted(sixteen))
+    types = [_shim_type(parameter) for parameter in signature.parameters]
+    arguments = ", ".join(f"*reinterpret_cast<{t}*>(a[{i}])" for i, t in enumerate(types))
+    return (
+        f"#include <stdint.h>\n{structs}"
+        f'extern "C" void kbench_invoke(void* function, void** a) {{\n'
+        f"  reinterpret_cast<void (*)({', '.join(types)})>(function)({arguments});\n}}\n"
+    )
+
+
+def _shim_type(parameter: CParameter) -> str:
+    return parameter.ctype if parameter.role is Role.SCALAR else f"{parameter.ctype}*"
+
+
+def _solution_recipe(request: EvaluationRequest, config: SupervisorConfig) -> Recipe:
+    task, kind = request.task, request.kind
+    source = f"kernel{request.solution.language.suffix}"
+    files = {source: request.solution.source}
+    architecture = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
+    flags = toolchain.flags(kind, task.abi, architecture)
+    if task.abi is Abi.C:
+        files[_DECLARATION] = declaration(task.c_signature)
+        flags += ["-include", _DECLARATION]
+        flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
+        return Recipe(files, source, kind, tuple(flags))
+    flags.append(f'-DKBENCH_TORCH="{toolchain.torch_version()}"')  # part of the cache's key
+    return Recipe(files, source, kind, tuple(flags), toolchain.torch_paths())
+
+
+def build(recipe: Recipe, config: SupervisorConfig) -> Built:
+    """Compile unless the cache already holds the result."""
+    folder = config.cache_folder / "builds" / recipe.key()
+    library, record = folder / "library.so", folder / "report.json"
+    if library.exists() and record.exists():
+        report = decode(BuildReport, read_json(record))
+        return Built(replace(report, cached=True, duration_s=0.0), library)
+    built, content = _compile(recipe, config)
+    if content is None:
+        return built
+    write_atomically(library, content, mode=0o755)
+    write_atomically(record, encode(built.report))
+    return replace(built, library=library)
+
+
+def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None]:
+    command = shlex.join(recipe.command())
+    started = time.monotonic()
+    limits = Limits(
+        cpu_s=int(config.build_timeout_s * 2),
+        memory_bytes=config.memory_bytes,
+        processes=config.processes,
+    )
+    jail = Jail(limits=limits, paths=recipe.paths, files=recipe.files)
+    with tempfile.TemporaryFile() as library:
+        # The result leaves the jail as bytes through an inherited descriptor: nothing of the
+        # host is writable inside.
+        script = f"{command} && cat {_RESULT} >&{library.fileno()}"
+        with ChildProcess(
+            jail,
+            ["/bin/bash", "-c", script],
+            jailed=not config.allow_unjailed,
+            descriptors=[library.fileno()],
+        ) as child:
+            status = child.wait(config.build_timeout_s)
+        content = os.pread(library.fileno(), LIBRARY_LIMIT_BYTES + 1, 0)
+    ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
+    report = BuildReport(
+        ok=ok,
+        cached=False,
+        duration_s=time.monotonic() - started,
+        log=child.output[-LOG_LIMIT_CHARACTERS:],
+        command=command,
+        compiler=toolchain.compiler(recipe.kind).version,
+        digest=recipe.key(),
+    )
+    built = Built(report, None, timed_out=status is None, memory_exceeded=child.memory_exceeded)
+    return built, content if ok else None

@@ -1,0 +1,98 @@
+"""A stream socket to a child process, read exactly and with a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+from typing import Any
+
+ANSWER_LIMIT_BYTES = 4 << 20
+
+
+class ChannelTimeout(Exception):
+    """The child did not answer in time."""
+
+
+class ChannelClosed(EOFError):
+    """The child is gone, or sent less than it announced."""
+
+
+class Channel:
+    """One end of a socket pair; the other end is inherited by a child."""
+
+    def __init__(self) -> None:
+        """Create both ends."""
+        self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._deadline = time.monotonic()
+        self._buffer = bytearray()
+
+    @property
+    def child_descriptor(self) -> int:
+        """The descriptor that the child inherits."""
+        return self._theirs.fileno()
+
+    def started(self) -> None:
+        """The child has its end; drop ours of it, so that its death is seen as an end of file."""
+        self._theirs.close()
+
+    def close(self) -> None:
+        """Close whatever is still open."""
+        self._ours.close()
+        self._theirs.close()
+
+    def allow(self, seconds: float) -> None:
+        """Set the deadline of all that follows."""
+        self._deadline = time.monotonic() + seconds
+
+    def send(self, data: bytes) -> None:
+        """Send all of `data`."""
+        self._arm()
+        try:
+            self._ours.sendall(data)
+        except TimeoutError:
+            raise ChannelTimeout from None
+        except OSError as error:
+            raise ChannelClosed(str(error)) from None
+
+    def read(self, count: int) -> bytes:
+        """Exactly `count` bytes."""
+        while len(self._buffer) < count:
+            self._receive(count - len(self._buffer))
+        data = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return data
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a JSON line and return the JSON object that comes back as a line."""
+        self.send(json.dumps(request).encode() + b"\n")
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > ANSWER_LIMIT_BYTES:
+                raise ChannelClosed("the answer is too long")
+            self._receive(65536)
+        line, _, rest = bytes(self._buffer).partition(b"\n")
+        self._buffer = bytearray(rest)
+        with contextlib.suppress(ValueError):
+            answer = json.loads(line)
+            if isinstance(answer, dict):
+                return answer
+        raise ChannelClosed("the answer is no JSON object")
+
+    def _receive(self, count: int) -> None:
+        self._arm()
+        try:
+            data = self._ours.recv(min(count, 1 << 20))
+        except TimeoutError:
+            raise ChannelTimeout from None
+        except OSError as error:
+            raise ChannelClosed(str(error)) from None
+        if not data:
+            raise ChannelClosed("end of file")
+        self._buffer += data
+
+    def _arm(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise ChannelTimeout
+        self._ours.settimeout(left)

@@ -1,0 +1,76 @@
+"""What a result says of the host that it was measured on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import subprocess
+from typing import Any
+
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor import jail, toolchain
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import DeviceError, device_name, query_gpu
+
+_CLOCK_FIELDS = (
+    "clocks.sm",
+    "clocks.mem",
+    "temperature.gpu",
+    "power.draw",
+    "clocks_event_reasons.active",
+)
+
+
+def environment(config: SupervisorConfig) -> dict[str, Any]:
+    """Device, driver, compilers, torch, kernel and jail, as JSON values."""
+    found: dict[str, Any] = {
+        "device_name": device_name(config.kind, config.index),
+        "device_kind": config.kind.value,
+        "kernel": platform.release(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "torch": toolchain.torch_version(),
+        "compiler": toolchain.compiler(config.kind).version,
+        "host_compiler": toolchain.compiler(DeviceKind.CPU).version,
+        "jail": jail_name(config),
+        "tf32": False,
+    }
+    if config.kind is DeviceKind.CUDA:
+        found["driver"] = query_gpu(config.index, "driver_version")[0]
+        found["architecture"] = query_gpu(config.index, "compute_cap")[0]
+    return found
+
+
+def stack(config: SupervisorConfig) -> str:
+    """What a baseline depends on besides its task: device and software."""
+    found = environment(config)
+    names = ("device_name", "driver", "torch", "compiler", "host_compiler", "cpus")
+    return "; ".join(str(found.get(name, "")) for name in names)
+
+
+def clocks(config: SupervisorConfig) -> dict[str, str]:
+    """Clocks, temperature, power and throttle reasons of a GPU now; empty for a CPU."""
+    if config.kind is not DeviceKind.CUDA:
+        return {}
+    with contextlib.suppress(DeviceError):
+        values = query_gpu(config.index, ",".join(_CLOCK_FIELDS))
+        return dict(zip(_CLOCK_FIELDS, values, strict=False))
+    return {}
+
+
+def jail_name(config: SupervisorConfig) -> str:
+    """The jail that evaluations run in, or why there is none."""
+    if config.allow_unjailed:
+        return "none: this runner was started without a jail"
+    return _bubblewrap_version()
+
+
+@functools.cache
+def _bubblewrap_version() -> str:
+    reason = jail.probe()
+    if reason:
+        return f"none: {reason}"
+    done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip()

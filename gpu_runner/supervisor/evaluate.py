@@ -1,0 +1,198 @@
+"""The whole protocol for one evaluation: build, measure in fresh processes, verify, judge."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, Mode, Stage, Verdict
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.baselines import Baselines
+from gpu_runner.supervisor.bench import Bench, Progress
+from gpu_runner.supervisor.build import (
+    Built,
+    build_runner,
+    build_shim,
+    build_solution,
+    build_support,
+)
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import DeviceError, exclusive
+from gpu_runner.supervisor.environment import clocks, environment
+from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, Plan
+from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit, Target
+from gpu_runner.supervisor.timeline import Report, Timeline
+from gpu_runner.supervisor.toolchain import ToolchainError
+
+logger = logging.getLogger(__name__)
+
+_OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
+"""What may go wrong on our side with a message that a person can act on."""
+
+
+def evaluate(
+    request: EvaluationRequest,
+    config: SupervisorConfig,
+    report: Report = lambda stage, state, detail: None,
+) -> EvaluationResult:
+    """Evaluate a solution. Never raises: our own failures end as SYSTEM_ERROR with a log."""
+    timeline, record = Timeline(report), Record(request, config)
+    try:
+        fault = _Evaluation(request, config, timeline, record).run()
+    except FaultError as error:
+        fault = error.fault
+    except _OURS as error:
+        logger.warning("evaluation %s: %s", request.evaluation_id, error)
+        fault = Fault(Verdict.SYSTEM_ERROR, str(error).splitlines()[0])
+        record.log = str(error)
+    except Exception as error:  # a defect of ours, and shown as one
+        logger.exception("evaluation %s failed", request.evaluation_id)
+        fault = Fault(Verdict.SYSTEM_ERROR, f"internal error: {error!r}")
+        record.log = traceback.format_exc()
+    return record.result(fault, timeline.times())
+
+
+class _Evaluation:
+    """One evaluation on its way through the stages."""
+
+    def __init__(
+        self,
+        request: EvaluationRequest,
+        config: SupervisorConfig,
+        timeline: Timeline,
+        record: Record,
+    ) -> None:
+        self._request, self._config = request, config
+        self._timeline, self._record = timeline, record
+        self._task, self._direction = request.task, request.solution.direction
+        self._workloads: tuple[Workload, ...] = ()
+
+    def run(self) -> Fault:
+        """Run all stages. The returned fault may be no fault: CORRECT, or COMPILED."""
+        self._check_host()
+        self._record.environment.update(environment(self._config))
+        if self._request.mode is Mode.COMPILE:
+            self._compile()
+            return Fault(Verdict.COMPILED, "it built; nothing was run or verified")
+        plan = PLANS[self._request.mode]
+        self._workloads = self._task.workloads_for(
+            self._config.kind, self._direction, hidden=plan.hidden
+        )
+        if all(workload.hidden for workload in self._workloads):
+            raise OracleError(f"the task has no public workload for a {self._config.kind} device")
+        self._record.begin(self._workloads)
+        return self._measure(plan)
+
+    def _check_host(self) -> None:
+        if self._request.kind is not self._config.kind:
+            language, kind = self._request.solution.language, self._config.kind
+            raise DeviceError(f"{language} sources do not run on a {kind} device")
+        reason = "" if self._config.allow_unjailed else jail.probe()
+        if reason:
+            raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
+
+    def _measure(self, plan: Plan) -> Fault:
+        with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
+            # The oracle starts now, so that importing torch overlaps with the build.
+            with Oracle(self._config, inputs, taken) as oracle:
+                target = self._target(self._compile())
+                with self._device(), Bench(oracle, inputs, taken, self._config) as bench:
+                    self._record.environment["oracle"] = dict(oracle.load(self._task))
+                    bench.prepare(self._workloads, self._direction)
+                    return self._on_device(bench, target, plan)
+
+    def _compile(self) -> Built:
+        with self._timeline.stage(Stage.BUILD):
+            built = build_solution(self._request, self._config)
+        self._record.build = built.report
+        if built.library is None:
+            raise FaultError(Fault(Verdict.COMPILE_ERROR, _why_not_built(built, self._config)))
+        return built
+
+    def _target(self, built: Built) -> Target:
+        abi, direction = self._task.abi, self._direction
+        if abi is Abi.TORCH:
+            support = build_support(self._config)
+            return Target(abi, direction, library=built.library, support=support)
+        signature = self._task.c_signature
+        return Target(
+            abi,
+            direction,
+            library=built.library,
+            symbol=signature.symbol,
+            shim=build_shim(signature, self._config),
+            runner=build_runner(self._config),
+        )
+
+    @contextmanager
+    def _device(self) -> Iterator[None]:
+        with ExitStack() as held:
+            with self._timeline.stage(Stage.DEVICE):
+                held.enter_context(exclusive(self._config))
+            yield
+
+    def _on_device(self, bench: Bench, target: Target, plan: Plan) -> Fault:
+        self._baselines(bench, plan)
+        limit = NOISE_LIMIT[self._config.kind]
+        self._record.environment["clocks_before"] = clocks(self._config)
+        for process in range(plan.processes + plan.extra_processes):
+            if process >= plan.processes and self._record.noise()[1] <= limit:
+                break
+            self._one_process(bench, target, plan, process)
+        self._record.environment["clocks_after"] = clocks(self._config)
+        name, noise = self._record.noise()
+        if plan.judges_noise and noise > limit:
+            reason = (
+                f"the median of {name!r} is known only to +-{noise:.0%}; the limit is "
+                f"+-{limit:.0%}: the device was noisy, or the kernel's time varies by itself"
+            )
+            return Fault(Verdict.UNSTABLE, reason)
+        return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
+
+    def _baselines(self, bench: Bench, plan: Plan) -> None:
+        baselines = Baselines(self._task, self._direction, self._config)
+        if plan.baselines:
+            with self._timeline.stage(Stage.BASELINES):
+                progress = self._progress(Stage.BASELINES, "")
+                baselines.measure_missing(bench, self._workloads, progress)
+        for workload in self._workloads:
+            self._record.add_baselines(workload, baselines.known(workload))
+
+    def _one_process(self, bench: Bench, target: Target, plan: Plan, process: int) -> None:
+        which = f"process {process + 1} of {plan.processes}"
+        with self._timeline.stage(Stage.MEASURE, which):
+            progress = self._progress(Stage.MEASURE, f"{which}: ")
+            measured = bench.run(target, self._workloads, plan, progress)
+        self._record.output = measured.output
+        with self._timeline.stage(Stage.VERIFY, which):
+            for workload in self._workloads:
+                collected = measured.workloads[workload.name]
+                checked = bench.verify(workload, collected)
+                self._record.add(workload, process, collected, checked)
+        if self._record.mismatch is not None:
+            raise FaultError(self._record.wrong_result(self._record.mismatch))
+
+    def _progress(self, stage: Stage, prefix: str) -> Progress:
+        def tell(done: int, of: int, calls: int) -> None:
+            detail = f"{prefix}{done} of {of} workloads measured, {calls} calls made"
+            self._timeline.progress(stage, detail)
+
+        return tell
+
+
+def _why_not_built(built: Built, config: SupervisorConfig) -> str:
+    if built.timed_out:
+        return f"the compiler took longer than {config.build_timeout_s:g} s"
+    if built.memory_exceeded:
+        return f"the compiler used more than {config.memory_bytes / 2**30:g} GiB of memory"
+    lines = built.report.log.splitlines()
+    marks = ("error", "required symbol", "undefined reference")
+    found = (line for line in lines if any(mark in line for mark in marks))
+    return next(found, "the compiler failed without a message")[:500]

@@ -1,0 +1,184 @@
+"""The bubblewrap jail in which everything runs that is not the coordinator itself."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SYSTEM_PATHS = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+)
+"""The toolchain, read-only. Nothing else of the host exists inside."""
+
+WORK_FOLDER = "/tmp"  # noqa: S108 - the jail's own, fresh and limited in size
+FIRST_JAIL_UID = 200_000
+JAIL_UIDS = 100_000
+
+
+class JailError(Exception):
+    """No jail can be made on this host; the message says what is missing and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of one jail; memory is watched from outside because CUDA reserves address space."""
+
+    cpu_s: int
+    memory_bytes: int
+    processes: int
+    file_bytes: int = 1 << 30
+    temporary_bytes: int = 2 << 30
+    open_files: int = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jail:
+    """What a jailed process sees: read-only paths, files given as data, devices, environment."""
+
+    limits: Limits
+    paths: Sequence[Path] = ()
+    files: Mapping[str, str] = field(default_factory=dict)  # name in the working folder -> text
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cuda_index: int | None = None
+
+    def command(self, program: Sequence[str], descriptors: Mapping[str, int]) -> list[str]:
+        """The command line that runs `program` in this jail.
+
+        `descriptors` holds, for every name in `files`, an open file to copy its text from.
+        """
+        placed = [
+            word
+            for name, descriptor in descriptors.items()
+            for word in ("--perms", "0444", "--file", str(descriptor), f"{WORK_FOLDER}/{name}")
+        ]
+        inner = [*_limited(self.limits), *_dropped(), *program]
+        return [*_bubblewrap(self), *placed, "--remount-ro", "/", "--", *inner]
+
+
+def _bubblewrap(jail: Jail) -> list[str]:
+    command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    command += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"]
+    if os.geteuid() == 0:
+        # A real change of uid is stronger than a mapped one: limits on processes count, and
+        # nothing inside is root outside. It needs these three until setpriv has dropped them.
+        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+    else:
+        command += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--disable-userns"]
+    size = str(jail.limits.temporary_bytes)
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    for folder in ("/dev/shm", WORK_FOLDER):  # noqa: S108
+        command += ["--perms", "1777", "--size", size, "--tmpfs", folder]
+    command += _read_only_paths([*SYSTEM_PATHS, *map(str, jail.paths)])
+    command += ["--chdir", WORK_FOLDER]
+    if jail.cuda_index is not None:
+        command += _cuda_devices(jail.cuda_index)
+    for name, value in {**_environment(), **jail.environment}.items():
+        command += ["--setenv", name, value]
+    return command
+
+
+def _read_only_paths(paths: Sequence[str]) -> list[str]:
+    """Binds of `paths`, after their parents: bubblewrap would make those for root alone."""
+    parents = (str(parent) for path in paths for parent in reversed(Path(path).parents[:-1]))
+    command = []
+    for parent in dict.fromkeys(parents):
+        if parent != WORK_FOLDER:
+            command += ["--perms", "0755", "--dir", parent]
+    for path in dict.fromkeys(paths):
+        command += _read_only(path)
+    return command
+
+
+def _read_only(path: str) -> list[str]:
+    if os.path.islink(path):  # merged /usr: /bin -> usr/bin
+        return ["--symlink", os.readlink(path), path]
+    return ["--ro-bind-try", path, path]
+
+
+def _cuda_devices(index: int) -> list[str]:
+    """The control nodes and the one assigned GPU; `/sys` because the driver reads it."""
+    nodes = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", f"/dev/nvidia{index}"]
+    command = ["--ro-bind", "/sys", "/sys"]
+    for node in nodes:
+        command += ["--dev-bind-try", node, node]
+    return command
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "PATH": "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": WORK_FOLDER,
+        "TMPDIR": WORK_FOLDER,
+        "USER": "kbench",
+        "LOGNAME": "kbench",
+        "LANG": "C.UTF-8",
+    }
+
+
+def _limited(limits: Limits) -> list[str]:
+    return [
+        "prlimit",
+        "--core=0",
+        f"--cpu={limits.cpu_s}",
+        f"--fsize={limits.file_bytes}",
+        f"--nofile={limits.open_files}",
+        f"--nproc={limits.processes}",
+        "--",
+    ]
+
+
+def _dropped() -> list[str]:
+    if os.geteuid() != 0:
+        return []
+    # An own uid for each jail, so that their process counts are separate.
+    uid = str(FIRST_JAIL_UID + random.SystemRandom().randrange(JAIL_UIDS))
+    return [
+        "setpriv",
+        f"--reuid={uid}",
+        f"--regid={uid}",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+        "--no-new-privs",
+    ]
+
+
+def python_paths() -> list[Path]:
+    """What a jailed Python needs to see: its installation, the environment, this package."""
+    package = Path(__file__).resolve().parents[1]
+    prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1]}
+    return sorted({*prefixes, package})
+
+
+@functools.cache
+def probe() -> str:
+    """Empty if a jail works on this host, else a sentence that says what is missing."""
+    missing = [tool for tool in ("bwrap", "prlimit", "setpriv") if shutil.which(tool) is None]
+    if missing:
+        package = "bubblewrap" if "bwrap" in missing else "util-linux"
+        return f"{missing[0]} is not installed (package {package})"
+    limits = Limits(cpu_s=10, memory_bytes=1 << 28, processes=64)
+    command = Jail(limits=limits).command(["/bin/true"], {})
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bwrap does not run: {error}"
+    if done.returncode != 0:
+        return f"bwrap cannot make a jail: {done.stderr.strip() or done.returncode}"
+    return ""

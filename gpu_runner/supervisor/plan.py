@@ -1,0 +1,72 @@
+"""How many processes and calls each mode makes, and when a workload has been measured enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.supervisor.statistics import median_precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a mode asks of a measurement.
+
+    precision: relative half-width of a process's median at which a workload is done. budget_s:
+    seconds a workload may take in a process beyond its first `min_calls`. extra_processes: may be
+    added when the processes disagree. taken_bytes, min_taken, max_taken: how many calls' outputs
+    are kept for verification, per workload and process.
+    """
+
+    processes: int
+    min_calls: int
+    max_calls: int
+    precision: float = 0.005
+    budget_s: float = 1.0
+    extra_processes: int = 0
+    hidden: bool = False
+    baselines: bool = False
+    judges_noise: bool = False
+    taken_bytes: int = 64 << 20
+    min_taken: int = 2
+    max_taken: int = 16
+
+    def is_done(self, times: Sequence[float], spent_s: float) -> bool:
+        """Whether a workload needs no further call in this process."""
+        if len(times) < self.min_calls:
+            return False
+        if len(times) >= self.max_calls or spent_s >= self.budget_s:
+            return True
+        return median_precision(times) <= self.precision
+
+    def taken_calls(self, output_bytes: int) -> int:
+        """How many calls' outputs are kept, drawn at random among all calls."""
+        affordable = self.taken_bytes // max(output_bytes, 1)
+        return max(self.min_taken, min(self.max_taken, affordable))
+
+
+PLANS = {
+    Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3),
+    Mode.QUICK: Plan(
+        processes=1, min_calls=9, max_calls=60, precision=0.01, budget_s=0.3, judges_noise=True
+    ),
+    Mode.RANKED: Plan(
+        processes=3,
+        min_calls=15,
+        max_calls=120,
+        budget_s=1.0,
+        extra_processes=2,
+        hidden=True,
+        baselines=True,
+        judges_noise=True,
+    ),
+}
+
+BASELINE_PLAN = Plan(processes=1, min_calls=15, max_calls=150, budget_s=1.5)
+
+NOISE_LIMIT = {DeviceKind.CUDA: 0.05, DeviceKind.CPU: 0.15}
+"""Relative half-width of the final interval above which a time is noise, not a score.
+
+A CPU is shared with the operating system and, on a small host, with the site itself.
+"""

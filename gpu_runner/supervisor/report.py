@@ -1,0 +1,66 @@
+"""A result as a short text for a terminal."""
+
+from __future__ import annotations
+
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.verdict import Verdict
+
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+
+
+def duration(nanoseconds: float) -> str:
+    """A time with a fitting unit and four significant digits: `12.34 us`."""
+    scale, unit = next((s, u) for s, u in _UNITS if nanoseconds >= s or s == 1.0)
+    return f"{nanoseconds / scale:.4g} {unit}"
+
+
+def describe(result: EvaluationResult) -> str:
+    """Verdict, times, speedups and stages, a line each."""
+    lines = [f"{result.verdict}  {result.task} on {result.device} ({result.mode}): {result.reason}"]
+    if result.verdict is Verdict.COMPILE_ERROR and result.build:
+        lines.append(result.build.log.rstrip())
+    if result.mismatch and result.mismatch.index:
+        found = result.mismatch
+        lines.append(
+            f"  first wrong element: {found.output}{list(found.index)}"
+            f" is {found.actual}, expected {found.expected} +- {found.bound}"
+        )
+    lines += [_workload(w) for w in result.workloads if w.measurement is not None]
+    if result.latency_ns is not None:
+        lines.append(_headline(result))
+    stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
+    lines.append(f"  stages: {stages}")
+    jail = result.environment.get("jail", "")
+    lines.append(f"  {result.environment.get('device_name', '')}; jail: {jail}")
+    if result.output and result.verdict is not Verdict.CORRECT:
+        lines.append(f"  printed: {result.output.strip()[:2000]}")
+    if result.log:
+        lines.append(result.log.rstrip())
+    return "\n".join(lines)
+
+
+def _workload(workload: WorkloadResult) -> str:
+    measured = workload.measurement
+    assert measured is not None
+    hidden = " (hidden)" if workload.hidden else ""
+    speedups = ", ".join(
+        f"{name} x{workload.speedups[name]:.2f}" for name in workload.baselines
+    )
+    worst = max((error.scaled for error in workload.errors), default=float("nan"))
+    return (
+        f"  {workload.name + hidden:<28} {_interval(measured):<28} {measured.calls:>4} calls"
+        f"  error {worst:.2g} of the bound  {speedups}"
+    )
+
+
+def _interval(measured: Measurement) -> str:
+    return f"{duration(measured.median_ns)} +-{measured.relative_half_width:.1%}"
+
+
+def _headline(result: EvaluationResult) -> str:
+    speedups = [f"x{value:.3f} vs {name}" for name, value in result.speedups.items()]
+    floor = result.floor_fraction
+    parts = [duration(result.latency_ns or 0.0), *speedups]
+    if floor is not None:
+        parts.append(f"{floor:.0%} of the physical limit")
+    return f"  overall: {', '.join(parts)}"

@@ -1,0 +1,224 @@
+"""Drives one runner process: hands it calls, and turns whatever happens into plain outcomes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu_runner.data import wire
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.jail import Jail, Limits
+from gpu_runner.supervisor.oracle import library_path, python_jail
+from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.toolchain import TORCH_MODULE
+
+MAX_OVERHEAD_NS = 50_000.0
+"""An empty measurement that takes longer means that the host cannot measure."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an evaluation ends without CORRECT: the verdict and a sentence for the author."""
+
+    verdict: Verdict
+    reason: str
+
+
+class FaultError(Exception):
+    """Carries a `Fault` of the runner up to the evaluation."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
+
+
+class RunnerUnfit(Exception):
+    """The runner itself cannot work on this host; never the author's fault."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a runner process runs: a submission's library, or the reference as a baseline."""
+
+    abi: Abi
+    direction: Direction
+    library: Path | None = None  # a submission's
+    symbol: str = ""  # c ABI
+    shim: Path | None = None  # c ABI
+    runner: Path | None = None  # c ABI
+    support: Path | None = None  # torch ABI
+    baseline: str = ""  # "eager" or "compiled"
+
+    @property
+    def python(self) -> bool:
+        """Whether the runner is the torch runner rather than the C++ one."""
+        return self.abi is Abi.TORCH or bool(self.baseline)
+
+
+@dataclass(frozen=True)
+class Arenas:
+    """The shared memory that a runner inherits."""
+
+    inputs: Arena
+    outputs: Arena
+    echo: Arena
+
+
+class Session:
+    """A running runner process. Use as a context manager."""
+
+    def __init__(self, target: Target, arenas: Arenas, config: SupervisorConfig) -> None:
+        """Start the process; `ready` waits for it."""
+        self._target, self._config = target, config
+        self._channel = Channel()
+        shared = [arenas.inputs.descriptor, arenas.outputs.descriptor, arenas.echo.descriptor]
+        descriptors = [self._channel.child_descriptor, *shared]
+        program = _torch_program if target.python else _native_program
+        jail = _torch_jail if target.python else _native_jail
+        self._child = ChildProcess(
+            jail(target, config),
+            program(target, config, descriptors),
+            jailed=not config.allow_unjailed,
+            descriptors=descriptors,
+            measured=True,
+        )
+        self._channel.started()
+        self.overhead_ns = 0.0
+
+    def __enter__(self) -> Session:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill the process and everything that it started."""
+        self._channel.close()
+        self._child.kill()
+
+    @property
+    def output(self) -> str:
+        """What the process printed; shown to the author, never judged."""
+        return self._child.output
+
+    def ready(self) -> None:
+        """Wait until the runner has loaded the library."""
+        self._channel.allow(self._config.start_timeout_s)
+        self._take_overhead(self._receive("while it was loaded"))
+
+    def setup(self, description: dict[str, Any]) -> None:
+        """Announce a workload to the torch runner, which may compile a baseline now."""
+        self._channel.allow(self._config.start_timeout_s)
+        self._send(wire.frame(wire.Command.SETUP, json.dumps(description).encode()))
+        self._take_overhead(self._receive("while a workload was set up"))
+
+    def call(self, call: wire.Call) -> wire.Done:
+        """Make one call. Raises `FaultError` if the runner fails, dies or does not answer."""
+        self._channel.allow(self._config.call_timeout_s)
+        self._send(wire.frame(wire.Command.CALL, wire.pack_call(call)))
+        reply = self._receive("in a call")
+        if not isinstance(reply, wire.Done) or reply.call_id != call.call_id:
+            raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
+        return reply
+
+    def end(self) -> None:
+        """Ask the runner to exit, and wait for it for a moment."""
+        self._channel.allow(5)
+        self._send(wire.frame(wire.Command.END))
+        self._child.wait(5)
+
+    def _take_overhead(self, reply: float | wire.Done) -> None:
+        if not isinstance(reply, float):
+            raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
+        if not 0 <= reply <= MAX_OVERHEAD_NS:
+            raise RunnerUnfit(f"an empty measurement takes {reply:.0f} ns on this host")
+        self.overhead_ns = reply
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._channel.send(data)
+        except (ChannelClosed, ChannelTimeout):
+            raise FaultError(self._death("between calls")) from None
+
+    def _receive(self, when: str) -> float | wire.Done:
+        try:
+            reply = wire.unpack_reply(*wire.read_frame(self._channel.read))
+        except ChannelTimeout:
+            limit = self._config.call_timeout_s
+            reason = f"no answer {when} within {limit:g} s: an endless loop or a deadlock?"
+            raise FaultError(Fault(Verdict.TIME_LIMIT, reason)) from None
+        except ChannelClosed:
+            raise FaultError(self._death(when)) from None
+        except wire.WireError as error:
+            reason = f"sent bytes that the protocol does not allow: {error}"
+            raise FaultError(Fault(Verdict.VIOLATION, reason)) from None
+        if isinstance(reply, wire.Failed):
+            raise FaultError(self._failure(reply, when))
+        return reply
+
+    def _death(self, when: str) -> Fault:
+        status = self._child.wait(2)
+        if self._child.memory_exceeded:
+            limit = self._config.memory_bytes / 2**30
+            return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")
+        how = "ended" if status in (0, None) else f"died with status {status}"
+        return Fault(Verdict.RUNTIME_ERROR, f"the process {how} {when} without an answer")
+
+    def _failure(self, failed: wire.Failed, when: str) -> Fault:
+        text = failed.text.strip() or failed.code.name.lower()
+        match failed.code:
+            case wire.ErrorCode.MEMORY:
+                return Fault(Verdict.MEMORY_LIMIT, f"out of memory {when}: {text}")
+            case wire.ErrorCode.SYMBOL:
+                return Fault(Verdict.COMPILE_ERROR, f"the library cannot be used: {text}")
+            case wire.ErrorCode.INPUT_WRITE:
+                return Fault(Verdict.VIOLATION, f"{text}: inputs must not be changed")
+            case wire.ErrorCode.SHAPE:
+                return Fault(Verdict.WRONG_SHAPE, text)
+            case wire.ErrorCode.SIGNAL:
+                hint = " (a null pointer: did an allocation fail?)" if "(nil)" in text else ""
+                return Fault(Verdict.RUNTIME_ERROR, f"{text}{hint} {when}")
+        return Fault(Verdict.RUNTIME_ERROR, f"{text} ({when})")
+
+
+def _native_program(
+    target: Target, config: SupervisorConfig, descriptors: Sequence[int]
+) -> list[str]:
+    runner, library, shim = target.runner, target.library, target.shim
+    return [str(runner), *map(str, descriptors), str(library), target.symbol, str(shim)]
+
+
+def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
+    cuda = config.index if config.kind is DeviceKind.CUDA else None
+    files = (target.runner, target.library, target.shim)
+    return Jail(
+        limits=Limits(
+            cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes
+        ),
+        paths=[path for path in files if path is not None],
+        environment=library_path(cuda),
+        cuda_index=cuda,
+    )
+
+
+def _torch_program(
+    target: Target, config: SupervisorConfig, descriptors: Sequence[int]
+) -> list[str]:
+    support = str(target.support)
+    if target.baseline:
+        role = ["baseline", target.baseline, target.direction.value, support]
+    else:
+        role = ["extension", str(target.library), TORCH_MODULE, support]
+    module = "gpu_runner.engine.torch_runner"
+    return [sys.executable, "-m", module, *map(str, descriptors), *role, config.kind.value]
+
+
+def _torch_jail(target: Target, config: SupervisorConfig) -> Jail:
+    cuda = config.index if config.kind is DeviceKind.CUDA else None
+    paths = [path for path in (target.library, target.support) if path is not None]
+    return python_jail(config, cuda, paths)

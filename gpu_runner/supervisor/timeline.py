@@ -1,0 +1,51 @@
+"""Times the stages of an evaluation and tells whoever listens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from gpu_runner.data.evaluation import StageTime
+from gpu_runner.data.verdict import Stage
+
+Report = Callable[[Stage, str, str], None]
+"""Called with a stage, its state ("running" or "done") and a detail for a person."""
+
+_INTERVAL_S = 0.5
+
+
+class Timeline:
+    """Stages in the order in which they ended; a stage that comes again adds to its time."""
+
+    def __init__(self, report: Report) -> None:
+        """Begin counting now."""
+        self._report = report
+        self._began = time.monotonic()
+        self._times: dict[Stage, StageTime] = {}
+        self._reported_at = 0.0
+
+    @contextmanager
+    def stage(self, stage: Stage, detail: str = "") -> Iterator[None]:
+        """Time a stage."""
+        started = time.monotonic()
+        self._report(stage, "running", detail)
+        try:
+            yield
+        finally:
+            known = self._times.get(stage)
+            duration = time.monotonic() - started + (known.duration_s if known else 0.0)
+            began = known.started_s if known else started - self._began
+            self._times[stage] = StageTime(stage=stage, started_s=began, duration_s=duration)
+            self._report(stage, "done", "")
+
+    def progress(self, stage: Stage, detail: str) -> None:
+        """Tell how far a running stage is, at most twice a second."""
+        now = time.monotonic()
+        if now - self._reported_at >= _INTERVAL_S:
+            self._reported_at = now
+            self._report(stage, "running", detail)
+
+    def times(self) -> tuple[StageTime, ...]:
+        """All stages so far."""
+        return tuple(self._times.values())
