@@ -8,7 +8,8 @@ from typing import Any
 from django.db import models
 from django.urls import reverse
 
-from gpu_runner.data import codec, task, verdict
+from gpu_runner.data import codec, verdict
+from gpu_runner.data.task import Task as TaskData
 
 
 class Task(models.Model):
@@ -75,14 +76,14 @@ class TaskVersion(models.Model):
         super().save(*args, **kwargs)
 
     @cached_property
-    def data(self) -> task.Task:
+    def data(self) -> TaskData:
         """The task as the engine's type."""
-        return codec.decode(task.Task, self.document)
+        return codec.decode(TaskData, self.document)
 
     @property
     def directions(self) -> tuple[str, ...]:
         """Directions that a kernel can implement, such as ("forward", "backward")."""
-        return tuple(direction.value for direction in self.data.directions)
+        return tuple(self.document["directions"])
 
     @property
     def hidden_names(self) -> tuple[str, ...]:

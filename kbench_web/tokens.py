@@ -1,0 +1,49 @@
+"""Make and recognise tokens of the API."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from kbench_web.models import ApiToken
+
+_PREFIX = "kb_"
+_RANDOM_BYTES = 32
+_SHOWN = 9
+_USE_RECORDED_EVERY = timedelta(minutes=1)
+
+
+def create_token(
+    *, user: User, name: str, scopes: Sequence[str], lifetime: timedelta, now: datetime
+) -> tuple[ApiToken, str]:
+    """A new token and its text, which is stored nowhere and so can be shown only now."""
+    text = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
+    token = ApiToken.objects.create(
+        user=user,
+        name=name,
+        prefix=text[:_SHOWN],
+        digest=digest(text),
+        scopes=list(scopes),
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+    return token, text
+
+
+def find_token(text: str, now: datetime) -> ApiToken | None:
+    """The token with that text, with its use recorded; None if there is none."""
+    token = ApiToken.objects.select_related("user").filter(digest=digest(text)).first()
+    if token is not None and (
+        token.last_used_at is None or now - token.last_used_at > _USE_RECORDED_EVERY
+    ):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token
+
+
+def digest(text: str) -> str:
+    """What is stored of a token. It is random, so that a plain hash cannot be turned back."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

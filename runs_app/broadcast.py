@@ -1,0 +1,101 @@
+"""The only sender to sockets; pages come from the database, so a lost message costs little."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+from redis.exceptions import RedisError
+
+from runs_app.models import Evaluation, EvaluationEvent, Runner, Status
+from tasks_app.disclosure import public_payload
+
+log = logging.getLogger(__name__)
+
+QUEUE_GROUP = "queue"
+_STATUS = {
+    "queued": Status.QUEUED,
+    "started": Status.RUNNING,
+    "stage": Status.RUNNING,
+    "lost": Status.RUNNING,
+    "retried": Status.QUEUED,
+    "requeued": Status.QUEUED,
+    "finished": Status.FINISHED,
+    "cancelled": Status.CANCELLED,
+}
+"""Kind of event -> status that the evaluation has after it."""
+LIFECYCLE = tuple(kind for kind in _STATUS if kind != "stage")
+"""Kinds of event that change the queue."""
+
+
+def evaluation_group(evaluation_id: object) -> str:
+    """Name of the group of sockets that watch an evaluation."""
+    return f"evaluation.{evaluation_id}"
+
+
+def event_message(event: EvaluationEvent, hidden_names: tuple[str, ...]) -> dict[str, Any]:
+    """What a socket shows of an event. Nobody's socket tells of hidden workloads, not an admin's.
+
+    `seq` counts from 1 in each evaluation; `at` is in ISO 8601.
+    """
+    payload = public_payload(event.payload, hidden_names)
+    return {
+        "seq": event.position,
+        "kind": event.kind,
+        "attempt": event.attempt,
+        "status": _STATUS[event.kind].value,
+        "verdict": payload.get("verdict", ""),
+        "stage": payload.get("stage", ""),
+        "reason": payload.get("reason", ""),
+        "at": event.created_at.isoformat(),
+        "payload": payload,
+    }
+
+
+def queue_message(event: EvaluationEvent, evaluation: Evaluation) -> dict[str, Any]:
+    """What the queue's socket shows of an event; a private submission's names are left out."""
+    private = evaluation.submission.private
+    return {
+        "seq": event.pk,
+        "kind": event.kind,
+        "device": evaluation.device_id,
+        "status": _STATUS[event.kind].value,
+        "evaluation": None if private else str(evaluation.pk),
+        "submission": None if private else str(evaluation.submission_id),
+        "verdict": "" if private else event.payload.get("verdict", ""),
+        "at": event.created_at.isoformat(),
+    }
+
+
+def send_event(evaluation: Evaluation, event: EvaluationEvent) -> None:
+    """Tell the watchers of the evaluation, and of the queue, once the transaction is committed."""
+    message = event_message(event, evaluation.task_version.hidden_names)
+    transaction.on_commit(lambda: _send(evaluation_group(evaluation.pk), message))
+    if event.kind in LIFECYCLE:
+        queue = queue_message(event, evaluation)
+        transaction.on_commit(lambda: _send(QUEUE_GROUP, queue))
+
+
+def send_runner(runner: Runner) -> None:
+    """Tell the watchers of the queue that a runner changed. `seq` 0: nothing to replay."""
+    message = {
+        "seq": 0,
+        "kind": "runner",
+        "device": runner.device_id,
+        "runner": runner.name,
+        "state": runner.state,
+    }
+    transaction.on_commit(lambda: _send(QUEUE_GROUP, message))
+
+
+def _send(group: str, message: dict[str, Any]) -> None:
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    try:
+        async_to_sync(layer.group_send)(group, {"type": "site.event", "event": message})
+    except (RedisError, OSError) as error:
+        log.warning("watchers of %s miss event %s: %s", group, message["seq"], error)

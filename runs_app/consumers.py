@@ -1,0 +1,97 @@
+"""WebSockets that show an evaluation, or the queues, as things happen."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncJsonWebsocketConsumer
+
+from runs_app import broadcast, selectors
+from runs_app.models import EvaluationEvent
+
+NOT_FOUND = 4404  # close code; the socket's counterpart of HTTP's 404
+_LARGEST_SEQ = 2**31 - 1
+
+
+class _ReplayConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
+    """Joins a group, replays what `?since=N` missed, then forwards; sends no event twice."""
+
+    group = ""
+    last_seq = 0
+
+    async def follow(self, group: str) -> None:
+        """Join first and read afterwards, so that nothing falls between the two."""
+        self.group = group
+        await self.channel_layer.group_add(group, self.channel_name)
+        await self.accept()
+        for event in await database_sync_to_async(self.missed)():
+            await self._send_once(event)
+
+    def missed(self) -> list[dict[str, Any]]:
+        """Stored events after those that the client has seen."""
+        raise NotImplementedError
+
+    def since(self, default: int) -> int:
+        """Number of the last event that the client has seen."""
+        value = parse_qs(self.scope["query_string"].decode("latin-1")).get("since", [""])[0]
+        is_number = value.isascii() and value.isdigit()
+        return min(int(value[:10]), _LARGEST_SEQ) if is_number else default
+
+    async def site_event(self, message: dict[str, Any]) -> None:
+        """Forward what `broadcast` sent."""
+        await self._send_once(message["event"])
+
+    async def receive_json(self, content: Any, **kwargs: Any) -> None:
+        """Ignore what clients send: these sockets only tell."""
+
+    async def receive(self, text_data: str | None = None, **kwargs: Any) -> None:
+        """Ignore what clients send without parsing it."""
+
+    async def disconnect(self, code: int) -> None:
+        """Leave the group."""
+        if self.group:
+            await self.channel_layer.group_discard(self.group, self.channel_name)
+
+    async def _send_once(self, event: dict[str, Any]) -> None:
+        if event["seq"] == 0 or event["seq"] > self.last_seq:
+            self.last_seq = event["seq"] or self.last_seq
+            await self.send_json(event)
+
+
+class EvaluationConsumer(_ReplayConsumer):
+    """Events of one evaluation, to those who may see it."""
+
+    async def connect(self) -> None:
+        """Refuse with 4404 what does not exist for this user."""
+        identity = self.scope["url_route"]["kwargs"]["evaluation_id"]
+        find = database_sync_to_async(selectors.find_evaluation)
+        self.evaluation = await find(identity, self.scope["user"])
+        if self.evaluation is None:
+            await self.accept()  # a browser is told the code of an accepted socket only
+            await self.close(NOT_FOUND)
+            return
+        self.last_seq = self.since(default=0)
+        await self.follow(broadcast.evaluation_group(identity))
+
+    def missed(self) -> list[dict[str, Any]]:
+        """Events of this evaluation."""
+        return selectors.events(self.evaluation, self.last_seq)
+
+
+class QueueConsumer(_ReplayConsumer):
+    """Lifecycle events of all evaluations, and changes of runners."""
+
+    async def connect(self) -> None:
+        """Without `?since` begin with what happens from now on."""
+        self.last_seq = self.since(default=-1)
+        await self.follow(broadcast.QUEUE_GROUP)
+
+    def missed(self) -> list[dict[str, Any]]:
+        """Lifecycle events of all evaluations."""
+        if self.last_seq >= 0:
+            return selectors.queue_events(self.last_seq)
+        newest = EvaluationEvent.objects.order_by("-pk").values_list("pk", flat=True).first()
+        self.last_seq = newest or 0
+        return []

@@ -1,0 +1,27 @@
+"""Look once after evaluations that nobody works on any more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from runs_app import services
+
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Command(BaseCommand):
+    """`manage.py reconcile`."""
+
+    help = (
+        "Queue again or retry, now, what ingest_events would find by itself every few seconds."
+        " Meant for when it is not running: events that wait in Redis are not looked at."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run one round and say how many evaluations it touched."""
+        count = services.reconcile(now=timezone.now(), listening_since=_EVER)
+        self.stdout.write(f"{count} evaluation(s) taken up again")

@@ -1,0 +1,12 @@
+"""Addresses of the WebSockets."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs_app.consumers import EvaluationConsumer, QueueConsumer
+
+websocket_urlpatterns = [
+    path("ws/evaluations/<uuid:evaluation_id>/", EvaluationConsumer.as_asgi()),
+    path("ws/queue/", QueueConsumer.as_asgi()),
+]

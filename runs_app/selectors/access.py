@@ -1,0 +1,69 @@
+"""Who may see which submissions, evaluations and results."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from runs_app.models import Evaluation, Result, Submission
+from tasks_app.disclosure import public_result, public_text, sees_hidden
+
+
+def may_see(user: Any, submission: Submission) -> bool:
+    """Whether the submission exists for `user`: a private one is its author's and the admins'."""
+    return not submission.private or sees_hidden(user) or submission.author_id == user.pk
+
+
+def visible_submissions(user: Any) -> QuerySet[Submission]:
+    """The submissions that `user` may see, with what lists show of them."""
+    rows = Submission.objects.select_related(
+        "author", "task_version__task", "agent", "language_model"
+    )
+    return rows if sees_hidden(user) else rows.filter(_visible(user))
+
+
+def visible_evaluations(user: Any) -> QuerySet[Evaluation]:
+    """The evaluations that `user` may see, with what lists show of them."""
+    rows = Evaluation.objects.select_related(
+        "device",
+        "runner",
+        "submission__author",
+        "submission__agent",
+        "submission__language_model",
+        "task_version__task",
+    )
+    return rows if sees_hidden(user) else rows.filter(_visible(user, "submission__"))
+
+
+def find_submission(submission_id: UUID | str, user: Any) -> Submission | None:
+    """The submission, or None if there is none that `user` may see."""
+    return visible_submissions(user).filter(pk=submission_id).first()
+
+
+def find_evaluation(evaluation_id: UUID | str, user: Any) -> Evaluation | None:
+    """The evaluation, or None if there is none that `user` may see."""
+    return visible_evaluations(user).filter(pk=evaluation_id).first()
+
+
+def result_document(evaluation: Evaluation, user: Any) -> dict[str, Any] | None:
+    """The encoded result as `user` may see it; None before there is one."""
+    result = Result.objects.filter(evaluation=evaluation).first()
+    if result is None:
+        return None
+    if sees_hidden(user):
+        return dict(result.document)
+    return public_result(result.document, evaluation.task_version.hidden_names)
+
+
+def public_reason(evaluation: Evaluation, user: Any) -> str:
+    """The reason of the verdict, or of the latest retry, as `user` may see it."""
+    if sees_hidden(user):
+        return evaluation.reason
+    return public_text(evaluation.reason, evaluation.task_version.hidden_names)
+
+
+def _visible(user: Any, prefix: str = "") -> Q:
+    public = Q(**{f"{prefix}private": False})
+    return public | Q(**{f"{prefix}author_id": user.pk}) if user.pk is not None else public

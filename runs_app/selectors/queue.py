@@ -1,0 +1,147 @@
+"""What waits, for how long, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from runs_app.models import Device, Evaluation, Status
+from runs_app.selectors.access import may_see
+from runs_app.selectors.devices import devices
+from runs_app.selectors.runners import RunnerStatus, age, runner_list
+
+_SHOWN = 100  # entries of a queue on a page
+_SAMPLE = 500  # evaluations behind the percentiles of waiting times
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """A place in a queue; `evaluation` is None where the viewer may not see it."""
+
+    position: int
+    waiting_s: float
+    evaluation: Evaluation | None
+
+
+@dataclass(frozen=True)
+class DeviceQueue:
+    """A device with its queue and runners.
+
+    `waiting` holds the first places, `depth` counts them all. `wait_p50_s` and `wait_p95_s` are the
+    median and the 95th percentile of the last day's waiting times; None where nothing has run.
+    `reason` says why nothing would be taken now; empty if something would.
+    """
+
+    device: Device
+    depth: int
+    waiting: list[QueueEntry]
+    running: list[QueueEntry]
+    runners: list[RunnerStatus]
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    reason: str
+
+
+def queue_overview(user: Any, now: datetime) -> list[DeviceQueue]:
+    """Every device's queue and runners, as `user` may see them."""
+    return [_device_queue(device, user, now) for device in devices()]
+
+
+def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
+    """Why a queued evaluation has not begun; empty for any other.
+
+    Says so if nobody will take it; otherwise gives its place and what its runners do.
+    """
+    if evaluation.status != Status.QUEUED:
+        return ""
+    runners = runner_list(now, evaluation.device_id)
+    blocked = _blocked(evaluation.device_id, runners)
+    ahead = _waiting(evaluation.device_id).filter(
+        Q(queued_at__lt=evaluation.queued_at)
+        | Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
+    )
+    place = ahead.count() + 1
+    position = "next in the queue" if place == 1 else f"number {place} in the queue"
+    if blocked:
+        return f"{position}, but {blocked}"
+    ready = [status.runner for status in runners if status.takes_work]
+    busy = [runner.name for runner in ready if runner.current]
+    if len(busy) == len(ready):
+        return f"{position}; busy with others: {', '.join(busy)}"
+    return f"{position}; a runner is free and takes it within seconds"
+
+
+def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
+    runners = runner_list(now, device.slug)
+    waiting = _waiting(device.slug)
+    running = _with_lists(Evaluation.objects.filter(device=device, status=Status.RUNNING))
+    waits = _waits(device, now)
+    return DeviceQueue(
+        device=device,
+        depth=waiting.count(),
+        waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
+        running=_entries(running.order_by("started_at"), user, now),
+        runners=runners,
+        wait_p50_s=_percentile(waits, 0.50),
+        wait_p95_s=_percentile(waits, 0.95),
+        reason=_blocked(device.slug, runners),
+    )
+
+
+def _waiting(device_slug: str) -> Any:
+    rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
+    return rows.order_by("queued_at", "pk")
+
+
+def _with_lists(rows: Any) -> Any:
+    return rows.select_related(
+        "submission__author", "submission__agent", "task_version__task", "runner"
+    ).defer("task_version__document", "submission__source")
+
+
+def _entries(rows: Any, user: Any, now: datetime) -> list[QueueEntry]:
+    return [
+        QueueEntry(
+            position=place,
+            waiting_s=max(((row.started_at or now) - row.queued_at).total_seconds(), 0.0),
+            evaluation=row if may_see(user, row.submission) else None,
+        )
+        for place, row in enumerate(rows, start=1)
+    ]
+
+
+def _blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
+    """Why no runner of a device would take work; empty if one would."""
+    if any(status.takes_work for status in runners):
+        return ""
+    if not runners:
+        return f"no runner for {device_slug} has ever reported"
+    alive = [status for status in runners if status.alive]
+    if alive:
+        names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
+        return f"no runner takes work: {names}"
+    latest = min(runners, key=lambda status: status.age_s)
+    name, silence = latest.runner.name, age(latest.age_s)
+    return f"no runner for {device_slug} is alive: {name} was last heard {silence} ago"
+
+
+def _waits(device: Device, now: datetime) -> list[float]:
+    """Waiting times of the last day's evaluations in seconds, in ascending order."""
+    rows = (
+        Evaluation.objects.filter(
+            device=device, started_at__isnull=False, created_at__gte=now - timedelta(days=1)
+        )
+        .order_by("-created_at")
+        .values_list("queued_at", "started_at")[:_SAMPLE]
+    )
+    return sorted((started - queued).total_seconds() for queued, started in rows if started)
+
+
+def _percentile(ascending: list[float], share: float) -> float | None:
+    """The smallest value that at least `share` of all values do not exceed."""
+    if not ascending:
+        return None
+    return ascending[min(int(share * len(ascending)), len(ascending) - 1)]

@@ -1,0 +1,44 @@
+"""How much a user may still enter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from runs_app.models import Evaluation, Status, Submission
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A user's use of the site over the last 24 hours; `resets_at` is when one place comes free."""
+
+    waiting: int
+    waiting_limit: int
+    today: int
+    daily_limit: int
+    resets_at: datetime
+
+    @property
+    def remaining(self) -> int:
+        """Submissions left."""
+        return max(self.daily_limit - self.today, 0)
+
+
+def quota(user: User, now: datetime) -> Quota:
+    """What `user` has used, and what the limits are."""
+    recent = Submission.objects.filter(author=user, created_at__gt=now - _DAY)
+    oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
+    return Quota(
+        waiting=Evaluation.objects.filter(
+            submission__author=user, status__in=(Status.QUEUED, Status.RUNNING)
+        ).count(),
+        waiting_limit=settings.MAX_WAITING_PER_USER,
+        today=recent.count(),
+        daily_limit=settings.MAX_SUBMISSIONS_PER_DAY,
+        resets_at=(oldest or now) + _DAY,
+    )

@@ -1,0 +1,60 @@
+"""Which runners there are, and how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from runs_app.models import Runner
+
+
+@dataclass(frozen=True)
+class RunnerStatus:
+    """A runner with the age of its last heartbeat in seconds."""
+
+    runner: Runner
+    age_s: float
+    alive: bool
+
+    @property
+    def takes_work(self) -> bool:
+        """Whether it would take the next job."""
+        return self.alive and self.runner.state == Runner.State.READY
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        if not self.alive:
+            return f"silent for {age(self.age_s)}"
+        state = self.runner.get_state_display().lower()
+        return f"{state}: {self.runner.reason}" if self.runner.reason else state
+
+
+def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:
+    """All runners, or those of one device, by device and name."""
+    rows = Runner.objects.select_related("device").order_by("device_id", "name")
+    return statuses(rows.filter(device_id=device_slug) if device_slug else rows, now)
+
+
+def statuses(runners: Iterable[Runner], now: datetime) -> list[RunnerStatus]:
+    """The status of each runner at `now`."""
+    limit = timedelta(seconds=settings.RUNNER_TIMEOUT_S)
+    return [
+        RunnerStatus(
+            runner=runner,
+            age_s=max((now - runner.seen_at).total_seconds(), 0.0),
+            alive=now - runner.seen_at <= limit and runner.state != Runner.State.STOPPED,
+        )
+        for runner in runners
+    ]
+
+
+def age(seconds: float) -> str:
+    """A length of time for people: "40 s", "5 min", "3 h", "2 days"."""
+    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"

@@ -1,0 +1,24 @@
+"""Why a request was refused; each names the field and says what to do."""
+
+from __future__ import annotations
+
+
+class SubmissionError(ValueError):
+    """The input is wrong; nothing was stored."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field = field
+        self.reason = reason
+
+
+class QuotaExceeded(SubmissionError):
+    """The user has too much in the queue, or has entered too much today."""
+
+
+class NotAllowed(SubmissionError):
+    """The user may see the object, but not do this to it."""
+
+
+class EventError(ValueError):
+    """An event cannot be true: it names nothing known, or contradicts what is known."""

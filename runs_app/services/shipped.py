@@ -1,0 +1,93 @@
+"""Enter the kernels that come with the tasks, so that every board has something to beat."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import DeviceKind, Mode
+from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.services.authors import shipped_agent
+from runs_app.services.submission import evaluate
+from tasks_app.models import TaskVersion
+from tasks_app.selectors import published_tasks
+
+SYSTEM_USER = "kbench (site)"  # no name that anybody can sign up with
+_DEMO_TASK = "softmax"
+
+
+def submit_shipped_kernels(
+    *, device: Device, now: datetime, mode: Mode = Mode.RANKED
+) -> list[Evaluation]:
+    """Queue each task's shipped kernels on a device.
+
+    Those that have an evaluation there in that mode, and were not lost to us, are left alone.
+    """
+    evaluations = (
+        _enter(version, kernel, device, mode, now) for version, kernel in _kernels(device.kind)
+    )
+    return [evaluation for evaluation in evaluations if evaluation is not None]
+
+
+def submit_demo(*, device: Device, now: datetime) -> Evaluation | None:
+    """Queue one quick evaluation, so that a new site's first page is not empty.
+
+    None if there are evaluations on the device already, or no kernel for it.
+    """
+    if Evaluation.objects.filter(device=device).exists():
+        return None
+    kernels = sorted(
+        _kernels(device.kind), key=lambda pair: (pair[0].task.slug != _DEMO_TASK, pair[1].agent)
+    )
+    return _enter(*kernels[0], device, Mode.QUICK, now) if kernels else None
+
+
+def _kernels(kind: str) -> list[tuple[TaskVersion, ShippedKernel]]:
+    versions = [task.current_version for task in published_tasks()]
+    return [
+        (version, kernel)
+        for version in versions
+        if version is not None
+        for kernel in version.data.kernels
+        if kernel.language.device_kind is DeviceKind(kind)
+    ]
+
+
+@transaction.atomic
+def _enter(
+    version: TaskVersion, kernel: ShippedKernel, device: Device, mode: Mode, now: datetime
+) -> Evaluation | None:
+    solution = Solution(
+        source=version.data.files[kernel.path],
+        language=kernel.language,
+        direction=kernel.direction,
+    )
+    agent = shipped_agent(kernel.agent, now)
+    submission, _ = Submission.objects.get_or_create(
+        task_version=version,
+        agent=agent,
+        digest=solution.digest(),
+        defaults={
+            "author": _system_user(),
+            "source": solution.source,
+            "language": solution.language.value,
+            "direction": solution.direction.value,
+            "created_at": now,
+        },
+    )
+    known = submission.evaluations.filter(device=device, mode=mode.value)
+    if known.exclude(status=Status.CANCELLED).exclude(verdict="SYSTEM_ERROR").exists():
+        return None
+    return evaluate(submission=submission, device=device, mode=mode, now=now)
+
+
+def _system_user() -> User:
+    user, made = User.objects.get_or_create(username=SYSTEM_USER)
+    if made:
+        user.set_unusable_password()
+        user.save()
+    return user

@@ -1,0 +1,170 @@
+"""Enter a kernel, measure it again, or take it back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
+from runs_app import queues, selectors
+from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.services import journal, lifecycle
+from runs_app.services.authors import agent_of, language_model_of
+from runs_app.services.devices import resolve_device
+from runs_app.services.errors import NotAllowed, QuotaExceeded, SubmissionError
+from tasks_app.models import TaskVersion
+
+
+@transaction.atomic
+def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
+    *,
+    user: User,
+    task_version: TaskVersion,
+    source: str,
+    device: str,
+    now: datetime,
+    language: str = "",
+    direction: str = Direction.FORWARD.value,
+    mode: str = Mode.QUICK.value,
+    agent: str = "",
+    language_model: str = "",
+    private: bool = False,
+) -> Submission:
+    """Enter a kernel and queue its first evaluation.
+
+    `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
+    decides. An empty `agent` means that `user` wrote the kernel. Raises `SubmissionError` naming
+    the field; nothing is stored then.
+    """
+    target = resolve_device(device, language)
+    solution = _solution(source, language, direction, target)
+    _check_task(task_version, solution, target)
+    chosen_mode = _mode(mode)
+    _check_quota(user, now, is_new=True)
+    submission = Submission.objects.create(
+        author=user,
+        task_version=task_version,
+        source=solution.source,
+        language=solution.language.value,
+        direction=solution.direction.value,
+        digest=solution.digest(),
+        agent=agent_of(user, agent, now),
+        language_model=language_model_of(language_model, now),
+        private=private,
+        created_at=now,
+    )
+    evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+    return submission
+
+
+@transaction.atomic
+def rerun(
+    *, submission: Submission, user: User, now: datetime, device: str = "", mode: str = ""
+) -> Evaluation:
+    """Measure a submission again, on its latest device and in its latest mode unless told else.
+
+    Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
+    """
+    _check_owner(submission, user)
+    latest = submission.evaluations.order_by("-created_at").select_related("device").first()
+    if latest is None and not (device and mode):
+        raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
+    target = (
+        resolve_device(device, submission.language) if device or latest is None else latest.device
+    )
+    if target.language.value != submission.language:
+        raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
+    chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
+    _check_quota(user, now, is_new=False)
+    return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+
+
+@transaction.atomic
+def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
+    """Take an evaluation out of the queue, or stop it; raises `NotAllowed` if it is over."""
+    _check_owner(evaluation.submission, user)
+    locked = lifecycle.lock(evaluation.pk)
+    if locked.is_over:
+        raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
+    lifecycle.end(locked, Status.CANCELLED, now=now)
+    journal.write(locked, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
+    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+    return locked
+
+
+def evaluate(*, submission: Submission, device: Device, mode: Mode, now: datetime) -> Evaluation:
+    """Queue a new evaluation of a submission; checks nothing."""
+    evaluation = Evaluation.objects.create(
+        submission=submission,
+        task_version=submission.task_version,
+        direction=submission.direction,
+        device=device,
+        mode=mode.value,
+        created_at=now,
+        queued_at=now,
+    )
+    lifecycle.queue(evaluation, kind="queued", reason="", now=now)
+    return evaluation
+
+
+def _solution(source: str, language: str, direction: str, device: Device) -> Solution:
+    try:
+        chosen = Language(language or device.language)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Language)
+        raise SubmissionError("language", f"{language!r} is not one of {allowed}") from None
+    if chosen is not device.language:
+        needed = device.language.value
+        raise SubmissionError("language", f"device {device.slug} runs {needed}, not {chosen.value}")
+    try:
+        chosen_direction = Direction(direction)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Direction)
+        raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
+    try:
+        return Solution(source=source, language=chosen, direction=chosen_direction)
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+    except UnicodeEncodeError:
+        raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
+
+
+def _check_task(version: TaskVersion, solution: Solution, device: Device) -> None:
+    if version.task.state != version.task.State.PUBLISHED:
+        raise SubmissionError("task", f"{version.task.slug} takes no submissions: it is not public")
+    if solution.direction.value not in version.directions:
+        have = ", ".join(version.directions)
+        raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")
+    kind = DeviceKind(device.kind)
+    if not version.data.workloads_for(kind, solution.direction, hidden=False):
+        reason = f"task {version.task.slug} has no {solution.direction.value} workload for {kind}"
+        raise SubmissionError("device", reason)
+
+
+def _mode(mode: str) -> Mode:
+    try:
+        return Mode(mode)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Mode)
+        raise SubmissionError("mode", f"{mode!r} is not one of {allowed}") from None
+
+
+def _check_owner(submission: Submission, user: User) -> None:
+    if submission.author_id != user.pk and not user.is_staff:
+        raise NotAllowed("", "only its author and admins may do this")
+
+
+def _check_quota(user: User, now: datetime, *, is_new: bool) -> None:
+    """Two requests of one user at the same time take turns, so that both cannot be the last."""
+    User.objects.select_for_update().get(pk=user.pk)
+    quota = selectors.quota(user, now)
+    if quota.waiting >= quota.waiting_limit:
+        reason = f"you have {quota.waiting} evaluations waiting or running, the most allowed;"
+        raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one")
+    if is_new and quota.remaining == 0:
+        at = f"{quota.resets_at:%Y-%m-%d %H:%M} UTC"
+        raise QuotaExceeded("", f"you have used all {quota.daily_limit} submissions until {at}")

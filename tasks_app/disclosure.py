@@ -1,0 +1,85 @@
+"""What people who are no admins may see of tasks and results: hidden workloads stay hidden."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+HIDDEN = "a hidden workload"
+WITHHELD = "Not shown: hidden workloads ran, and the kernel could have printed them."
+_CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
+
+JsonObject = dict[str, Any]
+
+
+def sees_hidden(user: Any) -> bool:
+    """Whether `user` is an admin, who may see hidden workloads, their seeds and their numbers."""
+    return bool(user is not None and user.is_active and user.is_staff)
+
+
+def public_task(document: Mapping[str, Any]) -> JsonObject:
+    """Copy of an encoded task without its hidden workloads.
+
+    A task that has any keeps only the files of code: a configuration file could list the workloads.
+    """
+    workloads = [w for w in document["workloads"] if not w.get("hidden")]
+    public = {**document, "workloads": workloads}
+    if len(workloads) != len(document["workloads"]):
+        public["files"] = {
+            path: text for path, text in document["files"].items() if path.endswith(_CODE_SUFFIXES)
+        }
+    return public
+
+
+def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
+    """Copy of an encoded result without anything that tells of single hidden workloads.
+
+    `hidden_names` are the names of the task's hidden workloads. The means over all hidden workloads
+    stay: they are on the leaderboard. Our log of a SYSTEM_ERROR is for admins.
+    """
+    workloads = document.get("workloads", [])
+    names = {*hidden_names, *(w["name"] for w in workloads if w.get("hidden"))}
+    public = {
+        **document,
+        "workloads": [w for w in workloads if w["name"] not in names],
+        "reason": public_text(document.get("reason", ""), names),
+        "mismatch": _public_mismatch(document.get("mismatch"), names),
+        "log": "",
+    }
+    if document.get("output") and names and document.get("mode") == "ranked":
+        public["output"] = WITHHELD
+    return public
+
+
+def public_text(text: str, hidden_names: Collection[str]) -> str:
+    """Copy of a line for people, without the names of hidden workloads."""
+    if not hidden_names:
+        return text
+    longest_first = sorted(hidden_names, key=len, reverse=True)
+    pattern = "|".join(re.escape(name) for name in longest_first)
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", HIDDEN, text)
+
+
+def public_payload(payload: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
+    """Copy of an event's payload without the names of hidden workloads."""
+    return {
+        key: public_text(value, hidden_names) if isinstance(value, str) else value
+        for key, value in payload.items()
+    }
+
+
+def _public_mismatch(mismatch: Mapping[str, Any] | None, names: set[str]) -> JsonObject | None:
+    if mismatch is None or mismatch["workload"] not in names:
+        return dict(mismatch) if mismatch is not None else None
+    return {
+        "workload": HIDDEN,
+        "output": mismatch["output"],
+        "reason": "a wrong element; values of hidden workloads are shown to admins only",
+        "index": [],
+        "expected": None,
+        "actual": None,
+        "bound": None,
+        "wrong_elements": 0,
+        "elements": 0,
+    }
