@@ -1,0 +1,28 @@
+"""Reference of `dot_product`: the inner product of two vectors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def make_inputs(N: int) -> dict[str, Tensor]:
+    """Two float32 vectors (N), uniform in [-1, 1).
+
+    The products have mean zero: with any other mean their sum would average the rounding of
+    low-precision inputs away, and a low-precision kernel would pass.
+    """
+    return {"X": torch.rand(N) * 2 - 1, "Y": torch.rand(N) * 2 - 1}
+
+
+def forward_fn(X: Tensor, Y: Tensor) -> Tensor:
+    """Return sum(X * Y), shape (1)."""
+    return torch.dot(X, Y).reshape(1)
+
+
+def forward_scale(X: Tensor, Y: Tensor) -> Tensor:
+    """Error scale, shape (1): the root of the sum of the squared products.
+
+    Partial sums of random signs grow like it; the sum itself may be near zero.
+    """
+    return torch.linalg.vector_norm(X * Y).reshape(1)

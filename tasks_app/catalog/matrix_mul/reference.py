@@ -1,0 +1,21 @@
+"""Reference of `matrix_mul`: the product of two dense matrices."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def make_inputs(M: int, N: int, K: int) -> dict[str, Tensor]:
+    """Float32 matrices A (M, K) and B (K, N), uniform in [-1, 1)."""
+    return {"A": torch.rand(M, K) * 2 - 1, "B": torch.rand(K, N) * 2 - 1}
+
+
+def forward_fn(A: Tensor, B: Tensor) -> Tensor:
+    """Return A @ B (M, N)."""
+    return A @ B
+
+
+def forward_scale(A: Tensor, B: Tensor) -> Tensor:
+    """Error scale (M, N): for each element the root of the sum of its squared products."""
+    return torch.sqrt((A * A) @ (B * B))

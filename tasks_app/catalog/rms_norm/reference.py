@@ -1,0 +1,32 @@
+"""Reference of `rms_norm`: root-mean-square normalisation of one vector."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+TAIL = 3
+"""Number of elements at the end that are larger than the rest."""
+
+
+def make_inputs(N: int) -> dict[str, Tensor | float]:
+    """Float32 vectors (N) whose mean square is near epsilon; a heavy tail; weight and bias."""
+    vector = torch.randn(N) * 0.01 + 0.003
+    vector[-TAIL:] *= 4
+    return {
+        "input": vector,
+        "weight": torch.randn(N) * 0.3 + 1,
+        "bias": torch.randn(N) * 0.5 + 0.2,
+        "epsilon": 1e-5,
+    }
+
+
+def forward_fn(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """Return input / sqrt(mean(input^2) + epsilon) * weight + bias (N)."""
+    return input * torch.rsqrt(input.square().mean() + epsilon) * weight + bias
+
+
+def forward_scale(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """Error scale (N): the magnitudes of the two terms."""
+    normalised = input * torch.rsqrt(input.square().mean() + epsilon)
+    return (normalised * weight).abs() + bias.abs()

@@ -1,0 +1,27 @@
+"""Reference of `softmax`: softmax over the rows of a matrix."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SHIFT = 120.0
+"""Largest shift of a row's logits: exp(120) overflows float32 and exp(-120) vanishes."""
+
+
+def make_inputs(N: int, C: int) -> dict[str, Tensor]:
+    """Float32 logits (N, C): standard deviation 3, each row shifted by up to +-`SHIFT`."""
+    shift = torch.linspace(SHIFT, -SHIFT, N) if N > 1 else torch.full((1,), SHIFT)
+    return {"input": torch.randn(N, C) * 3 + shift[:, None]}
+
+
+def forward_fn(input: Tensor) -> Tensor:
+    """Return the softmax over the last dimension (N, C)."""
+    return torch.softmax(input, dim=-1)
+
+
+def forward_scale(input: Tensor) -> Tensor:
+    """Error scale (N, C): relative, and growing with the exponent's distance from zero."""
+    distance = input.amax(dim=-1, keepdim=True) - input
+    tiny = torch.finfo(torch.float32).tiny
+    return torch.softmax(input, dim=-1) * (1 + distance) + tiny
