@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -54,29 +55,46 @@ class Estimate:
         return self.low <= other.high and other.low <= self.high
 
 
+class Author(NamedTuple):
+    """Who entered a solution and what wrote it; `language_model` is empty for people."""
+
+    submitter: str
+    agent: str
+    language_model: str
+
+
+Owner = Callable[[Author], str]
+"""Picks the name under which results are put together; an empty name is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How many ranked evaluations of one author and problem were judged, and were correct."""
+
+    author: Author
+    problem: Problem
+    judged: int
+    accepted: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One finished ranked evaluation, as the boards see it.
+    """One correct ranked evaluation, as the boards see it.
 
     Speedups are ratios per baseline and against the "best" of them; `latency` is in nanoseconds.
-    An entry that is not correct has neither.
     """
 
     evaluation_id: str
     submission_id: str
-    submitter: str
-    agent: str
-    language_model: str
+    author: Author
     problem: Problem
-    title: str
     device: str
-    correct: bool
-    latency: Estimate | None = None
+    finished_at: datetime
+    latency: Estimate
     speedups: Mapping[str, Estimate] = field(default_factory=dict)
     hidden_speedup: float | None = None
     floor_fraction: float | None = None
     score: float | None = None
-    hardware: str = ""
 
     @property
     def speedup(self) -> Estimate | None:
@@ -93,7 +111,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """One owner's best results over all problems of a board; `attempted` counts problems."""
+    """One owner's best results over all problems of a board.
+
+    `attempted` and `problems` count problems, `judged` and `accepted` evaluations.
+    """
 
     owner: str
     entries: tuple[Entry, ...]
@@ -102,6 +123,11 @@ class Group:
     judged: int
     accepted: int
     fast: Estimate
+
+    @property
+    def solved(self) -> int:
+        """Number of problems with a correct result."""
+        return len(self.entries)
 
     @property
     def correct_share(self) -> float:
@@ -113,6 +139,21 @@ class Group:
         return geometric_mean(
             [entry.speedups[baseline] for entry in self.entries if baseline in entry.speedups]
         )
+
+    @property
+    def eager(self) -> Estimate | None:
+        """Speedup against the eager baseline."""
+        return self.speedup("eager")
+
+    @property
+    def compiled(self) -> Estimate | None:
+        """Speedup against the compiled baseline."""
+        return self.speedup("compiled")
+
+    @property
+    def speedups(self) -> list[Estimate]:
+        """Speedups against the best baseline, one per solved problem."""
+        return [entry.speedup for entry in self.entries if entry.speedup is not None]
 
     @property
     def score(self) -> float | None:
@@ -179,29 +220,32 @@ def fast_curve(speedups: Sequence[Estimate], problems: int) -> list[tuple[float,
     return [(p, fast_p(speedups, problems, p).value) for p in ps]
 
 
-def best_entries(entries: Iterable[Entry], owner: Callable[[Entry], str]) -> list[Entry]:
-    """The fastest correct entry of each owner, problem and device."""
+def best_entries(entries: Iterable[Entry], owner: Owner) -> list[Entry]:
+    """The fastest entry of each owner, problem and device."""
     best: dict[tuple[str, Problem, str], Entry] = {}
     for entry in entries:
-        if entry.latency is None or not entry.correct:
-            continue
-        key = (owner(entry), entry.problem, entry.device)
+        key = (owner(entry.author), entry.problem, entry.device)
         held = best.get(key)
-        if held is None or entry.latency.value < _latency(held):
+        if held is None or entry.latency.value < held.latency.value:
             best[key] = entry
     return list(best.values())
 
 
 def group_entries(
-    entries: Iterable[Entry], owner: Callable[[Entry], str], problems: int, p: float
+    entries: Iterable[Entry], tallies: Iterable[Tally], owner: Owner, problems: int, p: float
 ) -> list[Group]:
-    """One `Group` per owner; an owner without a single correct result is there as well."""
-    by_owner: dict[str, list[Entry]] = {}
-    for entry in entries:
-        name = owner(entry)
-        if name:
-            by_owner.setdefault(name, []).append(entry)
-    return [_group(name, rows, problems, p) for name, rows in by_owner.items()]
+    """One `Group` per owner in `tallies`; one without a single correct result is there as well."""
+    solved: dict[str, list[Entry]] = {}
+    for entry in best_entries(entries, owner):
+        solved.setdefault(owner(entry.author), []).append(entry)
+    tried: dict[str, list[Tally]] = {}
+    for tally in tallies:
+        tried.setdefault(owner(tally.author), []).append(tally)
+    return [
+        _group(name, solved.get(name, []), rows, problems, p)
+        for name, rows in tried.items()
+        if name
+    ]
 
 
 def rank_entries(entries: Iterable[Entry], sort: Sort) -> list[Ranked[Entry]]:
@@ -238,22 +282,19 @@ def _count_above(lows: Sequence[float], bound: float) -> int:
     return len(lows) - bisect_right(lows, bound)
 
 
-def _group(name: str, rows: Sequence[Entry], problems: int, p: float) -> Group:
-    best = tuple(sorted(best_entries(rows, lambda _: name), key=lambda entry: entry.problem))
+def _group(
+    name: str, best: Sequence[Entry], tallies: Sequence[Tally], problems: int, p: float
+) -> Group:
     speedups = [entry.speedup for entry in best if entry.speedup is not None]
     return Group(
         owner=name,
-        entries=best,
-        attempted=len({entry.problem for entry in rows}),
+        entries=tuple(sorted(best, key=lambda entry: entry.problem)),
+        attempted=len({tally.problem for tally in tallies}),
         problems=problems,
-        judged=len(rows),
-        accepted=sum(entry.correct for entry in rows),
+        judged=sum(tally.judged for tally in tallies),
+        accepted=sum(tally.accepted for tally in tallies),
         fast=fast_p(speedups, problems, p),
     )
-
-
-def _latency(entry: Entry) -> float:
-    return math.inf if entry.latency is None else entry.latency.value
 
 
 def _mean_of(values: Iterable[float | None]) -> float | None:
@@ -262,7 +303,7 @@ def _mean_of(values: Iterable[float | None]) -> float | None:
 
 
 def _entry_value(entry: Entry, sort: Sort) -> Estimate | None:
-    if sort is Sort.LATENCY and entry.latency is not None:
+    if sort is Sort.LATENCY:
         shown = entry.latency
         return Estimate(-shown.value, -shown.high, -shown.low)
     if sort is Sort.SCORE:

@@ -101,6 +101,15 @@ def ratio(value: float | None) -> str:
 
 
 @register.filter
+def scientific(value: float | None) -> str:
+    """A small number as 1.9e-6; a dash for None."""
+    if value is None:
+        return "–"
+    number, exponent = f"{value:.1e}".split("e")
+    return f"{number}e{int(exponent)}"
+
+
+@register.filter
 def half_width(measurement: Any) -> str:
     """Half an interval over its middle, as ±0.8 %."""
     low, high, middle = _bounds(measurement)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from leaderboard_app.ranking import (
+    Author,
     Entry,
     Estimate,
     Problem,
     Sort,
+    Tally,
     best_entries,
     fast_curve,
     fast_p,
@@ -21,28 +24,33 @@ from leaderboard_app.ranking import (
     rank_groups,
 )
 
+SOFTMAX = Problem("softmax", "forward")
+RMS_NORM = Problem("rms_norm", "forward")
 
-def entry(
-    name: str, speedup: float | None = 2.0, noise: float = 0.01, **overrides: Any
-) -> Entry:
-    """A correct entry with this speedup, or one that is not correct for None."""
+
+def author(agent: str = "", submitter: str = "ada") -> Author:
+    """An author without a language model."""
+    return Author(submitter, agent, "")
+
+
+def tally(agent: str, judged: int, accepted: int, problem: Problem = SOFTMAX) -> Tally:
+    """How an agent fared at one problem."""
+    return Tally(author=author(agent), problem=problem, judged=judged, accepted=accepted)
+
+
+def entry(name: str, speedup: float = 2.0, noise: float = 0.01, **overrides: Any) -> Entry:
+    """An entry with this speedup against the best baseline."""
+    latency = 1000 / speedup
     values: dict[str, Any] = {
         "evaluation_id": name,
         "submission_id": name,
-        "submitter": "ada",
-        "agent": "",
-        "language_model": "",
-        "problem": Problem("softmax", "forward"),
-        "title": "Softmax",
+        "author": author(),
+        "problem": SOFTMAX,
         "device": "cpu",
-        "correct": speedup is not None,
+        "finished_at": datetime(2026, 11, 20, tzinfo=UTC),
+        "latency": Estimate(latency, latency * (1 - noise), latency * (1 + noise)),
+        "speedups": {"best": Estimate(speedup, speedup * (1 - noise), speedup * (1 + noise))},
     }
-    if speedup is not None:
-        latency = 1000 / speedup
-        values["latency"] = Estimate(latency, latency * (1 - noise), latency * (1 + noise))
-        values["speedups"] = {
-            "best": Estimate(speedup, speedup * (1 - noise), speedup * (1 + noise))
-        }
     return Entry(**(values | overrides))
 
 
@@ -73,15 +81,10 @@ def test_fast_curve_never_rises() -> None:
 
 
 def test_best_entry_per_owner_problem_and_device() -> None:
-    """A slower result and a wrong one give way; another device stands beside."""
-    rows = [
-        entry("slow", 1.5),
-        entry("fast", 3.0),
-        entry("wrong", None),
-        entry("elsewhere", 1.0, device="nvidia-h200"),
-    ]
-    best = best_entries(rows, lambda row: row.submitter)
-    assert {row.evaluation_id for row in best} == {"fast", "elsewhere"}
+    """A slower result gives way; another device stands beside."""
+    rows = [entry("slow", 1.5), entry("fast", 3.0), entry("other", 1.0, device="nvidia-h200")]
+    best = best_entries(rows, lambda who: who.submitter)
+    assert {row.evaluation_id for row in best} == {"fast", "other"}
 
 
 def test_overlapping_intervals_tie() -> None:
@@ -110,13 +113,13 @@ def test_a_row_without_the_value_comes_last_without_a_rank() -> None:
 def test_groups_state_coverage_and_keep_the_unsuccessful() -> None:
     """An agent with only wrong results stands with nothing solved; no agent, no group."""
     rows = [
-        entry("1", 2.0, agent="x"),
-        entry("2", 4.0, agent="x"),
-        entry("3", None, agent="x", problem=Problem("rms_norm", "forward")),
-        entry("4", None, agent="y"),
+        entry("1", 2.0, author=author("x")),
+        entry("2", 4.0, author=author("x")),
         entry("5", 9.0),
     ]
-    groups = {g.owner: g for g in group_entries(rows, lambda e: e.agent, problems=4, p=1)}
+    tallies = [tally("x", 2, 2), tally("x", 1, 0, RMS_NORM), tally("y", 1, 0), tally("", 1, 1)]
+    made = group_entries(rows, tallies, lambda who: who.agent, problems=4, p=1)
+    groups = {group.owner: group for group in made}
     assert set(groups) == {"x", "y"}
     x = groups["x"]
     assert (x.attempted, x.problems, x.judged, x.accepted) == (2, 4, 3, 2)
@@ -131,11 +134,12 @@ def test_groups_state_coverage_and_keep_the_unsuccessful() -> None:
 def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -> None:
     """One spectacular kernel does not outrank two good ones when sorting by fast_p."""
     rows = [
-        entry("1", 30.0, agent="narrow"),
-        entry("2", 2.0, agent="broad"),
-        entry("3", 2.0, agent="broad", problem=Problem("rms_norm", "forward")),
+        entry("1", 30.0, author=author("narrow")),
+        entry("2", 2.0, author=author("broad")),
+        entry("3", 2.0, author=author("broad"), problem=RMS_NORM),
     ]
-    groups = group_entries(rows, lambda e: e.agent, problems=2, p=1)
+    tallies = [tally("narrow", 1, 1), tally("broad", 1, 1), tally("broad", 1, 1, RMS_NORM)]
+    groups = group_entries(rows, tallies, lambda who: who.agent, problems=2, p=1)
     assert [r.row.owner for r in rank_groups(groups, Sort.FAST)] == ["broad", "narrow"]
     assert [r.row.owner for r in rank_groups(groups, Sort.SPEEDUP)] == ["narrow", "broad"]
 

@@ -1,0 +1,71 @@
+"""The API's view of the leaderboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Field, Query, Router, Schema
+
+from leaderboard_app import export, selectors
+from leaderboard_app.query import QueryError, parse_query
+
+router = Router(tags=["leaderboard"])
+
+
+class Refusal(Schema):
+    """Which parameter means nothing, and why."""
+
+    field: str = Field(examples=["device"])
+    reason: str
+
+
+class BoardIn(Schema):
+    """What the board is to show; every parameter may be left out."""
+
+    by: str = Field("", description="submission, agent or model")
+    device: str = Field("", description="A device's name; the latest result's, if left out.")
+    task: str = ""
+    scenario: str = ""
+    dtype: str = ""
+    direction: str = Field("", description="forward or backward")
+    p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
+    sort: str = Field("", description="speedup, latency, fast, correct, score or floor")
+
+
+class BoardOut(Schema):
+    """A ranked board. Rows by submission and rows by agent or model have different fields."""
+
+    by: str
+    device: str
+    p: float
+    sort: str
+    problems: int = Field(description="Tasks, each in each of its directions, on this board.")
+    rows: list[dict[str, Any]]
+
+
+@router.get("/leaderboard", response={200: BoardOut, 422: Refusal}, summary="The leaderboard")
+def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str = "json") -> Any:
+    """Answer with the ranked rows, as JSON or with `format=csv` as a file."""
+    tasks = selectors.board_tasks()
+    try:
+        if format not in ("json", "csv"):
+            raise QueryError("format", f"{format[:20]!r} is not one of json, csv")
+        query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device())
+    except QueryError as error:
+        return 422, {"field": error.field, "reason": error.reason}
+    board = selectors.board(query, tasks)
+    rows = export.records(board)
+    if format == "csv":
+        response = HttpResponse(export.as_csv(rows), content_type="text/csv; charset=utf-8")
+        name = f"kbench-{query.by}-{query.device}.csv"
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        return response
+    return {
+        "by": query.by.value,
+        "device": query.device,
+        "p": query.p,
+        "sort": query.sort.value,
+        "problems": len(board.problems),
+        "rows": rows,
+    }

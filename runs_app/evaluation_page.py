@@ -1,0 +1,157 @@
+"""What the page of an evaluation shows: stages, workloads and environment, ready to print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_runner.data.verdict import Mode, Stage
+
+_BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
+
+
+@dataclass(kw_only=True)
+class StageRow:
+    """A stage in the timeline; `state` is pending, running, done, failed or skipped."""
+
+    stage: str
+    state: str = "pending"
+    duration_s: float | None = None
+    detail: str = ""
+
+    @property
+    def sign(self) -> str:
+        """A character that says the state without colour."""
+        return {"pending": "○", "running": "●", "done": "✓", "failed": "✗"}.get(self.state, "–")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A baseline's time in one workload, and the speedup against it with its interval."""
+
+    name: str
+    measurement: Mapping[str, Any] | None
+    speedup: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRow:
+    """One workload of a result, ready to print."""
+
+    name: str
+    parameters: str
+    hidden: bool
+    measurement: Mapping[str, Any] | None
+    comparisons: tuple[Comparison, ...]
+    best: Comparison | None
+    floor_ns: float | None
+    floor_fraction: float | None
+    scaled_error: float | None
+    processes: int = 0
+    verified: int = 0
+    errors: tuple[Mapping[str, Any], ...] = field(default=())
+
+
+def stage_rows(
+    mode: str, events: Iterable[Mapping[str, Any]], attempt: int, document: Mapping[str, Any] | None
+) -> list[StageRow]:
+    """The timeline of one attempt; `events` are in the form in which sockets show them."""
+    stages = [Stage.BUILD] if mode == Mode.COMPILE else list(Stage)
+    rows = {stage.value: StageRow(stage=stage.value) for stage in stages}
+    for event in events:
+        payload = event["payload"]
+        row = rows.get(event["stage"])
+        if event["attempt"] != attempt or event["kind"] != "stage" or row is None:
+            continue
+        row.state = payload.get("state", "running")
+        row.detail = payload.get("detail", "") or row.detail
+    if document is not None:
+        _close(rows, document)
+    return list(rows.values())
+
+
+def workload_rows(document: Mapping[str, Any]) -> list[WorkloadRow]:
+    """The workloads of a result, the public ones first."""
+    rows = [_workload_row(entry) for entry in document.get("workloads", [])]
+    return sorted(rows, key=lambda row: row.hidden)
+
+
+def baseline_names(rows: Iterable[WorkloadRow]) -> list[str]:
+    """Names of all baselines in the table, in order of appearance."""
+    return list(dict.fromkeys(c.name for row in rows for c in row.comparisons))
+
+
+def environment_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The environment as labels and values."""
+    return [
+        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
+        for name, value in document.get("environment", {}).items()
+        if value not in (None, "", [], {})
+    ]
+
+
+def _close(rows: dict[str, StageRow], document: Mapping[str, Any]) -> None:
+    """Take durations from the result, and say which stage failed and which never ran."""
+    verdict = document["verdict"]
+    for entry in document.get("stages", []):
+        row = rows.get(entry["stage"])
+        if row is not None:
+            row.duration_s = (row.duration_s or 0.0) + entry["duration_s"]
+            row.state = "done"
+    good = verdict in ("CORRECT", "COMPILED", "UNSTABLE")
+    ran = [row for row in rows.values() if row.state in ("done", "running")]
+    if not good and ran:
+        blamed = _BAD_AT_END.get(verdict)
+        last = rows.get(blamed.value) if blamed is not None else None
+        (last if last in ran else ran[-1]).state = "failed"  # type: ignore[union-attr]
+    for row in rows.values():
+        row.state = {"pending": "skipped", "running": "done"}.get(row.state, row.state)
+
+
+def _workload_row(entry: Mapping[str, Any]) -> WorkloadRow:
+    measurement = entry.get("measurement")
+    comparisons = tuple(
+        _comparison(name, baseline, measurement)
+        for name, baseline in entry.get("baselines", {}).items()
+    )
+    known = [c for c in comparisons if c.speedup is not None]
+    floor_ns = entry.get("floor_ns")
+    errors = tuple(entry.get("errors", ()))
+    processes = entry.get("processes", ())
+    return WorkloadRow(
+        name=entry["name"],
+        parameters=", ".join(f"{k}={v}" for k, v in entry.get("parameters", {}).items()),
+        hidden=bool(entry.get("hidden")),
+        measurement=measurement,
+        comparisons=comparisons,
+        best=min(known, key=lambda c: c.speedup or 0.0) if known else None,
+        floor_ns=floor_ns,
+        floor_fraction=floor_ns / measurement["median_ns"] if floor_ns and measurement else None,
+        scaled_error=max((_number(e["scaled"]) for e in errors), default=None),
+        processes=len(processes),
+        verified=sum(len(run["verified"]) for run in processes),
+        errors=errors,
+    )
+
+
+def _comparison(
+    name: str, baseline: Mapping[str, Any], own: Mapping[str, Any] | None
+) -> Comparison:
+    if own is None:
+        return Comparison(name=name, measurement=baseline, speedup=None)
+    return Comparison(
+        name=name,
+        measurement=baseline,
+        speedup=baseline["median_ns"] / own["median_ns"],
+        low=baseline["low_ns"] / own["high_ns"],
+        high=baseline["high_ns"] / own["low_ns"],
+    )
+
+
+def _number(value: Any) -> float:
+    """A float that JSON may hold as "nan" or "inf"."""
+    return float(value)

@@ -1,0 +1,261 @@
+"""Pages on which a kernel is entered, and on which its evaluation is watched."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs_app import evaluation_page, selectors, services
+from runs_app.forms import MODES, SubmissionForm
+from runs_app.models import Agent, Evaluation, LanguageModel, Submission
+from runs_app.services import SubmissionError
+from tasks_app.selectors import find_task, published_tasks
+
+_RECENT = 50
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def submit(request: HttpRequest) -> HttpResponse:
+    """Show the form, or enter what it holds; an error is said beside its field."""
+    if request.method != "POST":
+        names = ("task", "device", "direction", "mode")
+        initial = {name: request.GET[name] for name in names if name in request.GET}
+        return _submit_page(request, SubmissionForm(initial=initial))
+    if not request.user.is_authenticated:
+        return redirect_to_login(reverse("submit"))
+    form = SubmissionForm(request.POST, request.FILES)
+    submission = _enter(_user(request), form) if form.is_valid() else None
+    if submission is None:
+        form.keep_upload()
+        return _submit_page(request, form, status=422)
+    return redirect(submission)
+
+
+def _enter(user: User, form: SubmissionForm) -> Submission | None:
+    """The stored submission, or None with the reason on the form."""
+    values = form.cleaned_data
+    task = find_task(values["task"])
+    by_agent = values["written_by"] == "agent"
+    if task is None or task.current_version is None:
+        form.add_refusal("task", "this task takes no submissions any more")
+        return None
+    try:
+        return services.submit(
+            user=user,
+            task_version=task.current_version,
+            source=values["source"],
+            device=values["device"],
+            direction=values["direction"] or "forward",
+            mode=values["mode"],
+            agent=values["agent"] if by_agent else "",
+            language_model=values["language_model"] if by_agent else "",
+            private=values["private"],
+            now=timezone.now(),
+        )
+    except SubmissionError as error:
+        form.add_refusal(error.field, error.reason)
+        return None
+
+
+def _submit_page(request: HttpRequest, form: SubmissionForm, status: int = 200) -> HttpResponse:
+    now = timezone.now()
+    user = request.user
+    tasks = list(published_tasks())
+    context = {
+        "form": form,
+        "modes": [(mode.value, label, text) for mode, label, text in MODES],
+        "chosen_mode": form["mode"].value(),
+        "written_by": form["written_by"].value(),
+        "queues": selectors.queue_overview(user, now),
+        "quota": selectors.quota(user, now) if user.is_authenticated else None,
+        "agents": Agent.objects.filter(kind=Agent.Kind.AGENT).values_list("name", flat=True),
+        "language_models": LanguageModel.objects.values_list("name", flat=True),
+        "task_facts": {task.slug: _task_facts(task) for task in tasks},
+        "host": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render(request, "runs_app/submit.html", context, status=status)
+
+
+def _task_facts(task: Any) -> dict[str, Any]:
+    """What the form's script needs to know of a task."""
+    document = task.current_version.document
+    return {
+        "abi": task.current_version.abi,
+        "signature": document.get("signature", ""),
+        "directions": document.get("directions") or ["forward"],
+        "url": task.get_absolute_url(),
+    }
+
+
+@never_cache
+@require_safe
+def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """One submission with one of its evaluations: the newest, or the one in the address."""
+    submission = _submission(request, submission_id)
+    evaluations = list(
+        selectors.visible_evaluations(request.user)
+        .filter(submission=submission)
+        .order_by("-created_at")
+    )
+    wanted = request.GET.get("evaluation", "")
+    chosen = next((e for e in evaluations if not wanted or str(e.pk) == wanted), None)
+    if chosen is None:
+        raise Http404("This submission has no such evaluation.")
+    context = _live_context(request, chosen) | {
+        "submission": submission,
+        "evaluations": evaluations,
+    }
+    return render(request, "runs_app/submission.html", context)
+
+
+@never_cache
+@require_safe
+def evaluation_live(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
+    """The part of the page that changes while an evaluation runs."""
+    evaluation = _evaluation(request, evaluation_id)
+    context = _live_context(request, evaluation) | {"submission": evaluation.submission}
+    return render(request, "runs_app/parts/live.html", context)
+
+
+@require_safe
+def evaluation_json(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
+    """The whole result as a file, as far as the viewer may see it."""
+    evaluation = _evaluation(request, evaluation_id)
+    document = selectors.result_document(evaluation, request.user)
+    if document is None:
+        raise Http404("This evaluation has no result yet.")
+    response = JsonResponse(document, json_dumps_params={"indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="evaluation-{evaluation}.json"'
+    return response
+
+
+@require_safe
+def submission_source(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """The source as a file."""
+    submission = _submission(request, submission_id)
+    name = f"{submission}{submission.solution.language.suffix}"
+    response = HttpResponse(submission.source, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@login_required
+@require_POST
+def submission_rerun(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Measure a submission again."""
+    submission = _submission(request, submission_id)
+    try:
+        services.rerun(
+            submission=submission,
+            user=_user(request),
+            mode=request.POST.get("mode", ""),
+            device=request.POST.get("device", ""),
+            now=timezone.now(),
+        )
+    except SubmissionError as error:
+        messages.error(request, f"Not queued: {error.reason}.", extra_tags="bad")
+    return redirect(submission)
+
+
+@login_required
+@require_POST
+def evaluation_cancel(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
+    """Take an evaluation back."""
+    evaluation = _evaluation(request, evaluation_id)
+    try:
+        services.cancel(evaluation=evaluation, user=_user(request), now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"Not cancelled: {error.reason}.", extra_tags="bad")
+    return redirect(evaluation.submission)
+
+
+@never_cache
+@require_safe
+def queue(request: HttpRequest) -> HttpResponse:
+    """Every device with its runners, what runs, and why the rest waits."""
+    fragment = request.headers.get("HX-Request") == "true"
+    name = "parts/queues.html" if fragment else "queue.html"
+    overview = selectors.queue_overview(request.user, timezone.now())
+    return render(request, f"runs_app/{name}", {"queues": overview})
+
+
+@require_safe
+def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
+    """An agent and what it entered last."""
+    agent = get_object_or_404(Agent, pk=agent_id)
+    return _author_page(request, agent.name, agent.get_kind_display(), {"submission__agent": agent})
+
+
+@require_safe
+def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpResponse:
+    """A language model and what it wrote last."""
+    model = get_object_or_404(LanguageModel, pk=language_model_id)
+    wanted = {"submission__language_model": model}
+    return _author_page(request, model.name, "Language model", wanted)
+
+
+def _author_page(
+    request: HttpRequest, name: str, kind: str, wanted: dict[str, Any]
+) -> HttpResponse:
+    evaluations = selectors.visible_evaluations(request.user).filter(**wanted)
+    context = {"name": name, "kind": kind, "evaluations": evaluations[:_RECENT]}
+    return render(request, "runs_app/author.html", context)
+
+
+def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
+    now = timezone.now()
+    user = request.user
+    document = selectors.result_document(evaluation, user)
+    events = selectors.events(evaluation)
+    rows = evaluation_page.workload_rows(document) if document else []
+    mine = user.is_authenticated and (
+        user.pk == evaluation.submission.author_id or bool(getattr(user, "is_staff", False))
+    )
+    ended_at = evaluation.finished_at or now
+    return {
+        "evaluation": evaluation,
+        "document": document,
+        "stages": evaluation_page.stage_rows(evaluation.mode, events, evaluation.attempt, document),
+        "last_seq": events[-1]["seq"] if events else 0,
+        "reason": selectors.public_reason(evaluation, user),
+        "waiting_reason": selectors.waiting_reason(evaluation, now),
+        "waited_s": ((evaluation.started_at or ended_at) - evaluation.queued_at).total_seconds(),
+        "took_s": (ended_at - evaluation.started_at).total_seconds()
+        if evaluation.started_at
+        else None,
+        "rows": rows,
+        "baselines": evaluation_page.baseline_names(rows),
+        "environment": evaluation_page.environment_rows(document) if document else [],
+        "is_mine": mine,
+    }
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "the view asks for a sign-in"
+    return request.user
+
+
+def _submission(request: HttpRequest, submission_id: UUID) -> Submission:
+    submission = selectors.find_submission(submission_id, request.user)
+    if submission is None:
+        raise Http404("There is no such submission, or it is private.")
+    return submission
+
+
+def _evaluation(request: HttpRequest, evaluation_id: UUID) -> Evaluation:
+    evaluation = selectors.find_evaluation(evaluation_id, request.user)
+    if evaluation is None:
+        raise Http404("There is no such evaluation, or it is private.")
+    return evaluation

@@ -1,0 +1,174 @@
+"""What a task's page says about it, drawn from the task as text: nothing of it is executed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_runner.data.task import Cost, Task, Workload
+from gpu_runner.data.verdict import Abi, Direction
+
+_EPSILON = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+}
+_FUNCTIONS = {
+    Direction.FORWARD: ("forward_fn", "forward"),
+    Direction.BACKWARD: ("backward_fn", "backward"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRow:
+    """A public workload with its work in one direction; `bound` is relative to the scale."""
+
+    name: str
+    parameters: str
+    devices: tuple[str, ...]
+    cost: Cost | None
+    bound: float | None
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte of compulsory traffic."""
+        return self.cost.flops / self.cost.bytes if self.cost and self.cost.bytes else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelView:
+    """A kernel that comes with the task."""
+
+    path: str
+    agent: str
+    language: str
+    direction: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrance:
+    """What a kernel must export in one direction, as a declaration for people to read."""
+
+    direction: str
+    declaration: str
+
+
+def parameters_text(parameters: Mapping[str, Any]) -> str:
+    """Parameters as `N=128, C=4096`."""
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def workload_rows(data: Task, direction: Direction) -> list[WorkloadRow]:
+    """The public workloads of one direction, in the task's order."""
+    return [
+        _workload_row(data, workload, direction)
+        for workload in data.workloads
+        if not workload.hidden and direction in workload.directions
+    ]
+
+
+def hidden_count(data: Task) -> int:
+    """Number of workloads that only ranked evaluations see."""
+    return sum(workload.hidden for workload in data.workloads)
+
+
+def kernel_views(data: Task, files: Mapping[str, str]) -> list[KernelView]:
+    """The shipped kernels whose source is among `files`, the ones that may be shown."""
+    return [
+        KernelView(
+            path=kernel.path,
+            agent=kernel.agent,
+            language=kernel.language.value,
+            direction=kernel.direction.value,
+            source=files[kernel.path],
+        )
+        for kernel in data.kernels
+        if kernel.path in files
+    ]
+
+
+def reference_files(files: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Paths and texts of the Python files, which define what is correct."""
+    return [(path, text) for path, text in files.items() if path.endswith(".py")]
+
+
+def entrances(data: Task) -> list[Entrance]:
+    """What a kernel must export, one entry a direction."""
+    if data.abi is Abi.C:
+        return [Entrance(direction="forward", declaration=f'extern "C" {data.c_signature.text};')]
+    return [
+        Entrance(direction=direction.value, declaration=_torch_declaration(data, direction))
+        for direction in data.directions
+    ]
+
+
+def starter(data: Task, direction: Direction) -> str:
+    """The beginning of a kernel's source: the right entry point around nothing."""
+    if data.abi is Abi.C:
+        return f'extern "C" {data.c_signature.text} {{\n    // your kernel\n}}\n'
+    arguments = _arguments(data, direction) or ["x"]
+    listed = ", ".join(f"torch::Tensor {name}" for name in arguments)
+    return (
+        "#include <torch/extension.h>\n\n"
+        f"torch::Tensor {direction}({listed}) {{\n    // your kernel\n}}\n\n"
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
+        f'    m.def("{direction}", &{direction});\n}}\n'
+    )
+
+
+def tolerance_text(data: Task) -> str:
+    """The tolerance as a sentence in Markdown."""
+    tolerance = data.tolerance
+    epsilon = _EPSILON.get(data.dtype)
+    shown = f"ε = {epsilon:.3g} for {data.dtype}" if epsilon else f"ε of {data.dtype}"
+    return (
+        "The reference runs in float64 on the inputs as the kernel saw them. An element passes if "
+        f"it is off by at most ε × ({tolerance.constant:g} + {tolerance.growth:g} √L) × its scale, "
+        f"with {shown} and L = `{tolerance.reduction}`, the number of terms that an element sums "
+        "up. The scale is the size of the terms behind the element; NaN and infinity must stand "
+        "where the reference has them. Integers must be equal."
+    )
+
+
+def _workload_row(data: Task, workload: Workload, direction: Direction) -> WorkloadRow:
+    epsilon = _EPSILON.get(data.dtype)
+    length = data.reduction_length(workload)
+    factor = data.tolerance.constant + data.tolerance.growth * length**0.5
+    return WorkloadRow(
+        name=workload.name,
+        parameters=parameters_text(workload.parameters),
+        devices=tuple(kind.value for kind in workload.devices),
+        cost=data.cost(workload, direction),
+        bound=epsilon * factor if epsilon else None,
+    )
+
+
+def _torch_declaration(data: Task, direction: Direction) -> str:
+    arguments = _arguments(data, direction)
+    listed = ", ".join(arguments) if arguments else "the reference's arguments, in order"
+    return f"{direction.value}({listed})"
+
+
+def _arguments(data: Task, direction: Direction) -> list[str]:
+    """Parameter names of the reference function, or none where its text does not show them."""
+    for _, text in reference_files(data.files):
+        for name in _FUNCTIONS[direction]:
+            found = _parameters_of(text, name)
+            if found:
+                return found
+    return []
+
+
+def _parameters_of(text: str, function: str) -> list[str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return [argument.arg for argument in node.args.args]
+    return []

@@ -1,0 +1,121 @@
+"""Pages about tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from gpu_runner.data.verdict import Abi, Direction
+from tasks_app import selectors, task_page
+from tasks_app.models import Task, TaskVersion
+
+_FILTERS = ("scenario", "abi", "direction", "dtype")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRow:
+    """A task in the list; `public` and `hidden` count workloads."""
+
+    task: Task
+    version: TaskVersion
+    directions: tuple[str, ...]
+    public: int
+    hidden: int
+
+    def value(self, name: str) -> tuple[str, ...]:
+        """What the filter `name` compares with."""
+        if name == "direction":
+            return self.directions
+        if name == "scenario":
+            return (self.task.scenario,)
+        return (str(getattr(self.version, name)),)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def task_list(request: HttpRequest) -> HttpResponse:
+    """All published tasks, filtered by what stands in the address."""
+    rows = [_row(task) for task in selectors.published_tasks()]
+    filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", *_FILTERS)}
+    shown = [row for row in rows if _fits(row, filters)]
+    context = {
+        "rows": shown,
+        "total": len(rows),
+        "filters": filters,
+        "filtered": any(filters.values()),
+        "choices": [_choice(name, rows, filters[name]) for name in _FILTERS],
+    }
+    fragment = request.headers.get("HX-Request") == "true"
+    name = "parts/task_table.html" if fragment else "task_list.html"
+    return render(request, f"tasks_app/{name}", context)
+
+
+@require_safe
+def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """One task: what it asks for, on which workloads, and who solved it."""
+    task = selectors.find_task(slug)
+    if task is None or task.current_version is None:
+        raise Http404(f"There is no task {slug!r}.")
+    return render(request, "tasks_app/task_detail.html", _detail(request, task))
+
+
+def _detail(request: HttpRequest, task: Task) -> dict[str, Any]:
+    version = task.current_version
+    assert version is not None, "a published task has a current version"
+    data = version.data
+    files: dict[str, str] = selectors.task_document(version, request.user)["files"]
+    return {
+        "task": task,
+        "version": version,
+        "data": data,
+        "works": [(d.value, data.work.get(d)) for d in data.directions],
+        "tables": [(d.value, task_page.workload_rows(data, d)) for d in data.directions],
+        "hidden": task_page.hidden_count(data),
+        "tolerance": task_page.tolerance_text(data),
+        "entrances": task_page.entrances(data),
+        "starter": task_page.starter(data, data.directions[0]),
+        "kernels": task_page.kernel_views(data, files),
+        "references": task_page.reference_files(files),
+        "versions": task.versions.order_by("-number"),
+        "is_c": data.abi is Abi.C,
+        "host": request.build_absolute_uri("/").rstrip("/"),
+        "command": _command(task.slug, data.directions[0]),
+    }
+
+
+def _command(slug: str, direction: Direction) -> str:
+    extra = "" if direction is Direction.FORWARD else f" --direction {direction}"
+    return f"python -m gpu_runner evaluate --task {slug} --kernel kernel.cpp --device cpu{extra}"
+
+
+def _row(task: Task) -> TaskRow:
+    version = task.current_version
+    assert version is not None, "a published task has a current version"
+    document = version.document
+    hidden = sum(bool(w.get("hidden")) for w in document["workloads"])
+    return TaskRow(
+        task=task,
+        version=version,
+        directions=tuple(document.get("directions") or (Direction.FORWARD.value,)),
+        public=len(document["workloads"]) - hidden,
+        hidden=hidden,
+    )
+
+
+def _fits(row: TaskRow, filters: dict[str, str]) -> bool:
+    if any(filters[name] and filters[name] not in row.value(name) for name in _FILTERS):
+        return False
+    words = filters["q"].lower().split()
+    text = f"{row.task.slug} {row.task.title} {row.version.document.get('description', '')}".lower()
+    return all(word in text for word in words)
+
+
+def _choice(name: str, rows: list[TaskRow], value: str) -> dict[str, Any]:
+    options = sorted({option for row in rows for option in row.value(name)})
+    label = {"abi": "ABI"}.get(name, name.capitalize())
+    return {"name": name, "label": label, "options": options, "value": value}
