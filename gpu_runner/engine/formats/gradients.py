@@ -1,0 +1,171 @@
+"""Gradients of a functional reference by autograd, and the eager backward as a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_runner.engine.formats.lengths import tensors_in
+from gpu_runner.engine.problem import map_tensors, outputs_of
+
+Path = tuple[int, ...]
+"""Where a value is among arguments: an index, and further ones inside tuples."""
+
+
+def gradients_of(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    output_gradients: tuple[Tensor, ...],
+    targets: tuple[int, ...],
+) -> tuple[Tensor, ...]:
+    """Gradients for the arguments at `targets`, in that order; zeros where there is none.
+
+    Shapes and dtypes are the arguments'. Raises what autograd raises.
+    """
+    backward = recorded(function, arguments, output_gradients, targets)
+    wanted = [arguments[position] for position in targets]
+    return tuple(
+        torch.zeros_like(tensor) if gradient is None else gradient
+        for gradient, tensor in zip(backward(), wanted, strict=True)
+    )
+
+
+def recorded(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    output_gradients: tuple[Tensor, ...],
+    targets: tuple[int, ...],
+) -> Callable[[], tuple[Tensor | None, ...]]:
+    """Run the function forward, and return what runs it backward, once."""
+    leaves = tuple(
+        value.detach().requires_grad_() if position in targets else value
+        for position, value in enumerate(arguments)
+    )
+    with torch.enable_grad():
+        result = function(*leaves)
+    outputs = tuple(tensors_in(result))
+    wanted = [leaves[position] for position in targets]
+
+    def backward() -> tuple[Tensor | None, ...]:
+        found: tuple[Tensor | None, ...] = torch.autograd.grad(
+            outputs, wanted, output_gradients, allow_unused=True
+        )
+        return found
+
+    return backward
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to get forward's arguments back from a backward kernel's, for one workload.
+
+    sources: for each argument of forward its path among the kernel's, or None; `stand_ins` holds
+    the others: plain values, and tensors that the kernel does not get, because no gradient
+    depends on them. shapes: those of the kernel's arguments, by which a plan is recognised.
+    """
+
+    shapes: Any
+    sources: tuple[Path | None, ...]
+    stand_ins: tuple[Any, ...]
+    output_gradients: tuple[Path | None, ...]
+    gradient_stand_ins: tuple[Tensor, ...]
+    targets: tuple[int, ...]
+
+    def forward(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of forward."""
+        return _chosen(arguments, self.sources, self.stand_ins)
+
+    def gradients(self, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        """The gradients of forward's outputs."""
+        return _chosen(arguments, self.output_gradients, self.gradient_stand_ins)
+
+
+def _chosen(
+    arguments: tuple[Any, ...], paths: tuple[Path | None, ...], stand_ins: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    return tuple(
+        stand_in if path is None else _at(arguments, path)
+        for path, stand_in in zip(paths, stand_ins, strict=True)
+    )
+
+
+def _at(value: Any, path: Path) -> Any:
+    for index in path:
+        value = value[index]
+    return value
+
+
+def make_plan(
+    arguments: tuple[Any, ...],
+    forward: tuple[Any, ...],
+    output_gradients: tuple[Tensor, ...],
+    targets: tuple[int, ...],
+) -> Plan:
+    """Look the tensors of forward up among a backward kernel's arguments, by identity."""
+    sources = tuple(_find(arguments, value) for value in forward)
+    return Plan(
+        shapes=shapes_of(arguments),
+        sources=sources,
+        stand_ins=tuple(
+            value if source is None else None
+            for value, source in zip(forward, sources, strict=True)
+        ),
+        output_gradients=tuple(_find(arguments, value) for value in output_gradients),
+        gradient_stand_ins=output_gradients,
+        targets=targets,
+    )
+
+
+def _find(arguments: Any, wanted: Any) -> Path | None:
+    if not isinstance(wanted, Tensor):
+        return None
+    for index, value in enumerate(arguments):
+        if value is wanted:
+            return (index,)
+        if isinstance(value, tuple | list):
+            inner = _find(value, wanted)
+            if inner is not None:
+                return (index, *inner)
+    return None
+
+
+def shapes_of(value: Any) -> Any:
+    """Shapes of all tensors, plain values as they are, nested like `value`."""
+    if isinstance(value, Tensor):
+        return tuple(value.shape)
+    if isinstance(value, tuple | list):
+        return tuple(shapes_of(item) for item in value)
+    return value
+
+
+class Backward:
+    """The eager backward as a function of a backward kernel's arguments.
+
+    `prepare` runs forward, which a kernel's caller has done before as well, and returns what is
+    to be timed. Calling the object does both.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], plan_for: Callable[[tuple[Any, ...]], Plan]
+    ) -> None:
+        self._function = function
+        self._plan_for = plan_for
+
+    def prepare(
+        self,
+        arguments: tuple[Any, ...],
+        transform: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+    ) -> Callable[[], tuple[Tensor | None, ...]]:
+        """Run forward; the result runs backward, once. `transform`: torch.compile, say."""
+        plan = self._plan_for(arguments)
+        function = self._function if transform is None else transform(self._function)
+        forward = map_tensors(lambda tensor: tensor.detach(), plan.forward(arguments))
+        return recorded(function, forward, plan.gradients(arguments), plan.targets)
+
+    def __call__(self, *arguments: Any) -> tuple[Tensor, ...]:
+        """The gradients, by position; takes `Drawn.arguments`."""
+        return outputs_of(self.prepare(arguments)())

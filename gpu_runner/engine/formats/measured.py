@@ -1,0 +1,80 @@
+"""Error scales for tasks that define none: measured on the reference itself."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.formats.lengths import bound_factor, epsilon, traced
+from gpu_runner.engine.problem import BaseProblem, Drawn, outputs_of
+
+_SLACK = 4.0
+"""How many times less accurate than the eager float32 reference a kernel may be, on top."""
+
+
+class MeasuredProblem(BaseProblem):
+    """A `Problem` whose bounds follow from how its reference behaves in its own dtype.
+
+    With L the traced length of its sums, an output element may be off by `eps * (constant +
+    growth * sqrt(L)) * (|e| + rms(e))`, plus four times the error that the eager reference has in
+    the task's dtype (that element's, and the root mean square): a reference that amplifies
+    rounding errors, by an exponential or by cancellation, allows a kernel the same.
+    """
+
+    @abstractmethod
+    def evaluate(self, drawn: Drawn, direction: Direction) -> tuple[Tensor, ...]:
+        """Outputs of the eager reference in the task's dtype, on inputs that it may spoil."""
+
+    def scale(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        expected: tuple[Tensor, ...],
+    ) -> tuple[Tensor, ...] | None:
+        """See `Problem.scale`; in units of the task's own tolerance."""
+        drawn = self.draw(workload, direction, seed, device)
+        with torch.no_grad(), torch.device(device):
+            rounded, length = traced(lambda: self.evaluate(drawn, direction))
+        tolerance = self.task.tolerance
+        whole = bound_factor(
+            tolerance.constant, tolerance.growth, self.task.reduction_length(workload)
+        )
+        factor = bound_factor(tolerance.constant, tolerance.growth, length)
+        return tuple(
+            _scale(wanted, seen, factor, whole)
+            for wanted, seen in zip(expected, outputs_of(rounded), strict=True)
+        )
+
+
+def _scale(expected: Tensor, rounded: Tensor, factor: float, whole: float) -> Tensor:
+    """Scale of one output, float64, shaped like it: the bound over `eps * whole`."""
+    if not rounded.is_floating_point():
+        return torch.ones_like(expected, dtype=torch.float64)  # judged exactly
+    size = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
+    error = (rounded.double() - expected).abs_().nan_to_num_(nan=0.0, posinf=0.0)
+    allowed = error.add_(_rms(error)).mul_(_SLACK / (epsilon(rounded.dtype) * whole))
+    return allowed.add_(size.add_(_rms(size)), alpha=factor / whole)
+
+
+def _rms(values: Tensor) -> float:
+    if values.numel() == 0:
+        return 0.0
+    norm = float(torch.linalg.vector_norm(values))
+    return norm / math.sqrt(values.numel())
+
+
+def copies(value: Any) -> Any:
+    """`value` with every tensor cloned, through tuples and lists."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, tuple | list):
+        return type(value)(copies(item) for item in value)
+    return value
