@@ -105,12 +105,14 @@ class Command(BaseCommand):
     def _welcome(self, host: str, port: int, stops: list[int], *, demo: bool) -> None:
         """Wait for the site to answer, submit the demo, and print the address."""
         deadline = time.monotonic() + _ANSWER_TIMEOUT_S
-        while not _site_answers(host, port):
+        while (status := _status_of_home(host, port)) is None:
             if stops:
                 return
             if time.monotonic() > deadline:
                 raise CommandError(f"the site does not answer after {_ANSWER_TIMEOUT_S:g} s")
             self._supervisor.tick()
+        if status >= http.client.INTERNAL_SERVER_ERROR:
+            self._say(f"the home page fails with status {status}: see the lines of `web`")
         if demo:
             self._run("demo")
         shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
@@ -145,13 +147,14 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _site_answers(host: str, port: int) -> bool:
+def _status_of_home(host: str, port: int) -> int | None:
+    """HTTP status of the home page, or None while nobody answers."""
     address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     connection = http.client.HTTPConnection(address, port, timeout=10)
     try:
         connection.request("GET", "/", headers={"Host": "localhost"})
-        return connection.getresponse().status < http.client.INTERNAL_SERVER_ERROR
+        return connection.getresponse().status
     except OSError:
-        return False
+        return None
     finally:
         connection.close()

@@ -16,7 +16,7 @@ from rq.serializers import JSONSerializer
 
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.jobs import Evaluate, Report
-from gpu_runner.daemon.worker import work
+from gpu_runner.daemon.work import work
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import EVENT_STREAM, Event, EventKind

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
-import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import redis
 
 from gpu_runner.daemon import lineage
-from gpu_runner.daemon.config import DaemonConfig, add_arguments, from_arguments
+from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.events import EventStream, Spool
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
@@ -26,19 +24,6 @@ from gpu_runner.supervisor.evaluate import evaluate as supervise
 logger = logging.getLogger(__name__)
 
 _TICK_S = 0.25
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run `python -m gpu_runner work ARGUMENTS`.
-
-    Raises `DataError` on a wrong option, `DeviceError` where the device is not there.
-    """
-    parser = argparse.ArgumentParser(
-        prog="python -m gpu_runner work",
-        description="Take evaluations from a site's queue for one device, until told to stop.",
-    )
-    add_arguments(parser)
-    return work(from_arguments(parser.parse_args(arguments), os.environ))
 
 
 def work(

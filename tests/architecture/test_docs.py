@@ -1,0 +1,65 @@
+"""The documents name everything that a reader must be able to look up."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Mode, Stage, Verdict
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = re.compile(r"\b(KBENCH_[A-Z_]+|REDIS_URL|DATABASE_URL)\b")
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+@pytest.mark.parametrize("word", [*Verdict, *Mode, *Stage, *EventKind])
+def test_every_word_of_a_result_is_explained(word: str) -> None:
+    assert f"`{word}`" in text_of("docs/results.md")
+
+
+def test_every_setting_is_explained() -> None:
+    read = set()
+    for folder in ("kbench_web", "gpu_runner"):
+        for path in (ROOT / folder).rglob("*.py"):
+            read |= set(ENVIRONMENT.findall(path.read_text()))
+    explained = set(re.findall(r"^\| `([A-Z_]+)`", text_of("docs/settings.md"), re.MULTILINE))
+    assert read
+    assert explained == read
+
+
+def test_every_make_target_of_the_readme_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", text_of("README.md")))
+    assert {"up", "test", "lint", "install"} <= named <= targets
+
+
+def test_the_first_screen_says_how_to_start() -> None:
+    first_screen = "\n".join(text_of("README.md").splitlines()[:40])
+    assert "make up" in first_screen
+    assert "make test" in first_screen
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_command_is_described_by_itself() -> None:
+    listing = subprocess.run(
+        ["git", "ls-files", "*/management/commands/*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    for name in listing:
+        if not name.endswith("__init__.py"):
+            assert re.search(r"^    help = ", text_of(name), re.MULTILINE), name

@@ -1,0 +1,55 @@
+"""Imports point one way, and a process imports no more than its role allows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+FORBIDDEN = {
+    "gpu_runner.data": {"torch", "numpy", "django", "redis", "rq"},
+    "gpu_runner.supervisor": {"torch", "numpy", "django", "redis", "rq"},
+    "gpu_runner.daemon": {"torch", "numpy", "django", "channels"},
+    "gpu_runner.engine": {"django", "redis", "rq"},
+    "gpu_runner.__main__": {"torch", "numpy", "django"},
+}
+
+
+def modules_of(package: str) -> list[str]:
+    """Dotted names of a package's modules, or the name itself for a module."""
+    folder = ROOT / package.replace(".", "/")
+    if not folder.is_dir():
+        return [package]
+    paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(folder.rglob("*.py"))]
+    return [".".join(path.parts).removesuffix(".__init__") for path in paths]
+
+
+@pytest.mark.parametrize("package", list(FORBIDDEN))
+def test_a_layer_imports_only_what_it_may(package: str) -> None:
+    code = (
+        "import importlib, json, sys\n"
+        f"for name in {modules_of(package)!r}: importlib.import_module(name)\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)) & FORBIDDEN[package] == set()
+
+
+def test_import_contracts_hold() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ninja_is_django_ninja() -> None:
+    from ninja import NinjaAPI
+
+    assert NinjaAPI.__module__.startswith("ninja")

@@ -1,0 +1,171 @@
+"""Programs are kept running, and none is left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kbench_web.processes import ports, redis_server
+from kbench_web.processes.console import Console
+from kbench_web.processes.program import Program, ProgramProcess, descendants
+from kbench_web.processes.supervision import Supervisor
+
+SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+FAMILY = (
+    "import subprocess, sys, time;"
+    f"subprocess.Popen([sys.executable, '-c', {SLEEPER!r}], start_new_session=True);"
+    "print('started', flush=True); time.sleep(60)"
+)
+
+
+def python(code: str, name: str = "program", *, stop_last: bool = False) -> Program:
+    return Program(name=name, command=[sys.executable, "-c", code], stop_last=stop_last)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+class Log(list[tuple[str, str]]):
+    """What was said, and a way to wait for it."""
+
+    def say(self, name: str, text: str) -> None:
+        self.append((name, text))
+
+    def texts(self) -> str:
+        return "\n".join(text for _, text in self)
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def supervisor(log: Log) -> Iterator[Supervisor]:
+    supervisor = Supervisor(log.say)
+    yield supervisor
+    supervisor.stop(0, lambda: True)
+
+
+def tick_until(supervisor: Supervisor, done: Callable[[], bool], timeout_s: float = 15) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not done():
+        assert time.monotonic() < deadline
+        supervisor.tick()
+
+
+def test_a_program_that_dies_is_started_again_after_a_pause(
+    supervisor: Supervisor, log: Log, tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    code = f"open({str(marks)!r}, 'a').write('x'); print('hello'); raise SystemExit(3)"
+    supervisor.add(python(code))
+    tick_until(supervisor, lambda: marks.exists() and len(marks.read_text()) == 2)
+    assert log[:2] == [
+        ("program", "hello"),
+        ("program", "ended with status 3; starting again in 0.5 s"),
+    ]
+    tick_until(supervisor, lambda: "again in 1 s" in log.texts())
+
+
+def test_a_killed_program_is_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    supervisor.add(python(code))
+    tick_until(supervisor, lambda: pid_file.exists() and bool(pid_file.read_text()))
+    first = int(pid_file.read_text())
+    os.kill(first, signal.SIGKILL)
+    tick_until(supervisor, lambda: int(pid_file.read_text() or first) != first)
+
+
+def test_stopping_kills_whoever_does_not_listen_and_what_they_started(log: Log) -> None:
+    supervisor = Supervisor(log.say)
+    supervisor.add(python(FAMILY))
+    tick_until(supervisor, lambda: "started" in log.texts())
+    family = descendants(os.getpid())
+    supervisor.stop(0, lambda: True)
+    time.sleep(0.2)
+    assert len(family) >= 2
+    assert [pid for pid in family if alive(pid)] == []
+    assert "does not stop: killed" in log.texts()
+
+
+def test_what_others_need_stops_last(log: Log) -> None:
+    code = (
+        "import signal, sys, time;"
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep({}), print('bye'), sys.exit()));"
+        "print('up'); time.sleep(60)"
+    )
+    supervisor = Supervisor(log.say)
+    supervisor.add(python(code.format(0), "store", stop_last=True))
+    supervisor.add(python(code.format(0.5), "user"))
+    tick_until(supervisor, lambda: log.texts().count("up") == 2)
+    supervisor.stop(10, lambda: False)
+    assert [name for name, text in log if text == "bye"] == ["user", "store"]
+
+
+def test_programs_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from kbench_web.processes.program import Program, ProgramProcess\n"
+        "p = ProgramProcess(Program(name='p', command=['sleep', '60']), print)\n"
+        "print(p.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    log = Log()
+    outer = ProgramProcess(python(code), log.say)
+    while not log:
+        time.sleep(0.05)
+    inner = int(log[0][1])
+    time.sleep(0.3)
+    assert alive(inner)
+    os.kill(outer.pid, signal.SIGKILL)
+    time.sleep(0.5)
+    assert not alive(inner)
+
+
+def test_a_taken_port_is_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert not ports.is_free("127.0.0.1", port)
+        assert ports.next_free("127.0.0.1", port) > port
+
+
+def test_lines_carry_time_and_name() -> None:
+    out = io.StringIO()
+    clock = lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)  # noqa: E731
+    Console(out, ["web", "runner"], clock).line("web", "hello")
+    assert out.getvalue() == "03:04:05 web    | hello\n"
+
+
+def test_redis_keeps_its_data_over_a_restart(tmp_path: Path, log: Log) -> None:
+    import redis
+
+    port = ports.next_free("127.0.0.1", 21000)
+    url = f"redis://127.0.0.1:{port}/0"
+    assert redis_server.answers(url)
+    for expected in (None, b"1"):
+        process = ProgramProcess(redis_server.program(tmp_path, port), log.say)
+        assert redis_server.wait(url) == ""
+        with redis.Redis.from_url(url) as client:
+            assert client.get("key") == expected
+            client.set("key", 1)
+        process.terminate()
+        while process.status is None:
+            time.sleep(0.05)
+    assert redis_server.answers("redis://nowhere.invalid:1/0")
