@@ -28,31 +28,33 @@ def adopt_orphans() -> None:
 
 
 def sweep(keep: Collection[int] = ()) -> int:
-    """Kill and reap all children of this process but `keep`, and theirs; return how many."""
-    swept = 0
+    """Reap all children of this process but `keep`; kill and count those that still live."""
+    killed: set[int] = set()
     deadline = time.monotonic() + _SWEEP_S
-    while time.monotonic() < deadline:
-        strays = [pid for pid in children() if pid not in keep]
+    while (states := children()) and time.monotonic() < deadline:
+        strays = {pid: state for pid, state in states.items() if pid not in keep}
         if not strays:
             break
-        for pid in strays:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        for pid, state in strays.items():
+            if state not in "ZX":
+                killed.add(pid)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
-                swept += os.waitpid(pid, os.WNOHANG)[0] == pid
+                os.waitpid(pid, os.WNOHANG)
         time.sleep(0.01)
-    return swept
+    return len(killed)
 
 
-def children() -> list[int]:
-    """Process ids of this process's children, zombies included."""
+def children() -> dict[int, str]:
+    """Process ids of this process's children, with the letters of their states (Z: zombie)."""
     me = os.getpid()
-    found = []
+    found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == me:
-                found.append(int(path.parent.name))
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == me:
+                found[int(path.parent.name)] = state
     return found
 
 
