@@ -79,7 +79,8 @@ class Evaluation(models.Model):
                 name="evaluation_verdict_iff_finished",
             ),
             models.CheckConstraint(
-                condition=(Q(verdict="CORRECT") & Q(latency_ns__gt=0))
+                # isnull as well: a comparison with NULL is not false, so a check would pass
+                condition=Q(verdict="CORRECT", latency_ns__isnull=False, latency_ns__gt=0)
                 | (~Q(verdict="CORRECT") & Q(latency_ns__isnull=True)),
                 name="evaluation_latency_iff_correct",
             ),

@@ -47,7 +47,7 @@ def language_model_of(name: str, now: datetime) -> LanguageModel | None:
     name = name.strip()
     if not name:
         return None
-    _check_name("model", name)
+    _check_name("language_model", name)
     return LanguageModel.objects.get_or_create(name=name, defaults={"created_at": now})[0]
 
 

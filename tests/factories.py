@@ -1,0 +1,244 @@
+"""Plain functions that make rows and documents for tests; nothing in them is random but ids."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.event import Event, EventKind, RunnerState
+from gpu_runner.data.task import Abi, ShippedKernel, Task, TaskFormat, Work, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
+from kbench_web.models import ApiToken
+from kbench_web.tokens import create_token
+from runs_app import services
+from runs_app.models import Device, Evaluation, Runner, Status, Submission
+from tasks_app.models import TaskVersion
+from tasks_app.services import publish
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SOURCE = 'extern "C" void scale(float* out, const float* x, int N) { out[0] = N * x[0]; }\n'
+HIDDEN_WORKLOAD = "secret_odd_size"
+
+_numbers = itertools.count(1)
+
+
+def later(seconds: float) -> datetime:
+    """A moment after `NOW`."""
+    return NOW + timedelta(seconds=seconds)
+
+
+def make_task(**overrides: Any) -> Task:
+    """A c-ABI task with two public workloads and a hidden one."""
+    fields: dict[str, Any] = {
+        "name": "scale",
+        "title": "Scale a vector",
+        "format": TaskFormat.KBENCH,
+        "abi": Abi.C,
+        "scenario": "algebra",
+        "signature": "void scale(float* out, const float* x, int N)",
+        "workloads": (
+            Workload(name="n256", parameters={"N": 256}),
+            Workload(name="n4096", parameters={"N": 4096}),
+            Workload(name=HIDDEN_WORKLOAD, parameters={"N": 1777}, hidden=True),
+        ),
+        "work": {Direction.FORWARD: Work(flops="N", bytes="8 * N")},
+        "files": {
+            "reference.py": "def make_inputs(N):\n    return {}\n",
+            "notes.json": '{"sizes": [1777]}',
+            "kernels/good.cpp": SOURCE,
+        },
+        "kernels": (
+            ShippedKernel(path="kernels/good.cpp", agent="kbench-good", language=Language.CPP),
+        ),
+    }
+    return Task(**{**fields, **overrides})
+
+
+def make_task_version(**overrides: Any) -> TaskVersion:
+    """A published task's current version."""
+    return publish(data=make_task(**overrides), now=NOW).version
+
+
+def make_user(**overrides: Any) -> User:
+    """An account with the password "secret"."""
+    username = overrides.pop("username", None) or f"person{next(_numbers)}"
+    return User.objects.create_user(username=username, password="secret", **overrides)
+
+
+def make_admin(**overrides: Any) -> User:
+    """An account that may do everything."""
+    return make_user(is_staff=True, is_superuser=True, **overrides)
+
+
+def make_device(**overrides: Any) -> Device:
+    """A CUDA device; the CPU is there from the first migration on."""
+    fields = {"slug": "nvidia-h200", "kind": "cuda", "name": "NVIDIA H200", "created_at": NOW}
+    return Device.objects.create(**{**fields, **overrides})
+
+
+def make_runner(**overrides: Any) -> Runner:
+    """A runner of the CPU that is ready."""
+    fields: dict[str, Any] = {
+        "name": f"runner{next(_numbers)}",
+        "boot_id": "boot-1",
+        "state": Runner.State.READY,
+        "jail": True,
+        "booted_at": NOW,
+        "seen_at": NOW,
+    }
+    if "device" not in overrides:
+        fields["device"] = Device.objects.get(slug="cpu")
+    return Runner.objects.create(**{**fields, **overrides})
+
+
+def make_submission(**overrides: Any) -> Submission:
+    """A submission with one queued evaluation on the CPU."""
+    fields: dict[str, Any] = {"source": SOURCE, "device": "cpu", "now": NOW}
+    if "user" not in overrides:
+        fields["user"] = make_user()
+    if "task_version" not in overrides:
+        fields["task_version"] = make_task_version()
+    return services.submit(**{**fields, **overrides})
+
+
+def make_evaluation(**overrides: Any) -> Evaluation:
+    """The queued evaluation of a new submission; the overrides are the submission's."""
+    return make_submission(**overrides).evaluations.get()
+
+
+def make_finished_evaluation(
+    verdict: Verdict = Verdict.CORRECT, result: dict[str, Any] | None = None, **overrides: Any
+) -> Evaluation:
+    """An evaluation that came to its end; `result` overrides fields of its result."""
+    evaluation = make_evaluation(**overrides)
+    document = make_result(evaluation, verdict=verdict, **(result or {}))
+    send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
+    send(evaluation, EventKind.FINISHED, {"result": codec.encode(document)}, seq=2)
+    evaluation.refresh_from_db()
+    return evaluation
+
+
+def make_measurement(median_ns: float = 1000.0, spread: float = 0.01) -> Measurement:
+    """A median with an interval of `spread` on both sides."""
+    return Measurement(
+        median_ns=median_ns,
+        low_ns=median_ns * (1 - spread),
+        high_ns=median_ns * (1 + spread),
+        calls=30,
+    )
+
+
+def make_workload_result(**overrides: Any) -> WorkloadResult:
+    """A measured public workload, twice as fast as eager and 1.5 times as compiled."""
+    fields: dict[str, Any] = {
+        "name": "n256",
+        "parameters": {"N": 256},
+        "hidden": False,
+        "measurement": make_measurement(1000.0),
+        "baselines": {"eager": make_measurement(2000.0), "compiled": make_measurement(1500.0)},
+        "speedups": {"eager": 2.0, "compiled": 1.5, "best": 1.5},
+    }
+    return WorkloadResult(**{**fields, **overrides})
+
+
+def make_result(evaluation: Evaluation, **overrides: Any) -> EvaluationResult:
+    """The result of an evaluation, correct unless told otherwise."""
+    verdict = overrides.get("verdict", Verdict.CORRECT)
+    fields: dict[str, Any] = {
+        "evaluation_id": str(evaluation.pk),
+        "attempt": evaluation.attempt,
+        "verdict": verdict,
+        "reason": "all outputs are right",
+        "mode": Mode(evaluation.mode),
+        "device": evaluation.device_id,
+        "task": evaluation.task_version.task.slug,
+        "task_digest": evaluation.task_version.digest,
+        "solution_digest": evaluation.submission.digest,
+    }
+    if verdict is Verdict.CORRECT:
+        fields |= {
+            "latency_ns": 1000.0,
+            "speedups": {"eager": 2.0, "compiled": 1.5, "best": 1.5},
+            "hidden_speedups": {"best": 1.4},
+            "floor_fraction": 0.5,
+            "score": 1.5,
+            "workloads": (
+                make_workload_result(),
+                make_workload_result(name=HIDDEN_WORKLOAD, parameters={"N": 1777}, hidden=True),
+            ),
+        }
+    return EvaluationResult(**{**fields, **overrides})
+
+
+def make_event(evaluation: Evaluation, **overrides: Any) -> Event:
+    """A runner's event about an evaluation."""
+    fields: dict[str, Any] = {
+        "evaluation_id": str(evaluation.pk),
+        "attempt": evaluation.attempt,
+        "seq": 1,
+        "kind": EventKind.STARTED,
+        "payload": {"runner": "nobody", "at": 0.0},
+    }
+    return Event(**{**fields, **overrides})
+
+
+def make_runner_state(**overrides: Any) -> RunnerState:
+    """A heartbeat of a ready runner of the CPU."""
+    fields: dict[str, Any] = {
+        "name": "host-1",
+        "boot_id": "boot-1",
+        "device": "cpu",
+        "device_kind": DeviceKind.CPU.value,
+        "device_name": "CPU",
+        "state": "ready",
+        "reason": "",
+        "jail": True,
+        "current": (),
+        "builds": 1,
+        "version": "0.1.0",
+        "at": 0.0,
+    }
+    return RunnerState(**{**fields, **overrides})
+
+
+def make_heartbeat(**overrides: Any) -> Event:
+    """The event of a heartbeat."""
+    payload = codec.encode(make_runner_state(**overrides))
+    return Event(evaluation_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
+
+
+def make_token(user: User, **overrides: Any) -> str:
+    """The text of an API token of `user`, valid for a day from now."""
+    fields: dict[str, Any] = {
+        "name": "test",
+        "scopes": ApiToken.Scope.values,
+        "lifetime": timedelta(days=1),
+        "now": datetime.now(UTC),
+    }
+    return create_token(user=user, **{**fields, **overrides})[1]
+
+
+def send(
+    evaluation: Evaluation,
+    kind: EventKind,
+    payload: dict[str, Any],
+    *,
+    seq: int,
+    now: datetime = NOW,
+) -> bool:
+    """Record an event of the evaluation's current attempt, as the ingester would."""
+    return services.record_event(
+        event=make_event(evaluation, kind=kind, payload=payload, seq=seq), now=now
+    )
+
+
+def start(evaluation: Evaluation, runner: str = "nobody", now: datetime = NOW) -> None:
+    """Let a runner begin with an evaluation."""
+    send(evaluation, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
+    evaluation.refresh_from_db()
+    assert evaluation.status == Status.RUNNING

@@ -1,0 +1,17 @@
+"""Unit tests of the site run without Redis."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _site_without_redis(request: pytest.FixtureRequest) -> None:
+    """Sockets and cache live in memory, and nothing answers where Redis should be."""
+    if request.node.get_closest_marker("site") is None:
+        return
+    settings = request.getfixturevalue("settings")
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast

@@ -1,0 +1,165 @@
+"""What people see: who may see it, why it waits, how much is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Verdict
+from runs_app import selectors, services
+from runs_app.models import Device, Evaluation, Runner
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def reason(evaluation: Evaluation, seconds: float = 0) -> str:
+    return selectors.waiting_reason(evaluation, make.later(seconds))
+
+
+def test_a_private_submission_is_its_authors_and_the_admins() -> None:
+    evaluation = make.make_evaluation(private=True)
+    submission = evaluation.submission
+    for user, sees in (
+        (AnonymousUser(), False),
+        (make.make_user(), False),
+        (make.make_user(is_staff=True, is_active=False), False),
+        (submission.author, True),
+        (make.make_admin(), True),
+    ):
+        assert selectors.may_see(user, submission) is sees
+        assert (selectors.find_submission(submission.pk, user) is not None) is sees
+        assert (selectors.find_evaluation(evaluation.pk, user) is not None) is sees
+        entries = selectors.queue_overview(user, make.NOW)[0].waiting
+        assert (entries[0].evaluation is not None) is sees
+
+
+def test_waiting_reason_without_any_runner() -> None:
+    evaluation = make.make_evaluation()
+    assert reason(evaluation) == "next in the queue, but no runner for cpu has ever reported"
+
+
+def test_waiting_reason_with_a_dead_runner() -> None:
+    make.make_runner(name="host-1")
+    text = reason(make.make_evaluation(), 600)
+    assert text.endswith("no runner for cpu is alive: host-1 was last heard 10 min ago")
+
+
+def test_waiting_reason_with_runners_that_take_no_work() -> None:
+    make.make_runner(name="host-1", state=Runner.State.DRAINING)
+    make.make_runner(name="host-2", state=Runner.State.UNFIT, reason="no jail")
+    text = reason(make.make_evaluation())
+    assert text.endswith("no runner takes work: host-1 is draining; host-2 is unfit: no jail")
+
+
+def test_waiting_reason_in_a_queue() -> None:
+    runner = make.make_runner(name="host-1")
+    first, second = make.make_evaluation(), make.make_evaluation(now=make.later(1))
+    assert reason(first) == "next in the queue; a runner is free and takes it within seconds"
+    runner.current = ["something"]
+    runner.save()
+    assert reason(second) == "number 2 in the queue; busy with others: host-1"
+    make.start(first)
+    assert reason(first) == ""
+    assert reason(second) == "next in the queue; busy with others: host-1"
+
+
+def test_the_queue_shows_depth_runners_and_waiting_times() -> None:
+    make.make_runner(name="host-1")
+    for wait_s in (10, 20, 30):
+        make.start(make.make_evaluation(), now=make.later(wait_s))
+    make.make_evaluation()
+    (queue,) = selectors.queue_overview(make.make_admin(), make.later(15))
+    assert (queue.device.slug, queue.depth, queue.reason) == ("cpu", 1, "")
+    assert [entry.waiting_s for entry in queue.running] == [10, 20, 30]
+    assert (queue.wait_p50_s, queue.wait_p95_s) == (20, 30)
+    (status,) = queue.runners
+    assert (status.runner.name, status.age_s, status.alive) == ("host-1", 15, True)
+
+
+def test_a_quota_counts_what_is_used(settings: Any) -> None:
+    settings.MAX_SUBMISSIONS_PER_DAY = 3
+    user = make.make_user()
+    make.make_submission(user=user)
+    make.make_finished_evaluation(user=user, now=make.later(10))
+    quota = selectors.quota(user, make.later(20))
+    assert (quota.waiting, quota.today, quota.remaining) == (1, 2, 1)
+    assert quota.resets_at == make.later(24 * 3600)
+
+
+def test_hidden_workloads_are_for_admins_only() -> None:
+    mismatch = Mismatch(
+        workload=make.HIDDEN_WORKLOAD, output="out", reason="off", index=(3,), expected=1777.0
+    )
+    evaluation = make.make_finished_evaluation(
+        Verdict.WRONG_RESULT,
+        {
+            "reason": f"wrong in {make.HIDDEN_WORKLOAD}: off",
+            "mismatch": mismatch,
+            "output": "N is 1777",
+            "log": "1777",
+            "workloads": (
+                make.make_workload_result(),
+                make.make_workload_result(
+                    name=make.HIDDEN_WORKLOAD, hidden=True, parameters={"N": 1777}
+                ),
+            ),
+        },
+        mode="ranked",
+    )
+    for user in (AnonymousUser(), evaluation.submission.author):
+        document = selectors.result_document(evaluation, user)
+        assert document is not None
+        assert [w["name"] for w in document["workloads"]] == ["n256"]
+        assert document["reason"] == "wrong in a hidden workload: off"
+        told = f"{document} {selectors.public_reason(evaluation, user)}"
+        told += str(selectors.events(evaluation))
+        assert make.HIDDEN_WORKLOAD not in told
+        assert "1777" not in told
+    document = selectors.result_document(evaluation, make.make_admin())
+    assert document is not None
+    assert len(document["workloads"]) == 2
+    assert document["mismatch"]["expected"] == 1777.0
+
+
+def test_events_can_be_read_from_any_point() -> None:
+    evaluation = make.make_finished_evaluation()
+    everything = selectors.events(evaluation)
+    assert [event["seq"] for event in everything] == [1, 2, 3]
+    assert [event["status"] for event in everything] == ["QUEUED", "RUNNING", "FINISHED"]
+    assert everything[-1]["verdict"] == "CORRECT"
+    assert selectors.events(evaluation, since=2) == everything[2:]
+
+
+def test_stage_details_do_not_name_hidden_workloads() -> None:
+    evaluation = make.make_evaluation()
+    payload = {"stage": "measure", "state": "running", "detail": f"2/3 {make.HIDDEN_WORKLOAD}"}
+    make.send(evaluation, EventKind.STAGE, payload, seq=1)
+    assert selectors.events(evaluation)[-1]["payload"]["detail"] == "2/3 a hidden workload"
+
+
+def test_shipped_kernels_are_entered_once() -> None:
+    make.make_task_version()
+    cpu = Device.objects.get(slug="cpu")
+    (evaluation,) = services.submit_shipped_kernels(device=cpu, now=make.NOW)
+    assert evaluation.submission.agent.kind == "shipped"
+    assert not evaluation.submission.author.has_usable_password()
+    assert evaluation.mode == "ranked"
+    assert services.submit_shipped_kernels(device=cpu, now=make.NOW) == []
+    assert services.submit_shipped_kernels(device=make.make_device(), now=make.NOW) == []
+    make.make_task_version(description="changed")
+    assert len(services.submit_shipped_kernels(device=cpu, now=make.NOW)) == 1
+
+
+def test_the_demo_is_entered_into_an_empty_site_only() -> None:
+    cpu = Device.objects.get(slug="cpu")
+    assert services.submit_demo(device=cpu, now=make.NOW) is None  # no task yet
+    make.make_task_version()
+    evaluation = services.submit_demo(device=cpu, now=make.NOW)
+    assert evaluation is not None
+    assert evaluation.mode == "quick"
+    assert services.submit_demo(device=cpu, now=make.NOW) is None
