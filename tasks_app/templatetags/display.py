@@ -173,6 +173,27 @@ def period(elapsed_s: float | None) -> str:
 
 
 @register.filter
+def plain(value: Any) -> str:
+    """A float of a result with seven digits; the words nan and inf stay words."""
+    return "–" if value is None else f"{float(value):.7g}"
+
+
+@register.filter
+def error(scaled: float | None) -> str:
+    """An error over its bound: 0.031, or 12.5 with a cross where it is too large."""
+    if scaled is None:
+        return "–"
+    shown = f"{scaled:.2g}"
+    return shown if scaled <= 1 else f"✗ {shown}"
+
+
+@register.filter
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
+
+
+@register.filter
 def get(mapping: Any, key: str) -> Any:
     """An entry of a mapping, or None."""
     return mapping.get(key) if mapping else None
