@@ -85,7 +85,8 @@ def find_task(name_or_path: str) -> Task:
     where there is neither.
     """
     folder = catalog_folder()
-    if Path(name_or_path).name == name_or_path and (folder / name_or_path).is_dir():
+    plain = Path(name_or_path).name == name_or_path not in ("", "..")
+    if plain and (folder / name_or_path / SPECIFICATION).is_file():
         return load_task(folder / name_or_path)
     if Path(name_or_path).exists():
         return load_task(Path(name_or_path))

@@ -59,8 +59,14 @@ def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def list_files(folder: Path) -> list[str]:
-    """Relative POSIX paths of all files under `folder`, hidden files and caches left out."""
-    return list(_walk(folder, folder))
+    """Relative POSIX paths of all files under `folder`, hidden files and caches left out.
+
+    Raises `DataError` where `folder` or one inside it cannot be listed, or is a symbolic link.
+    """
+    try:
+        return list(_walk(folder, folder))
+    except OSError as error:
+        raise DataError("path", f"{error.filename!r}: {error.strerror}") from None
 
 
 def _walk(root: Path, folder: Path) -> Iterator[str]:

@@ -16,6 +16,8 @@ from gpu_runner.engine.problem import BaseProblem, Drawn, outputs_of
 
 _SLACK = 4.0
 """How many times less accurate than the eager float32 reference a kernel may be, on top."""
+_MOST_SLACK = 4096.0
+"""Units in the last place: an eager reference that is worse than that is no yardstick."""
 
 
 class MeasuredProblem(BaseProblem):
@@ -24,7 +26,7 @@ class MeasuredProblem(BaseProblem):
     With L the traced length of its sums, an output element may be off by `eps * (constant +
     growth * sqrt(L)) * (|e| + rms(e))`, plus four times the error that the eager reference has in
     the task's dtype (that element's, and the root mean square): a reference that amplifies
-    rounding errors, by an exponential or by cancellation, allows a kernel the same.
+    rounding errors, by an exponential or by cancellation, allows a kernel the same, within reason.
     """
 
     @abstractmethod
@@ -60,8 +62,10 @@ def _scale(expected: Tensor, rounded: Tensor, factor: float, whole: float) -> Te
         return torch.ones_like(expected, dtype=torch.float64)  # judged exactly
     size = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
     error = (rounded.double() - expected).abs_().nan_to_num_(nan=0.0, posinf=0.0)
+    size.add_(_rms(size))
     allowed = error.add_(_rms(error)).mul_(_SLACK / (epsilon(rounded.dtype) * whole))
-    return allowed.add_(size.add_(_rms(size)), alpha=factor / whole)
+    allowed = torch.minimum(allowed, size * (_MOST_SLACK / whole))
+    return allowed.add_(size, alpha=factor / whole)
 
 
 def _rms(values: Tensor) -> float:

@@ -1,0 +1,329 @@
+"""Native task folders, encoded tasks, and finding them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.formats import catalog_folder, find_task, load_task
+from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
+from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+
+SPECIFICATION = '''
+name = "row_sum"
+title = "Row sums"
+scenario = "algebra"
+description = """Sums of *rows*."""
+abi = "c"
+signature = "void row_sum(float* out, const float* input, int N, int C)"
+[tolerance]
+reduction = "C"
+[work.forward]
+flops = "N * C"
+bytes = "4 * N * C + 4 * N"
+[[workloads]]
+name = "small"
+parameters = { N = 4, C = 16, D = 2 }
+[[workloads]]
+name = "large"
+hidden = true
+devices = ["cuda"]
+parameters = { N = 4096, C = 4096, D = 2 }
+[[kernels]]
+path = "kernels/naive.cpp"
+agent = "kbench-naive"
+language = "cpp"
+'''
+REFERENCE = """
+import torch
+
+def make_inputs(N, C, D):
+    return {"input": torch.randn(N, C)}
+
+def forward_fn(input):
+    return input.sum(-1)
+"""
+
+
+def write(folder: Path, specification: str = SPECIFICATION, **files: str) -> Path:
+    (folder / "kernels").mkdir(parents=True, exist_ok=True)
+    (folder / "task.toml").write_text(specification)
+    (folder / "reference.py").write_text(REFERENCE)
+    (folder / "kernels" / "naive.cpp").write_text("// a kernel")
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text)
+    return folder
+
+
+def refused(path: Path, format_: str = "auto") -> DataError:
+    with pytest.raises(DataError) as caught:
+        load_task(path, format_)
+    return caught.value
+
+
+def test_a_folder_becomes_a_task(tmp_path: Path) -> None:
+    task = load_task(write(tmp_path))
+    assert (task.name, task.title, task.scenario) == ("row_sum", "Row sums", "algebra")
+    assert (task.format, task.abi) == (TaskFormat.KBENCH, Abi.C)
+    assert task.directions == (Direction.FORWARD,)
+    assert task.workloads == (
+        Workload(name="small", parameters={"N": 4, "C": 16, "D": 2}),
+        Workload(
+            name="large",
+            parameters={"N": 4096, "C": 4096, "D": 2},
+            hidden=True,
+            devices=(DeviceKind.CUDA,),
+        ),
+    )
+    assert set(task.files) == {"reference.py", "kernels/naive.cpp"}
+    assert task.kernels == (
+        ShippedKernel(path="kernels/naive.cpp", agent="kbench-naive", language=Language.CPP),
+    )
+
+
+def test_loading_never_runs_the_tasks_code(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    folder = write(tmp_path / "task")
+    reference = folder / "reference.py"
+    reference.write_text(REFERENCE + f"\nopen({str(trace)!r}, 'w').close()\n")
+    load_task(folder)
+    assert not trace.exists()
+
+
+def test_the_specification_itself_can_be_named(tmp_path: Path) -> None:
+    assert load_task(write(tmp_path) / "task.toml").name == "row_sum"
+
+
+def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / ".notes").write_bytes(b"\xff\0")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "reference.pyc").write_bytes(b"\xff\0")
+    assert set(load_task(folder).files) == {"reference.py", "kernels/naive.cpp"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "reason"),
+    [
+        ('name = "row_sum"', "", "name", "is missing"),
+        ('name = "row_sum"', 'name = "Row Sum"', "name", "is not 1 to 80 of"),
+        ('name = "row_sum"', 'name = "../up"', "name", "is not 1 to 80 of"),
+        ('title = "Row sums"', 'title = " "', "title", "is empty"),
+        ('title = "Row sums"', "title = 3", "title", "must be str, not int"),
+        ('scenario = "algebra"', 'scenario = "magic"', "scenario", "'magic' is not one of"),
+        ('abi = "c"', 'abi = "rust"', "abi", "'rust' is not one of torch, c"),
+        ('abi = "c"', 'abi = "c"\ndtype = "real"', "dtype", "'real' is not one of"),
+        ('abi = "c"', 'abi = "c"\nbaselines = ["fast"]', "baselines", "'fast' is not one of"),
+        ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "is not a known field"),
+        ('abi = "c"', 'abi = "c"\nformat = "kbench"', "format", "does not belong into task.toml"),
+        ('abi = "c"', 'abi = "c"\nfiles = {}', "files", "does not belong into task.toml"),
+        ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "has the forward direction"),
+        ("[work.forward]", "[work.sideways]", "work", "'sideways' is not one of"),
+        ("[work.forward]", "[work.backward]", "work.backward", "has no such direction"),
+        ("void row_sum", "int row_sum", "signature", "is not `void NAME(...)`"),
+        (", D = 2", "", "workloads[0].parameters.D", "is missing: make_inputs() needs it"),
+        ("D = 2", "D = 2, E = 1", "workloads[0].parameters.E", "is not a parameter of"),
+        ("D = 2", "D = 1979-05-27", "workloads[0].parameters.D", "must be a number"),
+        ("C = 16", "C = nan", "tolerance.reduction", "not a finite number"),
+        ('name = "large"', 'name = "small"', "workloads", "two workloads have the same name"),
+        ('name = "large"', 'name = ""', "workloads[1].name", "must be 1 to 200 printable"),
+        ('["cuda"]', '["tpu"]', "workloads[1].devices[0]", "'tpu' is not one of"),
+        ('["cuda"]', "[]", "workloads[1].devices", "is empty"),
+        ("hidden = true", 'hidden = "yes"', "workloads[1].hidden", "must be bool, not str"),
+        ('name = "small"', 'name = "small"\nhidden = true', "workloads", "no public workload"),
+        ("naive.cpp", "good.cpp", "kernels[0].path", "has no file 'kernels/good.cpp'"),
+        ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "a cuda kernel ends in .cu"),
+        ('language = "cpp"', 'language = "rust"', "kernels[0].language", "'rust' is not one of"),
+        ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "is empty"),
+        (
+            'language = "cpp"',
+            'language = "cpp"\ndirection = "backward"',
+            "kernels[0].direction",
+            "has no such direction",
+        ),
+        ("[tolerance]", "[tolerance", "task.toml", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_names_its_field(
+    tmp_path: Path, old: str, new: str, field: str, reason: str
+) -> None:
+    assert old in SPECIFICATION
+    error = refused(write(tmp_path, SPECIFICATION.replace(old, new, 1)))
+    assert error.field == field
+    assert reason in error.reason
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("def make_inputs(N, C): pass", "must define the function forward_fn()"),
+        ("def forward_fn(input): pass", "must define the function make_inputs()"),
+        ("def make_inputs(N, C:", "is not valid Python (line 1)"),
+    ],
+)
+def test_a_reference_that_cannot_serve(tmp_path: Path, reference: str, reason: str) -> None:
+    error = refused(write(tmp_path, reference__py=reference))
+    assert error.field == "reference.py"
+    assert reason in error.reason
+
+
+def test_a_backward_direction_needs_its_function(tmp_path: Path) -> None:
+    torch_abi = SPECIFICATION.replace('abi = "c"', 'abi = "torch"\ndirections=["backward"]')
+    torch_abi = torch_abi.replace("[work.forward]", "[work.backward]").partition("[[kernels]]")[0]
+    error = refused(write(tmp_path, torch_abi))
+    assert (error.field, error.reason) == (
+        "reference.py",
+        "must define the function backward_fn()",
+    )
+
+
+def test_inputs_that_take_any_keyword(tmp_path: Path) -> None:
+    reference = "def make_inputs(**sizes): ...\ndef forward_fn(input): ..."
+    assert load_task(write(tmp_path, reference__py=reference)).name == "row_sum"
+
+
+def test_without_a_reference(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "reference.py").unlink()
+    assert refused(folder).field == "reference.py"
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "data.bin").write_bytes(b"ab\xff")
+    error = refused(folder)
+    assert (error.field, error.reason) == ("data.bin", "is not UTF-8 text (byte 2)")
+    (folder / "data.bin").write_bytes(b"ab\0")
+    assert "NUL" in refused(folder).reason
+
+
+def test_files_together_have_a_limit(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    for index in range(3):
+        (folder / f"{index}.txt").write_text("x" * (TASK_LIMIT_BYTES // 3))
+    error = refused(folder)
+    assert f"more than {TASK_LIMIT_BYTES}"[:9] in error.reason
+    assert error.field in {"reference.py", "task.toml", "2.txt", "kernels/naive.cpp"}
+
+
+def test_the_number_of_files_has_a_limit(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    for index in range(FILES_LIMIT):
+        (folder / f"{index}.txt").write_text("")
+    assert refused(folder).field == "files"
+
+
+def test_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    folder = write(tmp_path / "task")
+    (folder / "link.txt").symlink_to(secret)
+    error = refused(folder)
+    assert error.field == "link.txt"
+    assert "symbolic link" in error.reason
+
+
+def test_a_link_to_a_folder(tmp_path: Path) -> None:
+    folder = write(tmp_path / "task")
+    (folder / "more").symlink_to(tmp_path)
+    assert refused(folder).field == "more"
+
+
+def test_a_link_inside_the_folder_is_a_file(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "same.cpp").symlink_to(folder / "kernels" / "naive.cpp")
+    assert load_task(folder).files["same.cpp"] == "// a kernel"
+
+
+def test_a_pipe_does_not_block(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    os.mkfifo(folder / "pipe")
+    error = refused(folder)
+    assert (error.field, error.reason) == ("pipe", "is not a regular file")
+
+
+def test_a_task_as_json(tmp_path: Path) -> None:
+    task = load_task(write(tmp_path / "task"))
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(encode(task)))
+    assert load_task(path) == task
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"files": {"../x.py": ""}}, "files.../x.py"),
+        ({"files": {"/etc/x.py": ""}}, "files./etc/x.py"),
+        ({"files": {"a//b": ""}}, "files.a//b"),
+        ({"files": {"./b": ""}}, "files../b"),
+        ({"files": {"": ""}}, "files."),
+        ({"files": {"reference.py": "\0"}}, "files.reference.py"),
+        ({"files": {"reference.py": "x" * (TASK_LIMIT_BYTES + 1)}}, "files"),
+        ({"files": {}}, "kernels[0].path"),
+        ({"files": {"reference.py": ""}, "kernels": []}, "reference.py"),
+        ({"schema_version": 99}, "schema_version"),
+        ({"workloads": [{"name": "a", "parameters": {"N": 1, "C": 1, "D": 1, "x": {"y": []}}}]}, None),
+        ({"workloads": [{"name": "a", "parameters": {"N": 1, "C": 1, "D": 1, "x": "y" * 5000}}]}, None),
+    ],
+)
+def test_a_mistake_in_json_names_its_field(
+    tmp_path: Path, change: dict[str, Any], field: str | None
+) -> None:
+    document = encode(load_task(write(tmp_path / "task"))) | change
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(document))
+    error = refused(path)
+    assert error.field == field or error.field.startswith("workloads[0].parameters")
+
+
+def test_json_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "task.json"
+    path.write_text("{")
+    assert refused(path).field == "task.json"
+    path.write_text("[" * 100_000)
+    assert refused(path).field == "task.json"
+
+
+def test_paths_that_are_no_tasks(tmp_path: Path) -> None:
+    assert refused(tmp_path / "missing").field == "path"
+    assert "neither task.toml nor func_forward.py" in refused(tmp_path).reason
+    (tmp_path / "a.txt").write_text("")
+    assert refused(tmp_path / "a.txt").field == "path"
+    assert refused(tmp_path, "fortran").field == "format"
+    assert refused(tmp_path, "kbench").field == "task.toml"
+
+
+def test_a_folder_where_a_file_is_asked_for(tmp_path: Path) -> None:
+    assert refused(tmp_path, "json").reason == "is not a regular file"
+    (tmp_path / "a.json").write_text("{}")
+    assert refused(tmp_path / "a.json", "kbench").field == "path"
+
+
+def test_tasks_are_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBENCH_CATALOG", str(tmp_path / "catalog"))
+    write(tmp_path / "catalog" / "row_sum")
+    assert catalog_folder() == tmp_path / "catalog"
+    assert find_task("row_sum").name == "row_sum"
+    assert find_task(str(tmp_path / "catalog" / "row_sum")).name == "row_sum"
+    with pytest.raises(DataError, match=r"^task: no task or path 'rowsum'.*row_sum$"):
+        find_task("rowsum")
+
+
+def test_a_name_cannot_lead_out_of_the_catalogue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBENCH_CATALOG", str(tmp_path / "catalog"))
+    for name in ("..", ".", ""):
+        with pytest.raises(DataError):
+            find_task(name)
+
+
+def test_the_catalogue_is_beside_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KBENCH_CATALOG", raising=False)
+    assert catalog_folder().parts[-2:] == ("tasks_app", "catalog")
