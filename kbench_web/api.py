@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.security.base import AuthBase
 
 from kbench_web.models import ApiToken
 from kbench_web.tokens import find_token
+from leaderboard_app.api import router as leaderboard_router
 from runs_app.api import router as runs_router
 from runs_app.services import NotAllowed, QuotaExceeded, SubmissionError
 from tasks_app.api import router as tasks_router
@@ -78,8 +77,7 @@ api = NinjaAPI(
 )
 api.add_router("", tasks_router)
 api.add_router("", runs_router)
-if find_spec("leaderboard_app.api"):
-    api.add_router("", import_string("leaderboard_app.api.router"))
+api.add_router("", leaderboard_router)
 
 
 def _error(request: HttpRequest, field: str, reason: str, status: int) -> HttpResponse:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from ninja import Field, Router, Schema
+from ninja import Field, Router, Schema, Status
 from pydantic import ConfigDict
 
 from gpu_runner.data.verdict import Direction, Mode
@@ -150,7 +150,7 @@ class DeviceQueueOut(Schema):
 )
 def create_submission(
     request: HttpRequest, response: HttpResponse, payload: SubmissionIn
-) -> tuple[int, dict[str, Any]]:
+) -> Status[dict[str, Any]]:
     """Queue a kernel for evaluation."""
     now = timezone.now()
     user: Any = request.user
@@ -173,12 +173,15 @@ def create_submission(
     response["X-Quota-Remaining"] = str(quota.remaining)
     response["X-Quota-Reset"] = quota.resets_at.isoformat()
     response["Location"] = submission.get_absolute_url()
-    return 201, {
-        "id": submission.pk,
-        "url": submission.get_absolute_url(),
-        "evaluation": evaluation.pk,
-        "waiting_reason": selectors.waiting_reason(evaluation, now),
-    }
+    return Status(
+        201,
+        {
+            "id": submission.pk,
+            "url": submission.get_absolute_url(),
+            "evaluation": evaluation.pk,
+            "waiting_reason": selectors.waiting_reason(evaluation, now),
+        },
+    )
 
 
 @router.get(

@@ -1,0 +1,72 @@
+"""Settings that are wrong stop the site with a sentence that says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kbench_web import env
+
+ROOT = Path(__file__).parents[3]
+NAME = "KBENCH_SOMETHING"
+SHOW = "from kbench_web import settings as s; print(s.SECRET_KEY, s.DATABASES['default']['ENGINE'])"
+PRODUCTION = {"KBENCH_PRODUCTION": "1", "KBENCH_ALLOWED_HOSTS": "bench.example"}
+
+
+def load(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Import the settings in a process with these variables only."""
+    kept = {"PATH": os.environ["PATH"], "KBENCH_DATA_DIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-c", SHOW],
+        cwd=ROOT,
+        env={**kept, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        (PRODUCTION, "KBENCH_SECRET_KEY must hold at least 50"),
+        ({**PRODUCTION, "KBENCH_SECRET_KEY": "short"}, "KBENCH_SECRET_KEY must hold at least 50"),
+        ({"KBENCH_PRODUCTION": "1", "KBENCH_SECRET_KEY": "x" * 50}, "KBENCH_ALLOWED_HOSTS must"),
+        ({**PRODUCTION, "KBENCH_DEBUG": "1"}, "KBENCH_DEBUG shows secrets"),
+        ({"KBENCH_PRODUCTION": "maybe"}, "KBENCH_PRODUCTION is 'maybe'; set it to 1 or 0"),
+        ({"KBENCH_MAX_ATTEMPTS": "0"}, "KBENCH_MAX_ATTEMPTS is 0; the least allowed value is 1"),
+        ({"KBENCH_SILENCE_S": "soon"}, "KBENCH_SILENCE_S is 'soon'; set it to a whole number"),
+        ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must begin with postgres://"),
+        ({"DATABASE_URL": "nonsense"}, "DATABASE_URL"),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path: Path, variables: dict[str, str], words: str) -> None:
+    done = load(tmp_path, **variables)
+    assert done.returncode != 0
+    assert words in done.stderr.splitlines()[-1]
+
+
+def test_production_starts_with_a_real_secret(tmp_path: Path) -> None:
+    done = load(tmp_path, **PRODUCTION, KBENCH_SECRET_KEY="x" * 50, DATABASE_URL="postgres://h/d")
+    assert done.stdout.split() == ["x" * 50, "django.db.backends.postgresql"], done.stderr
+
+
+def test_each_installation_has_a_secret_of_its_own(tmp_path: Path) -> None:
+    first, again = (load(tmp_path / "a").stdout.split()[0] for _ in range(2))
+    other = load(tmp_path / "b").stdout.split()[0]
+    assert len(first) >= 50
+    assert first == again != other
+    assert (tmp_path / "a" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_lists_and_flags_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, " a, b ,,c ")
+    assert env.words(NAME, []) == ["a", "b", "c"]
+    monkeypatch.setenv(NAME, "Yes")
+    assert env.flag(NAME, default=False) is True
+    monkeypatch.setenv(NAME, "")
+    assert env.flag(NAME, default=True) is True

@@ -1,0 +1,245 @@
+"""The API as programs meet it: addresses, tokens, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from kbench_web.models import ApiToken
+from runs_app.models import Submission
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+URL = "/api/v1/submissions"
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    return {"task": "scale", "source": make.SOURCE, "language": "cpp", **changes}
+
+
+def post(token: str, data: Any, client: Client | None = None) -> Any:
+    return (client or Client()).post(
+        URL,
+        data if isinstance(data, str) else json.dumps(data),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+    )
+
+
+def get(path: str, token: str = "") -> Any:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return Client().get(f"/api/v1/{path}", headers=headers)
+
+
+@pytest.fixture
+def token() -> str:
+    make.make_task_version()
+    return make.make_token(make.make_user(username="ada"))
+
+
+def test_a_submission_is_created_and_can_be_read(token: str) -> None:
+    created = post(token, body(agent="evolver", model="gpt-9", mode="test"))
+    assert created.status_code == 201
+    answer = created.json()
+    assert answer["url"] == created["Location"] == f"/submissions/{answer['id']}/"
+    assert "no runner for cpu has ever reported" in answer["waiting_reason"]
+    assert created["X-Quota-Remaining"] == "499"
+    assert created["RateLimit-Limit"] == "600"
+    assert int(created["RateLimit-Remaining"]) < 600
+
+    shown = get(f"submissions/{answer['id']}").json()
+    assert (shown["author"], shown["agent"], shown["model"]) == ("ada", "evolver", "gpt-9")
+    assert (shown["task"], shown["language"]) == ("scale", "cpp")
+    (evaluation,) = shown["evaluations"]
+    assert evaluation["id"] == answer["evaluation"]
+    assert (evaluation["status"], evaluation["verdict"]) == ("QUEUED", "")
+    assert evaluation["result"] is None
+
+
+def test_a_finished_evaluation_shows_its_result() -> None:
+    evaluation = make.make_finished_evaluation()
+    path = f"submissions/{evaluation.submission_id}"
+    (shown,) = get(path).json()["evaluations"]
+    assert (shown["verdict"], shown["latency_ns"], shown["speedup"]) == ("CORRECT", 1000.0, 1.5)
+    assert [w["name"] for w in shown["result"]["workloads"]] == ["n256"]
+    (shown,) = get(path, make.make_token(make.make_admin())).json()["evaluations"]
+    assert [w["name"] for w in shown["result"]["workloads"]] == ["n256", make.HIDDEN_WORKLOAD]
+
+
+@pytest.mark.parametrize(
+    ("status", "field", "changes"),
+    [
+        (422, "task", {"task": "no-such-task"}),
+        (422, "device", {"device": "abacus"}),
+        (422, "device", {"device": "cuda"}),
+        (422, "language", {"language": "rust"}),
+        (422, "language", {"language": ""}),
+        (422, "language", {"language": "cuda", "device": "cpu"}),
+        (422, "abi", {"abi": "torch"}),
+        (422, "mode", {"mode": "turbo"}),
+        (422, "direction", {"direction": "backward"}),
+        (422, "source", {"source": ""}),
+        (422, "source", {"source": "x" * (1 << 20)}),
+        (422, "source", {"source": 7}),
+        (422, "source", {"source": "\ud800"}),
+        (422, "agent", {"agent": "<b>"}),
+        (422, "model", {"model": "<b>"}),
+        (422, "langauge", {"langauge": "cpp"}),
+        (422, "private", {"private": "perhaps"}),
+    ],
+)
+def test_bad_input_names_field_and_reason(
+    token: str, status: int, field: str, changes: dict[str, Any]
+) -> None:
+    response = post(token, body(**changes))
+    assert response.status_code == status, response.content
+    problem = response.json()
+    assert problem["field"] == field
+    assert problem["reason"]
+    assert not Submission.objects.exists()
+
+
+def test_a_missing_field_is_named(token: str) -> None:
+    response = post(token, {"task": "scale", "language": "cpp"})
+    assert (response.status_code, response.json()["field"]) == (422, "source")
+
+
+@pytest.mark.parametrize("text", ["{", "", "[1,", "null", "[]", '"text"', "\ufeff{}"])
+def test_malformed_json_is_a_400_or_422(token: str, text: str) -> None:
+    response = post(token, text)
+    assert response.status_code in (400, 422)
+    assert response.json()["reason"]
+
+
+def test_broken_json_says_so(token: str) -> None:
+    response = post(token, '{"task": ')
+    assert response.status_code == 400
+    assert response.json()["field"] == "body"
+    assert "not valid JSON" in response.json()["reason"]
+
+
+def test_deep_json_is_refused(token: str) -> None:
+    response = post(token, "[" * 100_000)
+    assert response.status_code == 400
+
+
+def test_a_body_over_the_limit_is_a_413(token: str) -> None:
+    response = post(token, body(source="x" * (5 << 20)))
+    assert response.status_code == 413
+    assert "4 MiB" in response.json()["reason"]
+
+
+def test_writing_needs_a_token() -> None:
+    response = post("", body())
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == "Bearer"
+    assert "create_token" in response.json()["reason"]
+
+
+def test_a_session_is_no_token(token: str) -> None:
+    client = Client()
+    client.force_login(make.make_admin())
+    assert post("", body(), client).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"lifetime": timedelta(seconds=-1)}, "expired"),
+        ({"scopes": ["read"]}, "lacks the scope 'submit'"),
+    ],
+)
+def test_a_token_can_be_too_weak(changes: dict[str, Any], words: str) -> None:
+    make.make_task_version()
+    response = post(make.make_token(make.make_user(), **changes), body())
+    assert response.status_code == 401
+    assert words in response.json()["reason"]
+
+
+def test_a_token_can_be_unknown_revoked_or_orphaned(token: str) -> None:
+    for text in ("kb_wrong", "", "\u00e4", token[:-1]):
+        headers = {"Authorization": f"Bearer {text}"}
+        response = Client().get("/api/v1/tasks", headers=headers)
+        assert response.status_code == 401, text
+    ApiToken.objects.update(revoked_at=datetime.now(UTC))
+    assert "revoked" in post(token, body()).json()["reason"]
+    ApiToken.objects.update(revoked_at=None)
+    ApiToken.objects.get().user.__class__.objects.update(is_active=False)
+    assert "disabled" in post(token, body()).json()["reason"]
+
+
+def test_someone_elses_private_submission_does_not_exist(token: str) -> None:
+    submission = make.make_submission(private=True)
+    path = f"submissions/{submission.pk}"
+    assert get(path).status_code == 404
+    assert get(path, token).status_code == 404
+    assert get(path, make.make_token(submission.author)).status_code == 200
+    assert get(f"submissions/{uuid.uuid4()}").json()["reason"]
+    assert get("submissions/17").status_code == 404
+
+
+def test_a_full_quota_is_a_429(token: str, settings: Any) -> None:
+    settings.MAX_WAITING_PER_USER = 1
+    assert post(token, body()).status_code == 201
+    response = post(token, body())
+    assert response.status_code == 429
+    assert "1 evaluations waiting" in response.json()["reason"]
+
+
+def test_the_rate_limit_holds_and_is_shown(token: str, settings: Any) -> None:
+    settings.API_REQUESTS_PER_MINUTE = 2
+    last = None
+    for _ in range(4):  # four, in case a minute ends in between
+        last = get("tasks", token)
+        if last.status_code == 429:
+            break
+    assert last is not None
+    assert last.status_code == 429
+    assert last["RateLimit-Remaining"] == "0"
+    assert "try again in" in last.json()["reason"]
+
+
+def test_tasks_are_listed_and_shown_without_hidden_workloads(token: str) -> None:
+    assert [task["name"] for task in get("tasks").json()] == ["scale"]
+    response = get("tasks/scale", token)
+    document = response.json()["document"]
+    assert [w["name"] for w in document["workloads"]] == ["n256", "n4096"]
+    assert "reference.py" in document["files"]
+    assert "1777" not in response.content.decode()
+    assert make.HIDDEN_WORKLOAD not in response.content.decode()
+    admin = get("tasks/scale", make.make_token(make.make_admin())).json()["document"]
+    assert len(admin["workloads"]) == 3
+    assert get("tasks/nothing").status_code == 404
+
+
+def test_the_queue_is_shown_without_private_work() -> None:
+    make.make_evaluation()
+    private = make.make_evaluation(private=True)
+    (queue,) = get("queue").json()
+    assert (queue["device"], queue["depth"]) == ("cpu", 2)
+    shown = {entry["evaluation"] for entry in queue["waiting"]}
+    assert None in shown
+    assert str(private.pk) not in shown
+
+
+def test_the_schema_describes_every_address() -> None:
+    paths = get("openapi.json").json()["paths"]
+    assert {"/api/v1/tasks", "/api/v1/tasks/{slug}", "/api/v1/queue", URL} <= set(paths)
+    assert f"{URL}/{{submission_id}}" in paths
+
+
+def test_the_documentation_needs_no_inline_script() -> None:
+    response = Client().get("/api/v1/docs")
+    assert response.status_code == 200
+    page = response.content.decode()
+    assert "cdn" not in page
+    for attributes in re.findall(r"<script([^>]*)>", page):
+        assert "src=" in attributes or "application/json" in attributes
+    assert "script-src 'self'" in response["Content-Security-Policy"]
