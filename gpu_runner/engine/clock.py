@@ -69,11 +69,13 @@ class CpuClock:
     """The monotonic clock around the call; ranges are flushed from the caches by hand."""
 
     def __init__(self, support: Path) -> None:
-        """`support` is the library with `kb_flush`. Raises `OSError` if it does not load."""
+        """`support` is the library with `kb_flush` and `kb_wake`; raises `OSError` without it."""
         library = ctypes.CDLL(str(support))
         self._flush = library.kb_flush
         self._flush.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
         self._flush.restype = None
+        self._wake = library.kb_wake
+        self._wake.restype = None
         self.overhead_ns = 0.0
         empty = [self._ns(_nothing, ())[1] for _ in range(_EMPTY_CALLS)]
         self.overhead_ns = float(statistics.median(empty))
@@ -89,8 +91,8 @@ class CpuClock:
         result, time_ns = self._ns(function, arguments)
         return result, max(time_ns - self.overhead_ns, _SHORTEST_NS)
 
-    @staticmethod
-    def _ns(function: Function, arguments: Sequence[Any]) -> tuple[Any, int]:
+    def _ns(self, function: Function, arguments: Sequence[Any]) -> tuple[Any, int]:
+        self._wake()
         now = time.perf_counter_ns
         start = now()
         result = function(*arguments)

@@ -15,6 +15,8 @@ _DEVICE_WORDS = ("CUDA error", "CUDA driver error", "cudaError", "CUBLAS_STATUS"
 
 def failure_of(error: BaseException) -> CallError:
     """The wire's reason for what was raised, with the first lines of its message."""
+    if isinstance(error, CallError):
+        return error
     return CallError(_code(error), first_lines(error))
 
 

@@ -1,4 +1,4 @@
-"""Draws inputs and judges outputs; never loads a submission.
+"""The process that holds a task's reference: answers the coordinator's JSON lines.
 
 Usage: python -m gpu_runner.engine.oracle CONTROL_FD INPUTS_FD TAKEN_FD
 """
@@ -7,190 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import sys
-import tempfile
-import traceback
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import torch
-from torch import Tensor
-
-from gpu_runner.data import codec
-from gpu_runner.data.codec import DataError
-from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import Direction
-from gpu_runner.engine import arguments, torch_settings
-from gpu_runner.engine.arena import Arena
-from gpu_runner.engine.compare import Limit, ScaleError, compare
-from gpu_runner.engine.files import write_files
-from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
-from gpu_runner.engine.problem import (
-    BaseProblem,
-    Drawn,
-    Problem,
-    ProblemError,
-    load_problem,
-    map_tensors,
-    outputs_of,
-)
-
-Request = dict[str, Any]
-Answer = dict[str, Any]
-
-
-@dataclass
-class Loaded:
-    """The task that the oracle works for, and what it knows of it."""
-
-    task: Task
-    device: str
-    problem: Problem
-    folder: tempfile.TemporaryDirectory[str]
-    outputs: dict[tuple[str, Direction], list[arguments.Described]] = field(default_factory=dict)
-    drawn: dict[tuple[str, Direction, int], Fingerprint] = field(default_factory=dict)
-
-    def workload(self, name: str) -> Workload:
-        """The workload of that name. Raises `ProblemError` if there is none."""
-        for workload in self.task.workloads:
-            if workload.name == name:
-                return workload
-        raise ProblemError(f"the task has no workload {name!r}")
-
-
-class Oracle:
-    """Answers requests, one at a time; an answer is a JSON object."""
-
-    def __init__(self, inputs: Arena, taken: Arena) -> None:
-        self._inputs = inputs
-        self._taken = taken
-        self._loaded: Loaded | None = None
-        self._handlers: dict[str, Callable[[Request], Answer]] = {
-            "load": self._load,
-            "describe": self._describe,
-            "fill": self._fill,
-            "verify": self._verify,
-        }
-
-    def answer(self, request: Request) -> Answer:
-        """{"ok": true, ...}, or {"ok": false, "error": text} whatever the task's code does."""
-        handler = self._handlers.get(request.get("op", ""))
-        if handler is None:
-            return {"ok": False, "error": f"unknown operation {request.get('op')!r}"}
-        try:
-            return {"ok": True, **handler(request)}
-        except (ProblemError, DataError, ScaleError) as error:
-            return {"ok": False, "error": str(error)}
-        except (Exception, SystemExit) as error:  # the task's code may raise anything
-            return {"ok": False, "error": account_of(error)}
-        finally:
-            self._forget()
-
-    def _load(self, request: Request) -> Answer:
-        task = codec.decode(Task, request["task"], "task")
-        device = request["device"]
-        if device == "cuda" and not torch.cuda.is_available():
-            raise ProblemError("this host has no CUDA device that PyTorch can use")
-        folder = write_files(task)
-        self._loaded = Loaded(task, device, load_problem(task, Path(folder.name)), folder)
-        return {"torch": torch.__version__, "device_name": torch_settings.device_name(device)}
-
-    def _describe(self, request: Request) -> Answer:
-        loaded, workload, direction, seed = self._subject(request)
-        drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
-        outputs = arguments.as_signature_says(loaded.task, run_once(loaded, direction, drawn))
-        described = arguments.describe_outputs(loaded.task, outputs)
-        loaded.outputs[workload.name, direction] = described
-        return {
-            "arguments": arguments.describe_arguments(loaded.task, workload, drawn, outputs),
-            "outputs": described,
-        }
-
-    def _fill(self, request: Request) -> Answer:
-        loaded, workload, direction, seed = self._subject(request)
-        tensors = self._draw(loaded, workload, direction, seed)
-        for tensor, offset in zip(tensors, request["offsets"], strict=True):
-            self._inputs.tensor(offset, tensor.dtype, tuple(tensor.shape)).copy_(tensor)
-        return {}
-
-    def _verify(self, request: Request) -> Answer:
-        loaded, workload, direction, seed = self._subject(request)
-        self._draw(loaded, workload, direction, seed)
-        problem, device = loaded.problem, loaded.device
-        expected = problem.expected(workload, direction, seed, device)
-        scales = problem.scale(workload, direction, seed, device, expected)
-        described = loaded.outputs.get((workload.name, direction))
-        if described is None:
-            described = self._describe(request)["outputs"]
-        limit = limit_of(loaded.task, workload)
-        answers = []
-        for index, (entry, place) in enumerate(zip(described, request["outputs"], strict=True)):
-            actual = self._taken_tensor(entry, place["offset"], device)
-            check_shape(entry, expected, index)
-            scale = None if scales is None else scales[index]
-            result = compare(actual, expected[index], limit, scale)
-            answers.append({"name": entry["name"], **asdict(result)})
-        return {"outputs": answers}
-
-    def _draw(
-        self, loaded: Loaded, workload: Workload, direction: Direction, seed: int
-    ) -> list[Tensor]:
-        """The input tensors, the same as at the last draw with that seed."""
-        drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
-        tensors = arguments.input_tensors(loaded.task, workload, drawn)
-        key = (workload.name, direction, seed)
-        found = fingerprint(tensors)
-        if loaded.drawn.setdefault(key, found) != found:
-            raise ProblemError("make_inputs gave other inputs for the same seed the second time")
-        return tensors
-
-    def _taken_tensor(self, entry: arguments.Described, offset: int, device: str) -> Tensor:
-        dtype: torch.dtype = getattr(torch, entry["dtype"])
-        return self._taken.tensor(offset, dtype, tuple(entry["shape"])).to(device)
-
-    def _subject(self, request: Request) -> tuple[Loaded, Workload, Direction, int]:
-        if self._loaded is None:
-            raise ProblemError("no task is loaded")
-        workload = self._loaded.workload(request["workload"])
-        return self._loaded, workload, Direction(request["direction"]), int(request["seed"])
-
-    def _forget(self) -> None:
-        if self._loaded is not None and isinstance(self._loaded.problem, BaseProblem):
-            self._loaded.problem.forget()
-        torch_settings.give_memory_back()
-
-
-def run_once(loaded: Loaded, direction: Direction, drawn: Drawn) -> tuple[Tensor, ...]:
-    """The eager results in the task's dtype; works on a copy of the inputs."""
-    copies = map_tensors(torch.clone, drawn.arguments)
-    with torch.no_grad(), torch.device(loaded.device):
-        return outputs_of(loaded.problem.function(direction)(*copies))
-
-
-def limit_of(task: Task, workload: Workload) -> Limit:
-    """The task's tolerance for a workload."""
-    tolerance = task.tolerance
-    return Limit.of(tolerance.constant, tolerance.growth, task.reduction_length(workload))
-
-
-def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index: int) -> None:
-    """Raise `ProblemError` if the reference gives another shape than it described."""
-    shape = tuple(expected[index].shape) if index < len(expected) else None
-    if shape != tuple(entry["shape"]):
-        raise ProblemError(
-            f"the reference's {entry['name']} is {shape} in float64, {tuple(entry['shape'])} before"
-        )
-
-
-def account_of(error: BaseException) -> str:
-    """What was raised and where in the task's code, in one line or a few."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    text = "\n".join(str(error).splitlines()[:5])[:1000]
-    return f"{type(error).__name__}: {text}{where}"
+if TYPE_CHECKING:
+    from gpu_runner.engine.judge import Oracle
 
 
 def serve(control: socket.socket, oracle: Oracle) -> None:
@@ -201,14 +24,20 @@ def serve(control: socket.socket, oracle: Oracle) -> None:
 
 def _serve_lines(stream: TextIO, oracle: Oracle) -> None:
     for line in stream:
-        with torch.no_grad():
-            answer = oracle.answer(json.loads(line))
+        answer = oracle.answer(json.loads(line))
         stream.write(json.dumps(answer) + "\n")
         stream.flush()
 
 
 def main(argv: list[str]) -> None:
     """Serve the coordinator at the other end of the descriptors."""
+    # Its idle threads would otherwise spin on cores on which a runner is being timed. OpenMP reads
+    # this when PyTorch is imported, and so the imports come after it.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    from gpu_runner.engine import torch_settings
+    from gpu_runner.engine.arena import Arena
+    from gpu_runner.engine.judge import Oracle
+
     control, inputs, taken = map(int, argv)
     torch_settings.settle()
     torch_settings.settle_reproducibly()

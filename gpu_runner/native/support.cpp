@@ -1,2 +1,3 @@
-// The cache flush and the clock as a shared library, for runners that are not written in C++.
+// Cache flush, clock and wake-up as a shared library, for runners that are not written in C++.
 #include "flush.h"
+#include "wake.h"
