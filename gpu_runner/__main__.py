@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (DataError, DeviceError, OSError) as error:
-        print(f"gpu_runner: {error}", file=sys.stderr)  # noqa: T201
+        print(f"gpu_runner: {error}", file=sys.stderr)
         return EXIT_MISUSE
 
 
@@ -76,7 +76,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         allow_unjailed=options.allow_unjailed,
     )
     result = evaluate(request, config)
-    print(describe(result))  # noqa: T201
+    print(describe(result))
     if options.json:
         options.json.write_text(json.dumps(encode(result), indent=1) + "\n")
     return _exit_status(result)
@@ -111,7 +111,7 @@ def _exit_status(result: EvaluationResult) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     text, fit, facts = doctor()
-    print(text)  # noqa: T201
+    print(text)
     if options.json:
         options.json.write_text(json.dumps(facts, indent=1) + "\n")
     return EXIT_CORRECT if fit else EXIT_MISUSE
@@ -119,7 +119,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _work(options: argparse.Namespace) -> int:
     # Imported here: evaluate and doctor need neither redis nor rq.
-    from gpu_runner.daemon.work import work  # noqa: PLC0415
+    from gpu_runner.daemon.work import work
 
     return work(daemon.from_arguments(options, os.environ))
 

@@ -36,6 +36,7 @@ class Stage(StrEnum):
 
     BUILD = "build"
     DEVICE = "device"  # waiting for the device to be free
+    PREPARE = "prepare"  # the oracle reads the task and describes its workloads
     BASELINES = "baselines"
     MEASURE = "measure"
     VERIFY = "verify"

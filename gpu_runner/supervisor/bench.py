@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from types import TracebackType
 from typing import Any
 
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
@@ -83,9 +82,7 @@ class Bench:
         """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give the shared memory back."""
         self._outputs.close()
         self._echo.close()

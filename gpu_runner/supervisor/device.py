@@ -7,14 +7,15 @@ import fcntl
 import functools
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor import nvml
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.nvml import NvmlError
 
 
 class DeviceError(Exception):
@@ -41,33 +42,30 @@ PEAKS = {
         2.04e12, {"float32": 19.5e12, "bfloat16": 312e12, "float16": 312e12}
     ),
 }
-"""By the name that nvidia-smi gives. A device that is not here has no floor."""
+"""By the name that the driver gives. A device that is not here has no floor."""
 
 
-def query_gpu(index: int, fields: str) -> list[str]:
-    """Values of nvidia-smi's `fields` for one GPU. Raises `DeviceError` where there is none."""
-    command = ["nvidia-smi", f"--id={index}", f"--query-gpu={fields}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise DeviceError(f"nvidia-smi does not run: {error}") from None
-    if done.returncode != 0:
-        raise DeviceError(f"no CUDA device {index}: {done.stdout.strip() or done.stderr.strip()}")
-    return [value.strip() for value in done.stdout.strip().splitlines()[0].split(",")]
-
-
-@functools.cache
 def cuda_architecture(index: int) -> str:
-    """Compile target of a GPU, such as sm_90."""
-    capability = query_gpu(index, "compute_cap")[0]
-    return f"sm_{capability.replace('.', '')}"
+    """Compile target of a GPU, such as sm_90. Raises `DeviceError` where there is none."""
+    try:
+        major, minor = nvml.compute_capability(index)
+    except NvmlError as error:
+        raise DeviceError(f"no CUDA device {index}: {error}") from None
+    return f"sm_{major}{minor}"
+
+
+def device_name(kind: DeviceKind, index: int) -> str:
+    """The maker's name of the device. Raises `DeviceError` where there is none."""
+    if kind is DeviceKind.CPU:
+        return _cpu_name()
+    try:
+        return nvml.name(index)
+    except NvmlError as error:
+        raise DeviceError(f"no CUDA device {index}: {error}") from None
 
 
 @functools.cache
-def device_name(kind: DeviceKind, index: int) -> str:
-    """The maker's name of the device."""
-    if kind is DeviceKind.CUDA:
-        return query_gpu(index, "name")[0]
+def _cpu_name() -> str:
     with contextlib.suppress(OSError):
         match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
         if match:
@@ -84,18 +82,7 @@ def device_slug(kind: DeviceKind, index: int) -> str:
 
 def cuda_devices() -> list[int]:
     """Indices of the GPUs of this host; empty where there is none."""
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    lines = done.stdout.split() if done.returncode == 0 else []
-    return [int(line) for line in lines if line.isdigit()]
+    return list(range(nvml.device_count()))
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
@@ -10,17 +9,10 @@ import subprocess
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import jail, toolchain
+from gpu_runner.supervisor import jail, nvml, toolchain
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import DeviceError, device_name, query_gpu
-
-_CLOCK_FIELDS = (
-    "clocks.sm",
-    "clocks.mem",
-    "temperature.gpu",
-    "power.draw",
-    "clocks_event_reasons.active",
-)
+from gpu_runner.supervisor.device import cuda_architecture, device_name
+from gpu_runner.supervisor.nvml import NvmlError
 
 
 def environment(config: SupervisorConfig) -> dict[str, Any]:
@@ -38,8 +30,8 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
         "tf32": False,
     }
     if config.kind is DeviceKind.CUDA:
-        found["driver"] = query_gpu(config.index, "driver_version")[0]
-        found["architecture"] = query_gpu(config.index, "compute_cap")[0]
+        found["driver"] = nvml.driver_version()
+        found["architecture"] = cuda_architecture(config.index)
     return found
 
 
@@ -50,14 +42,14 @@ def stack(config: SupervisorConfig) -> str:
     return "; ".join(str(found.get(name, "")) for name in names)
 
 
-def clocks(config: SupervisorConfig) -> dict[str, str]:
+def clocks(config: SupervisorConfig) -> dict[str, Any]:
     """Clocks, temperature, power and throttle reasons of a GPU now; empty for a CPU."""
     if config.kind is not DeviceKind.CUDA:
         return {}
-    with contextlib.suppress(DeviceError):
-        values = query_gpu(config.index, ",".join(_CLOCK_FIELDS))
-        return dict(zip(_CLOCK_FIELDS, values, strict=False))
-    return {}
+    try:
+        return nvml.state(config.index)
+    except NvmlError as error:
+        return {"unknown": str(error)}
 
 
 def jail_name(config: SupervisorConfig) -> str:

@@ -99,14 +99,18 @@ class _Evaluation:
             raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
 
     def _measure(self, plan: Plan) -> Fault:
-        with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
-            # The oracle starts now, so that importing torch overlaps with the build.
-            with Oracle(self._config, inputs, taken) as oracle:
-                target = self._target(self._compile())
-                with self._device(), Bench(oracle, inputs, taken, self._config) as bench:
+        # The oracle starts before the build, so that importing torch overlaps with it.
+        with (
+            closing(Arena("inputs")) as inputs,
+            closing(Arena("taken")) as taken,
+            Oracle(self._config, inputs, taken) as oracle,
+        ):
+            target = self._target(self._compile())
+            with self._device(), Bench(oracle, inputs, taken, self._config) as bench:
+                with self._timeline.stage(Stage.PREPARE):
                     self._record.environment["oracle"] = dict(oracle.load(self._task))
                     bench.prepare(self._workloads, self._direction)
-                    return self._on_device(bench, target, plan)
+                return self._on_device(bench, target, plan)
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):

@@ -77,7 +77,14 @@ def _bubblewrap(jail: Jail) -> list[str]:
     if os.geteuid() == 0:
         # A real change of uid is stronger than a mapped one: limits on processes count, and
         # nothing inside is root outside. It needs these three until setpriv has dropped them.
-        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+        command += [
+            "--cap-add",
+            "CAP_SETUID",
+            "--cap-add",
+            "CAP_SETGID",
+            "--cap-add",
+            "CAP_SETPCAP",
+        ]
     else:
         command += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--disable-userns"]
     size = str(jail.limits.temporary_bytes)

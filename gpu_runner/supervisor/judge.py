@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_runner.data.evaluation import (
@@ -18,28 +19,31 @@ from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.statistics import geometric_mean, measure
 
 
+@dataclass
+class Facts:
+    """What is known of one workload: runs, largest errors by output, baselines by name."""
+
+    runs: list[ProcessRun] = field(default_factory=list)
+    errors: dict[str, OutputError] = field(default_factory=dict)
+    baselines: Mapping[str, Measurement] = field(default_factory=dict)
+
+
 def workload_result(
-    task: Task,
-    workload: Workload,
-    direction: Direction,
-    processes: Sequence[ProcessRun],
-    errors: Iterable[OutputError],
-    baselines: Mapping[str, Measurement],
-    peak: Peak | None,
+    task: Task, workload: Workload, direction: Direction, facts: Facts, peak: Peak | None
 ) -> WorkloadResult:
     """Median, interval, speedups and floor of one workload; the same facts give the same result."""
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
-    measurement = measure([p.times_ns for p in processes], rng) if processes else None
+    measurement = measure([run.times_ns for run in facts.runs], rng) if facts.runs else None
     cost = task.cost(workload, direction)
     return WorkloadResult(
         name=workload.name,
         parameters=workload.parameters,
         hidden=workload.hidden,
         measurement=measurement,
-        processes=tuple(processes),
-        errors=tuple(errors),
-        baselines=baselines,
-        speedups=_speedups(measurement, baselines),
+        processes=tuple(facts.runs),
+        errors=tuple(facts.errors.values()),
+        baselines=facts.baselines,
+        speedups=_speedups(measurement, facts.baselines),
         flops=cost.flops if cost else None,
         bytes=cost.bytes if cost else None,
         weight=cost.weight if cost and cost.weight > 0 else 1.0,
@@ -69,9 +73,7 @@ def summary(workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
     """The result's headline fields over measured workloads (see `EvaluationResult`)."""
     public = [w for w in workloads if not w.hidden]
     hidden = [w for w in workloads if w.hidden]
-    floors = [
-        w.floor_ns / w.measurement.median_ns for w in public if w.floor_ns and w.measurement
-    ]
+    floors = [w.floor_ns / w.measurement.median_ns for w in public if w.floor_ns and w.measurement]
     return {
         "latency_ns": geometric_mean(w.measurement.median_ns for w in public if w.measurement),
         "speedups": _mean_speedups(public),

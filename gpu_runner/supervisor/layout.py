@@ -101,14 +101,12 @@ class _Arguments:
         if kind == "output":
             return wire.Argument(ArgumentKind.OUTPUT, region.nbytes, output_offset=region.offset)
         before = next(self._inputs)
-        return wire.Argument(
-            ArgumentKind.INOUT, region.nbytes, before.offset, region.offset
-        )
+        return wire.Argument(ArgumentKind.INOUT, region.nbytes, before.offset, region.offset)
 
 
 def _bits(argument: Mapping[str, Any]) -> int:
     dtype, value = argument["dtype"], argument["value"]
     if dtype == "bfloat16":  # the upper half of a float32, rounded to nearest even
         (bits,) = struct.unpack("<I", struct.pack("<f", value))
-        return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 & 0xFFFF
+        return int(bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 & 0xFFFF
     return int.from_bytes(struct.pack(_FORMATS[dtype], value), "little")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from gpu_runner.data.codec import decode, encode
@@ -64,7 +63,7 @@ class Verification:
 
 
 class Oracle:
-    """A jailed process that runs the task's code. Start it early: importing torch takes a second."""
+    """A jailed process that runs the task's code; start it early, for it imports torch."""
 
     def __init__(self, config: SupervisorConfig, inputs: Arena, taken: Arena) -> None:
         """Start the process; `load` waits until it is there."""
@@ -87,9 +86,7 @@ class Oracle:
         """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the process."""
         self._channel.close()
         self._child.kill()

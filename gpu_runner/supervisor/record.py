@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_runner.data.evaluation import (
@@ -11,8 +10,6 @@ from gpu_runner.data.evaluation import (
     EvaluationRequest,
     EvaluationResult,
     Mismatch,
-    OutputError,
-    ProcessRun,
     StageTime,
     WorkloadResult,
 )
@@ -22,17 +19,8 @@ from gpu_runner.supervisor.baselines import Baseline
 from gpu_runner.supervisor.bench import Checked, Collected, larger_error
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import PEAKS, device_name
-from gpu_runner.supervisor.judge import noisiest, summary, workload_result
+from gpu_runner.supervisor.judge import Facts, noisiest, summary, workload_result
 from gpu_runner.supervisor.session import Fault
-
-
-@dataclass
-class _Facts:
-    """What is known of one workload."""
-
-    runs: list[ProcessRun] = field(default_factory=list)
-    errors: dict[str, OutputError] = field(default_factory=dict)
-    baselines: Mapping[str, Baseline] = field(default_factory=dict)
 
 
 class Record:
@@ -41,7 +29,7 @@ class Record:
     def __init__(self, request: EvaluationRequest, config: SupervisorConfig) -> None:
         """Nothing is known yet."""
         self._request, self._config = request, config
-        self._facts: dict[str, _Facts] = {}
+        self._facts: dict[str, Facts] = {}
         self._workloads: Sequence[Workload] = ()
         self.environment: dict[str, Any] = {}
         self.build: BuildReport | None = None
@@ -52,11 +40,9 @@ class Record:
     def begin(self, workloads: Sequence[Workload]) -> None:
         """Name the workloads that are going to be measured."""
         self._workloads = workloads
-        self._facts = {workload.name: _Facts() for workload in workloads}
+        self._facts = {workload.name: Facts() for workload in workloads}
 
-    def add(
-        self, workload: Workload, process: int, collected: Collected, checked: Checked
-    ) -> None:
+    def add(self, workload: Workload, process: int, collected: Collected, checked: Checked) -> None:
         """Add what one process returned for a workload, and what was found in it."""
         facts = self._facts[workload.name]
         facts.runs.append(collected.as_run(process))
@@ -66,8 +52,10 @@ class Record:
 
     def add_baselines(self, workload: Workload, baselines: Mapping[str, Baseline]) -> None:
         """Add what is known of a workload's baselines."""
-        self._facts[workload.name].baselines = baselines
-        for name, baseline in baselines.items():
+        known = baselines.items()
+        measured = {name: b.measurement for name, b in known if b.measurement is not None}
+        self._facts[workload.name].baselines = measured
+        for name, baseline in known:
             if baseline.error:
                 errors = self.environment.setdefault("baseline_errors", {})
                 errors[f"{workload.name}: {name}"] = baseline.error
@@ -111,19 +99,8 @@ class Record:
     def _results(self) -> list[WorkloadResult]:
         kind, index = self._config.kind, self._config.index
         peak = PEAKS.get(device_name(kind, index)) if kind is DeviceKind.CUDA else None
-        results = []
-        for workload in self._workloads:
-            facts = self._facts[workload.name]
-            known = facts.baselines.items()
-            results.append(
-                workload_result(
-                    self._request.task,
-                    workload,
-                    self._request.solution.direction,
-                    facts.runs,
-                    facts.errors.values(),
-                    {name: b.measurement for name, b in known if b.measurement is not None},
-                    peak,
-                )
-            )
-        return results
+        task, direction = self._request.task, self._request.solution.direction
+        return [
+            workload_result(task, workload, direction, self._facts[workload.name], peak)
+            for workload in self._workloads
+        ]

@@ -43,9 +43,7 @@ def _workload(workload: WorkloadResult) -> str:
     measured = workload.measurement
     assert measured is not None
     hidden = " (hidden)" if workload.hidden else ""
-    speedups = ", ".join(
-        f"{name} x{workload.speedups[name]:.2f}" for name in workload.baselines
-    )
+    speedups = ", ".join(f"{name} x{workload.speedups[name]:.2f}" for name in workload.baselines)
     worst = max((error.scaled for error in workload.errors), default=float("nan"))
     return (
         f"  {workload.name + hidden:<28} {_interval(measured):<28} {measured.calls:>4} calls"

@@ -197,9 +197,7 @@ def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
     cuda = config.index if config.kind is DeviceKind.CUDA else None
     files = (target.runner, target.library, target.shim)
     return Jail(
-        limits=Limits(
-            cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes
-        ),
+        limits=Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes),
         paths=[path for path in files if path is not None],
         environment=library_path(cuda),
         cuda_index=cuda,

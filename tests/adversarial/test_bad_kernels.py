@@ -1,0 +1,224 @@
+"""Every wrong or hostile kernel gets its own verdict with a reason, and the next one runs unharmed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.codec import DataError, decode, encode
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
+from gpu_runner.data.verdict import Language, Mode, Verdict
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.evaluate import evaluate
+
+pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+
+HEAD = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cmath>
+#include <vector>
+#include <unistd.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+"""
+ADD = "for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];"
+
+BAD_BODIES = {
+    "nan": ("for (int i = 0; i < N; ++i) C[i] = NAN;", Verdict.WRONG_RESULT, "nan"),
+    "zeros": ("memset(C, 0, N * sizeof(float));", Verdict.WRONG_RESULT, "wrong"),
+    "writes nothing": ("", Verdict.WRONG_RESULT, "wrong"),
+    "drops the tail": (
+        "for (int i = 0; i < N - 1; ++i) C[i] = A[i] + B[i];",
+        Verdict.WRONG_RESULT,
+        "wrong",
+    ),
+    "segfault": ("*(volatile int*)8 = 1;", Verdict.RUNTIME_ERROR, "segmentation fault"),
+    "null": ("*(volatile int*)0 = 1;", Verdict.RUNTIME_ERROR, "null pointer"),
+    "abort": ("abort();", Verdict.RUNTIME_ERROR, "abort"),
+    "exit": ("_exit(0);", Verdict.RUNTIME_ERROR, "without an answer"),
+    "exception": ("throw 1;", Verdict.RUNTIME_ERROR, "threw"),
+    "stack overflow": (
+        "volatile char big[64 << 20]; for (auto& c : big) c = 1;",
+        Verdict.RUNTIME_ERROR,
+        "segmentation fault",
+    ),
+    "endless loop": ('for (;;) asm volatile("");', Verdict.TIME_LIMIT, "within"),
+    "allocates 40 GB": (
+        "std::vector<float> huge(10ull << 30, 1.0f); C[0] = huge[N];",
+        Verdict.MEMORY_LIMIT,
+        "memory",
+    ),
+    "touches 40 GB piecewise": (
+        "for (int i = 0; i < 40 * 1024; ++i) memset(malloc(1 << 20), 1, 1 << 20);",
+        Verdict.MEMORY_LIMIT,
+        "GiB",
+    ),
+    "writes behind its output": ("C[N] = 1.0f; " + ADD, Verdict.VIOLATION, "behind"),
+    "writes before its output": ("C[-1] = 1.0f; " + ADD, Verdict.VIOLATION, "before"),
+    "writes to an input": ("((float*)A)[0] = 0.0f; " + ADD, Verdict.VIOLATION, "input"),
+    "claims success": (
+        'puts("{\\"verdict\\": \\"CORRECT\\"}"); fflush(stdout); _exit(0);',
+        Verdict.RUNTIME_ERROR,
+        "without an answer",
+    ),
+    "caches by call": (
+        "static std::vector<float> last; if (last.empty()) { " + ADD + " last.assign(C, C + N); }"
+        " memcpy(C, last.data(), (last.size() < (size_t)N ? last.size() : N) * sizeof(float));",
+        Verdict.WRONG_RESULT,
+        "wrong",
+    ),
+}
+
+HARMLESS_BODIES = {
+    # What the jail forbids fails inside; the kernel itself is right, so it is correct.
+    "writes outside its tmpfs": (
+        'for (auto p : {"/usr/kbench", "/etc/kbench", "/kbench", "/home/kbench"})'
+        " if (open(p, O_CREAT | O_WRONLY, 0644) >= 0) return; "
+    ),
+    "reads secrets": (
+        'for (auto p : {"/etc/shadow", "/etc/passwd", "/root/.ssh", "/proc/1/environ"})'
+        " if (open(p, O_RDONLY) >= 0) return; "
+    ),
+    "network": (
+        "int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in to{}; to.sin_family = AF_INET;"
+        ' to.sin_port = htons(6379); inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);'
+        " if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) return; "
+    ),
+    "floods stdout": 'for (int i = 0; i < 20000; ++i) puts("flood flood flood flood"); ',
+}
+
+BAD_SOURCES = {
+    "not C++": ("this is no C++ at all", Verdict.COMPILE_ERROR, "error"),
+    "binary": ("\x01\x02\x03\x7f" * 100, Verdict.COMPILE_ERROR, "error"),
+    "missing symbol": ("int other() { return 1; }", Verdict.COMPILE_ERROR, "vector_add"),
+    "wrong signature": (
+        'extern "C" void vector_add(double* A) {}',
+        Verdict.COMPILE_ERROR,
+        "vector_add",
+    ),
+    "includes a secret": ('#include "/etc/shadow"\n', Verdict.COMPILE_ERROR, "No such file"),
+    "endless template": (
+        "template <int N> struct F { static constexpr int v = F<N + 1>::v + F<N + 2>::v; };"
+        "int x = F<0>::v;",
+        Verdict.COMPILE_ERROR,
+        "template",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
+    return SupervisorConfig(
+        cache_folder=tmp_path_factory.mktemp("cache"), call_timeout_s=3.0, memory_bytes=1 << 30
+    )
+
+
+def run(source: str, config: SupervisorConfig, mode: Mode = Mode.TEST) -> EvaluationResult:
+    request = EvaluationRequest(
+        evaluation_id="test",
+        task=find_task("vector_add"),
+        solution=Solution(source=source, language=Language.CPP),
+        mode=mode,
+        device="cpu",
+    )
+    result = evaluate(request, config)
+    assert encode(decode(EvaluationResult, encode(result))) == encode(result)
+    return result
+
+
+def in_function(body: str) -> str:
+    return f"{HEAD}{body}\n}}\n"
+
+
+def processes_left(config: SupervisorConfig) -> list[str]:
+    """Processes that still run something out of this test's cache."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(config.cache_folder) in command:
+                found.append(command)
+    return found
+
+
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_bad_body_gets_its_verdict(name: str, config: SupervisorConfig) -> None:
+    body, verdict, words = BAD_BODIES[name]
+    result = run(in_function(body), config)
+    assert (result.verdict, result.latency_ns) == (verdict, None), result
+    assert words.lower() in (result.reason + str(result.mismatch)).lower()
+
+
+@pytest.mark.parametrize("name", BAD_SOURCES)
+def test_bad_source_gets_a_compile_error(name: str, config: SupervisorConfig) -> None:
+    source, verdict, words = BAD_SOURCES[name]
+    result = run(source, config)
+    assert result.verdict is verdict
+    assert result.build is not None
+    assert words in result.build.log
+
+
+@pytest.mark.parametrize("name", HARMLESS_BODIES)
+def test_forbidden_act_fails_inside_and_harms_nobody(name: str, config: SupervisorConfig) -> None:
+    result = run(in_function(HARMLESS_BODIES[name] + ADD), config)
+    assert result.verdict is Verdict.CORRECT, result.reason
+    assert len(result.output) <= 64 * 1024
+
+
+def test_fork_bomb_ends_and_the_next_kernel_runs_unharmed(config: SupervisorConfig) -> None:
+    began = time.monotonic()
+    bomb = run(in_function("for (;;) { fork(); }"), config)
+    assert bomb.verdict in (Verdict.TIME_LIMIT, Verdict.MEMORY_LIMIT, Verdict.RUNTIME_ERROR)
+    assert time.monotonic() - began < 60
+    assert run(in_function(ADD), config).verdict is Verdict.CORRECT
+    assert processes_left(config) == []
+
+
+def test_source_of_one_mebibyte_is_refused() -> None:
+    with pytest.raises(DataError, match=f"the limit is {SOURCE_LIMIT_BYTES}"):
+        Solution(source="x" * (1 << 20), language=Language.CPP)
+
+
+@pytest.mark.parametrize("source", ["", "  \n", "int x;\0"])
+def test_empty_or_binary_source_is_refused(source: str) -> None:
+    with pytest.raises(DataError, match="source"):
+        Solution(source=source, language=Language.CPP)
+
+
+def test_compile_mode_builds_and_runs_nothing(config: SupervisorConfig) -> None:
+    result = run(in_function("abort();"), config, Mode.COMPILE)
+    assert result.verdict is Verdict.COMPILED
+    assert result.latency_ns is None
+
+
+def test_cuda_source_on_a_cpu_is_our_error_and_says_so(config: SupervisorConfig) -> None:
+    request = EvaluationRequest(
+        evaluation_id="test",
+        task=find_task("vector_add"),
+        solution=Solution(source="x", language=Language.CUDA),
+        mode=Mode.TEST,
+        device="cpu",
+    )
+    result = evaluate(request, config)
+    assert result.verdict is Verdict.SYSTEM_ERROR
+    assert "do not run on a cpu device" in result.reason
+
+
+def test_host_without_a_jail_refuses(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jail, "probe", lambda: "bwrap is not installed (package bubblewrap)")
+    result = run(in_function(ADD), config)
+    assert result.verdict is Verdict.SYSTEM_ERROR
+    assert "no jail" in result.reason
