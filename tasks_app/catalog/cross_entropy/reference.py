@@ -1,0 +1,49 @@
+"""Reference of `cross_entropy`: the mean negative log-likelihood of the target classes."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+SHIFT = 100.0
+"""Largest shift of a row's logits: exp(100) overflows float32, exp(-120) vanishes in it."""
+
+
+def make_inputs(batch_size: int, num_classes: int) -> dict[str, Tensor]:
+    """Logits (batch_size, num_classes), each row shifted by up to +-`SHIFT`; int64 targets."""
+    shift = (torch.rand(batch_size, 1) * 2 - 1) * SHIFT
+    return {
+        "predictions": torch.randn(batch_size, num_classes) * 4 + shift,
+        "targets": torch.randint(0, num_classes, (batch_size,)),
+    }
+
+
+def forward_fn(predictions: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean over rows of logsumexp(row) - row[target], a scalar tensor."""
+    return F.cross_entropy(predictions, targets)
+
+
+def forward_scale(predictions: Tensor, targets: Tensor) -> Tensor:
+    """Error scale: the loss, and the root of the sum of the logits' squares over the batch.
+
+    The first grows with the errors of the additions, the second with the rounding of each row's
+    logsumexp, whose signs are random.
+    """
+    rounding = predictions.amax(1).square().sum().sqrt() / predictions.shape[0]
+    return F.cross_entropy(predictions, targets) + rounding
+
+
+def backward_fn(grad_output: Tensor, predictions: Tensor, targets: Tensor) -> tuple[Tensor]:
+    """Return the gradient of the logits: grad_output / batch_size * (softmax - one_hot)."""
+    grad = torch.softmax(predictions, dim=1)
+    grad[torch.arange(grad.shape[0]), targets] -= 1
+    return (grad * (grad_output / grad.shape[0]),)
+
+
+def backward_scale(grad_output: Tensor, predictions: Tensor, targets: Tensor) -> tuple[Tensor]:
+    """Error scale: relative to each softmax element, and growing with its exponent's distance."""
+    distance = predictions.amax(dim=1, keepdim=True) - predictions
+    scale = torch.softmax(predictions, dim=1) * (1 + distance)
+    scale[torch.arange(scale.shape[0]), targets] += 1
+    return (scale * (grad_output.abs() / scale.shape[0]) + torch.finfo(torch.float32).tiny,)

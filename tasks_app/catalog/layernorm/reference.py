@@ -1,0 +1,73 @@
+"""Reference of `layernorm`: layer normalisation over all but the batch dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+SPREADS = (0.02, 0.3, 2.0)
+"""Standard deviations of the samples, in turn; eps counts in the first."""
+
+
+def make_inputs(batch_size: int, num_features: int, dim1: int, dim2: int) -> dict[str, Any]:
+    """Samples (batch_size, num_features, dim1, dim2) of different spread, with non-zero means."""
+    shape = (num_features, dim1, dim2)
+    spread = torch.tensor(SPREADS)[torch.arange(batch_size) % len(SPREADS)].view(-1, 1, 1, 1)
+    return {
+        "x": torch.randn(batch_size, *shape).add_(0.5).mul_(spread),
+        "weight": torch.randn(shape).mul_(0.5).add_(1),
+        "bias": torch.randn(shape).mul_(0.5).add_(0.2),
+        "eps": 1e-5,
+        "normalized_shape": shape,
+    }
+
+
+def forward_fn(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    """Return (x - mean) / sqrt(var + eps) * weight + bias, of the shape of x."""
+    return F.layer_norm(x, weight.shape, weight, bias, eps)
+
+
+def backward_fn(
+    grad_output: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float,
+    normalized_shape: tuple[int, ...],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of x, weight and bias."""
+    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
+    variance, mean = torch.var_mean(x, dim=dims, correction=0, keepdim=True)
+    result: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.native_layer_norm_backward(
+        grad_output,
+        x,
+        list(normalized_shape),
+        mean,
+        torch.rsqrt(variance + eps),
+        weight,
+        bias,
+        [True, True, True],
+    )
+    return result
+
+
+def backward_scale(
+    grad_output: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float,
+    normalized_shape: tuple[int, ...],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Error scales: the gradient of x has a magnitude of its own in each sample."""
+    grads = backward_fn(grad_output, x, weight, bias, eps, normalized_shape)
+    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
+    per_sample = grads[0].square().mean(dim=dims, keepdim=True).sqrt()
+    return (
+        grads[0].abs() + per_sample,
+        grads[1].abs() + grads[1].square().mean().sqrt(),
+        grads[2].abs() + grads[2].square().mean().sqrt(),
+    )

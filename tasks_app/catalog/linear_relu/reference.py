@@ -1,0 +1,54 @@
+"""Reference of `linear_relu`: a fully connected layer with a rectifier."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+EPS = torch.finfo(torch.float32).eps
+LOOSEST = 16.0
+"""The tolerance's constant: the least number of EPS by which a bound exceeds its scale."""
+
+
+def make_inputs(
+    batch_size: int, num_input_features: int, num_output_features: int
+) -> dict[str, Tensor]:
+    """Activations (batch_size, num_input_features), weights (outputs, inputs) and biases."""
+    weights = torch.rand(num_output_features, num_input_features) * 2 - 1
+    return {
+        "x": torch.randn(batch_size, num_input_features) + 0.2,
+        "weights": weights.mul_((3 / num_input_features) ** 0.5),
+        "biases": torch.randn(num_output_features) * 0.5 + 0.1,
+    }
+
+
+def forward_fn(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
+    """Return max(x @ weights^T + biases, 0) (batch_size, num_output_features)."""
+    return F.relu(F.linear(x, weights, biases))
+
+
+def backward_fn(
+    grad_output: Tensor, x: Tensor, weights: Tensor, biases: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of x, weights and biases; that of the rectifier at 0 is 0."""
+    grad = grad_output * (F.linear(x, weights, biases) > 0)
+    return grad @ weights, grad.t() @ x, grad.sum(0)
+
+
+def backward_scale(
+    grad_output: Tensor, x: Tensor, weights: Tensor, biases: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Error scales, wide enough where rounding decides on which side of 0 a sum falls.
+
+    Such a sum may switch its gradient on or off in a correct kernel: the elements that it
+    contributes to may be off by that contribution.
+    """
+    sums = F.linear(x, weights, biases)
+    rounding = EPS * (LOOSEST + x.shape[1] ** 0.5)
+    doubtful = sums.abs() <= rounding * sums.square().mean().sqrt()
+    slack = grad_output.abs() * doubtful / (EPS * LOOSEST)
+    extra = (slack @ weights.abs(), slack.t() @ x.abs(), slack.sum(0))
+    grads = backward_fn(grad_output, x, weights, biases)
+    usual = [grad.abs() + grad.square().mean().sqrt() for grad in grads]
+    return usual[0] + extra[0], usual[1] + extra[1], usual[2] + extra[2]
