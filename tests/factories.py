@@ -75,8 +75,14 @@ def make_admin(**overrides: Any) -> User:
     return make_user(is_staff=True, is_superuser=True, **overrides)
 
 
+def make_cpu() -> Device:
+    """The CPU. A migration makes it; a test with real transactions empties the database."""
+    fields = {"kind": "cpu", "name": "CPU", "created_at": NOW}
+    return Device.objects.get_or_create(slug="cpu", defaults=fields)[0]
+
+
 def make_device(**overrides: Any) -> Device:
-    """A CUDA device; the CPU is there from the first migration on."""
+    """A CUDA device."""
     fields = {"slug": "nvidia-h200", "kind": "cuda", "name": "NVIDIA H200", "created_at": NOW}
     return Device.objects.create(**{**fields, **overrides})
 
@@ -92,12 +98,13 @@ def make_runner(**overrides: Any) -> Runner:
         "seen_at": NOW,
     }
     if "device" not in overrides:
-        fields["device"] = Device.objects.get(slug="cpu")
+        fields["device"] = make_cpu()
     return Runner.objects.create(**{**fields, **overrides})
 
 
 def make_submission(**overrides: Any) -> Submission:
     """A submission with one queued evaluation on the CPU."""
+    make_cpu()
     fields: dict[str, Any] = {"source": SOURCE, "device": "cpu", "now": NOW}
     if "user" not in overrides:
         fields["user"] = make_user()

@@ -1,0 +1,135 @@
+"""Sockets: who may listen, what they hear, and what they hear again."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.test import Client
+
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Verdict
+from kbench_web.asgi import application
+from runs_app import services
+from runs_app.consumers import NOT_FOUND
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("jobs")]
+
+HUGE = "9" * 400
+BUILD = {"stage": "build", "state": "running", "elapsed_s": 0.1, "detail": ""}
+
+
+def socket(path: str, user: Any = None, origin: str = "http://localhost") -> WebsocketCommunicator:
+    """A browser's socket, signed in as `user`."""
+    headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
+    if user is not None:
+        client = Client()
+        client.force_login(user)
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+        headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+    return WebsocketCommunicator(application, path, headers=headers)
+
+
+async def heard(communicator: WebsocketCommunicator, count: int) -> list[dict[str, Any]]:
+    return [await communicator.receive_json_from(timeout=5) for _ in range(count)]
+
+
+async def test_a_socket_tells_what_was_and_what_comes() -> None:
+    evaluation = await sync_to_async(make.make_evaluation)()
+    communicator = socket(f"/ws/evaluations/{evaluation.pk}/")
+    assert (await communicator.connect())[0]
+    (queued,) = await heard(communicator, 1)
+    assert (queued["seq"], queued["kind"], queued["status"]) == (1, "queued", "QUEUED")
+    await sync_to_async(make.start)(evaluation)
+    await sync_to_async(make.send)(evaluation, EventKind.STAGE, BUILD, seq=2)
+    started, stage = await heard(communicator, 2)
+    assert (started["seq"], started["status"]) == (2, "RUNNING")
+    assert (stage["seq"], stage["stage"], stage["payload"]["state"]) == (3, "build", "running")
+    await communicator.disconnect()
+
+
+async def test_a_socket_replays_what_was_missed_only() -> None:
+    evaluation = await sync_to_async(make.make_finished_evaluation)(Verdict.WRONG_RESULT)
+    communicator = socket(f"/ws/evaluations/{evaluation.pk}/?since=2")
+    assert (await communicator.connect())[0]
+    (finished,) = await heard(communicator, 1)
+    assert (finished["seq"], finished["verdict"]) == (3, "WRONG_RESULT")
+    assert await communicator.receive_nothing()
+    await communicator.disconnect()
+
+
+@pytest.mark.parametrize("since", ["", "x", "-1", "1.5", "%F0", HUGE])
+async def test_a_strange_since_does_no_harm(since: str) -> None:
+    evaluation = await sync_to_async(make.make_evaluation)()
+    communicator = socket(f"/ws/evaluations/{evaluation.pk}/?since={since}")
+    assert (await communicator.connect())[0]
+    assert await communicator.receive_nothing() is (since == HUGE)
+    await communicator.disconnect()
+
+
+async def test_what_a_client_says_is_ignored() -> None:
+    evaluation = await sync_to_async(make.make_evaluation)()
+    communicator = socket(f"/ws/evaluations/{evaluation.pk}/")
+    await communicator.connect()
+    await heard(communicator, 1)
+    await communicator.send_to(text_data="{not json")
+    await communicator.send_to(bytes_data=b"\xff")
+    await sync_to_async(make.start)(evaluation)
+    assert (await heard(communicator, 1))[0]["kind"] == "started"
+    await communicator.disconnect()
+
+
+async def test_private_evaluations_exist_for_their_authors_only() -> None:
+    evaluation = await sync_to_async(make.make_evaluation)(private=True)
+    author = await sync_to_async(lambda: evaluation.submission.author)()
+    stranger = await sync_to_async(make.make_user)()
+    path = f"/ws/evaluations/{evaluation.pk}/"
+    for user in (None, stranger):
+        communicator = await sync_to_async(socket)(path, user)
+        await communicator.connect()
+        assert await communicator.receive_output() == {
+            "type": "websocket.close",
+            "code": NOT_FOUND,
+        }
+    communicator = await sync_to_async(socket)(path, author)
+    assert (await communicator.connect())[0]
+    await heard(communicator, 1)
+    await communicator.disconnect()
+
+
+async def test_what_does_not_exist_is_closed() -> None:
+    communicator = socket(f"/ws/evaluations/{uuid4()}/")
+    await communicator.connect()
+    assert (await communicator.receive_output())["code"] == NOT_FOUND
+
+
+@pytest.mark.parametrize("path", ["/ws/queue/", f"/ws/evaluations/{uuid4()}/"])
+async def test_foreign_origins_are_refused(path: str) -> None:
+    communicator = socket(path, origin="http://evil.example")
+    accepted, _ = await communicator.connect()
+    assert not accepted
+
+
+async def test_the_queue_socket_tells_of_work_and_runners() -> None:
+    communicator = socket("/ws/queue/")
+    assert (await communicator.connect())[0]
+    evaluation = await sync_to_async(make.make_evaluation)()
+    secret = await sync_to_async(make.make_evaluation)(private=True)
+    await sync_to_async(services.record_event)(event=make.make_heartbeat(), now=make.NOW)
+    public, private, runner = await heard(communicator, 3)
+    assert (public["kind"], public["device"]) == ("queued", "cpu")
+    assert public["evaluation"] == str(evaluation.pk)
+    assert (private["evaluation"], private["submission"]) == (None, None)
+    assert str(secret.pk) not in str(private)
+    assert (runner["kind"], runner["runner"], runner["seq"]) == ("runner", "host-1", 0)
+    await communicator.disconnect()
+
+    again = socket(f"/ws/queue/?since={public['seq']}")
+    assert (await again.connect())[0]
+    assert (await heard(again, 1))[0]["seq"] == private["seq"]
+    await again.disconnect()
