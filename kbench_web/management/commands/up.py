@@ -8,6 +8,7 @@ import http.client
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ class Command(BaseCommand):
 
     help = "Run everything on this machine until Ctrl-C; the address is printed last."
     requires_system_checks = ()
+    _console: Console
+    _supervisor: Supervisor
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare --host, --port and --no-demo."""
@@ -44,10 +47,9 @@ class Command(BaseCommand):
         with _only_one(folder), _signals() as stops:
             port = self._port(host, options["port"])
             programs = installation.programs(host, port)
-            console = Console(self.stdout._out, ["up", "redis", *(p.name for p in programs)])
-            self._say = lambda text: console.line("up", text)
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
-            self._supervisor = Supervisor(console.line)
+            self._console = Console(sys.stdout, ["up", "redis", *(p.name for p in programs)])
+            self._supervisor = Supervisor(self._console.line)
             try:
                 self._start_redis(folder, stops)
                 self._prepare()
@@ -60,6 +62,9 @@ class Command(BaseCommand):
                 self._say("stopping; Ctrl-C again to stop at once")
                 self._supervisor.stop(_PATIENCE_S, lambda: len(stops) > 1)
             self._say("stopped")
+
+    def _say(self, text: str) -> None:
+        self._console.line("up", text)
 
     def _port(self, host: str, wanted: int) -> int:
         port = ports.next_free(host, wanted)
