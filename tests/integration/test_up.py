@@ -1,0 +1,169 @@
+"""A whole installation as a newcomer starts it: it serves, survives kills, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbench_web.processes.program import descendants
+from tests.conftest import free_port
+
+ROOT = Path(__file__).parents[2]
+UNSET = {"DATABASE_URL", "REDIS_URL", "KBENCH_CACHE", "KBENCH_CATALOG", "DJANGO_SETTINGS_MODULE"}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
+]
+
+
+class Installation:
+    """A running `manage.py up` and what it printed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start it with all its data in `folder`."""
+        environment = {name: value for name, value in os.environ.items() if name not in UNSET}
+        self.environment = environment | {"KBENCH_DATA_DIR": str(folder)}
+        self.command = [sys.executable, "manage.py", "up", "--port", str(free_port())]
+        self.process = subprocess.Popen(
+            self.command,
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.lines: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+        self.url = ""
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines.extend(iter(self.process.stdout.readline, ""))
+
+    def log(self) -> str:
+        return "".join(list(self.lines))
+
+    def wait_for(self, pattern: str, timeout_s: float = 120) -> str:
+        """Wait until a line matches; return the match's first group."""
+        found: list[str] = []
+
+        def seen() -> bool:
+            found[:] = re.findall(pattern, self.log())
+            return bool(found)
+
+        self.wait(seen, f"no line like {pattern!r}", timeout_s)
+        return found[0]
+
+    def wait(self, condition: Callable[[], Any], what: str, timeout_s: float = 120) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}\n{self.log()}"
+            assert self.process.poll() is None, self.log()
+            time.sleep(0.1)
+
+    def get(self, path: str) -> bytes:
+        with urllib.request.urlopen(self.url + path, timeout=20) as answer:
+            content: bytes = answer.read()
+            return content
+
+    def submission(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.get(f"/api/v1{path.rstrip('/')}"))
+        return found
+
+    def pid_of(self, words: str) -> int:
+        """The oldest descendant whose command line holds `words`."""
+        for pid in descendants(self.process.pid):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            if words.encode() in line:
+                return pid
+        raise AssertionError(f"no process like {words!r}")
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Iterator[Installation]:
+    running = Installation(tmp_path / "data")
+    yield running
+    for pid in [*descendants(running.process.pid), running.process.pid]:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+    running.process.wait()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Installation) -> None:
+    demo = installation.wait_for(r"demo: (/submissions/\S+)")
+    installation.url = installation.wait_for(r"kbench is ready at (http://\S+?)/ ")
+    assert b"<html" in installation.get("/")
+    first = installation.submission(demo)["evaluations"][0]
+
+    installation.wait(
+        lambda: installation.submission(demo)["evaluations"][0]["status"] != "QUEUED",
+        "the demo is never taken",
+    )
+    os.kill(installation.pid_of("gpu_runner work"), signal.SIGKILL)
+    installation.wait_for(r"cpu +\| ended with status (-9)")
+    installation.wait(
+        lambda: installation.submission(demo)["evaluations"][0]["status"] == "FINISHED",
+        "the demo never ends",
+    )
+    [evaluation] = installation.submission(demo)["evaluations"]
+    assert evaluation["id"] == first["id"]
+    assert evaluation["verdict"] == "CORRECT", evaluation
+
+    again = subprocess.run(
+        installation.command,
+        cwd=ROOT,
+        env=installation.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert again.returncode != 0
+    assert "already running" in again.stderr
+
+    family = descendants(installation.process.pid)
+    assert len(family) >= 6
+    installation.process.send_signal(signal.SIGTERM)
+    assert installation.process.wait(60) == 0
+    assert [pid for pid in family if alive(pid)] == []
+
+
+def test_a_redis_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "KBENCH_DATA_DIR": str(tmp_path),
+        "REDIS_URL": f"redis://127.0.0.1:{free_port()}/0",
+    }
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up", "--port", str(free_port())],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "REDIS_URL is redis://127.0.0.1" in done.stderr
+    assert "unset REDIS_URL" in done.stderr
