@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from django.conf import settings
@@ -12,6 +14,7 @@ from redis.exceptions import RedisError
 from rq import Queue
 from rq.command import send_stop_job_command
 from rq.exceptions import InvalidJobOperation, NoSuchJobError
+from rq.intermediate_queue import IntermediateQueue
 from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 
@@ -34,6 +37,14 @@ class JobState(StrEnum):
     WAITING = "waiting"
     STARTED = "started"
     ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job's state, and since when it has had it where RQ knows that."""
+
+    state: JobState
+    since: datetime | None = None
 
 
 def connection() -> Redis:
@@ -105,15 +116,34 @@ def drop(evaluation: Evaluation, attempt: int) -> None:
         log.warning("job of evaluation %s attempt %d stays: %s", evaluation.pk, attempt, error)
 
 
-def state(evaluation: Evaluation) -> JobState:
+def waiting_jobs(device_slug: str) -> set[str]:
+    """Ids of the jobs in a device's queue, or on their way from there to a work-horse.
+
+    Raises `RedisError` without Redis.
+    """
+    device_queue = queue(device_slug)
+    on_their_way = IntermediateQueue(device_queue.key, device_queue.connection)
+    # in this order: a job that moves between the two reads is seen twice, not missed
+    return {*device_queue.job_ids, *on_their_way.get_job_ids()}
+
+
+def look(evaluation: Evaluation) -> JobView:
     """What RQ knows of the current attempt's job; raises `RedisError` without Redis."""
     job = _fetch(job_id(evaluation))
     status = job.get_status() if job is not None else None
     if job is None or status is None:
-        return JobState.MISSING
+        return JobView(JobState.MISSING)
     if status in (JobStatus.QUEUED, JobStatus.DEFERRED, JobStatus.SCHEDULED):
-        return JobState.WAITING if job.get_position() is not None else JobState.MISSING
-    return JobState.STARTED if status == JobStatus.STARTED else JobState.ENDED
+        is_there = job.id in waiting_jobs(evaluation.device_id)
+        return JobView(JobState.WAITING if is_there else JobState.MISSING)
+    if status == JobStatus.STARTED:
+        return JobView(JobState.STARTED, _aware(job.started_at))
+    return JobView(JobState.ENDED, _aware(job.ended_at or job.started_at))
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    """RQ's times are in UTC, whether they say so or not."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _fetch(identity: str) -> Job | None:

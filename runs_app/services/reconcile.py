@@ -28,31 +28,39 @@ def reconcile(*, now: datetime, listening_since: datetime) -> int:
 def _queue_forgotten(now: datetime, listening_since: datetime) -> int:
     if now - listening_since < _SETTLING:
         return 0
-    waiting = Evaluation.objects.filter(status=Status.QUEUED, queued_at__lt=now - _SETTLING)
+    waiting = list(
+        Evaluation.objects.filter(status=Status.QUEUED, queued_at__lt=now - _SETTLING).order_by(
+            "queued_at"
+        )
+    )
+    devices = {evaluation.device_id for evaluation in waiting}
+    known = {device: queues.waiting_jobs(device) for device in devices}
     return sum(
-        _requeue(evaluation, now, listening_since) for evaluation in waiting.order_by("queued_at")
+        _requeue(evaluation, now, listening_since)
+        for evaluation in waiting
+        if queues.job_id(evaluation) not in known[evaluation.device_id]
     )
 
 
 @transaction.atomic
 def _requeue(seen: Evaluation, now: datetime, listening_since: datetime) -> bool:
     """Act on one queued evaluation, if RQ does not have its job in the queue."""
-    state = queues.state(seen)
-    if state is JobState.WAITING:
+    job = queues.look(seen)
+    if job.state is JobState.WAITING:
         return False
     evaluation = lifecycle.lock_in(seen.pk, Status.QUEUED)
     if evaluation is None or evaluation.attempt != seen.attempt:
         return False
-    if state is JobState.MISSING:
+    if job.state is JobState.MISSING:
         reason = "its job was not in the queue"
         evaluation.queued_at = now
         evaluation.save(update_fields=["queued_at"])
         lifecycle.queue(evaluation, kind="requeued", reason=reason, now=now)
         return True
-    since = max(evaluation.queued_at, listening_since)
+    since = max(job.since or evaluation.queued_at, listening_since)
     if now - since < timedelta(seconds=settings.SILENCE_S):
         return False
-    reason = f"its job {state.value} at a runner, but no event came for {settings.SILENCE_S} s"
+    reason = f"its job {job.state.value} at a runner, but no event came for {settings.SILENCE_S} s"
     lifecycle.retry_or_give_up(evaluation, reason=reason, now=now)
     return True
 

@@ -45,12 +45,13 @@ class Command(BaseCommand):
             signal.signal(name, self._stop)
         stream = EventStream(queues.connection(), options["consumer"])
         is_open = False
+        block_ms = 1 if options["drain"] else _BLOCK_MS
         while not self.stopping:
             try:
                 if not is_open:
                     stream.open()
                     is_open = True
-                if not self._step(stream) and options["drain"]:
+                if not self._step(stream, block_ms) and options["drain"]:
                     return
             except RedisError as error:
                 is_open, self.listening_since = False, None
@@ -60,10 +61,10 @@ class Command(BaseCommand):
                 connection.close()
                 self._wait("the database", error)
 
-    def _step(self, stream: EventStream) -> int:
+    def _step(self, stream: EventStream, block_ms: int) -> int:
         """Record one batch; if that was all there is, reconcile. Returns the batch's size."""
         close_old_connections()
-        entries = stream.read(_BLOCK_MS)
+        entries = stream.read(block_ms)
         for entry in entries:
             if self.stopping:
                 break
