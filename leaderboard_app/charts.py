@@ -8,18 +8,19 @@ from typing import Any
 
 from leaderboard_app.ranking import Group, fast_curve
 
-_LINES = 8
+_LINES = COLOURS = 8
+"""Lines of a chart, and colours of the page's palette."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-COLOURS = 8
-"""Number of colours of the page's palette."""
 
 
 def fast_p_figure(groups: Sequence[Group]) -> dict[str, Any]:
-    """Curves of fast_p over p for the first groups; a name keeps its colour and dash everywhere."""
+    """Curves of fast_p over p for the first groups, each name in its own colour and dash."""
     traces = []
+    taken: set[int] = set()
     for group in groups[:_LINES]:
         points = fast_curve(group.speedups, group.problems)
-        slot = int.from_bytes(hashlib.sha256(group.owner.encode()).digest()[:4], "big")
+        slot = _free_slot(group.owner, taken)
+        taken.add(slot)
         traces.append(
             {
                 "type": "scatter",
@@ -28,12 +29,19 @@ def fast_p_figure(groups: Sequence[Group]) -> dict[str, Any]:
                 "x": [round(p, 4) for p, _ in points],
                 "y": [round(share * 100, 2) for _, share in points],
                 "line": {"shape": "hv", "width": 2, "dash": _DASHES[slot % len(_DASHES)]},
-                "meta": {"colour": slot % COLOURS},
+                "meta": {"colour": slot},
                 "hovertemplate": "%{y:.3g} % of the tasks above %{x:.3g}×<extra>%{fullData.name}"
                 "</extra>",
             }
         )
     return {"data": traces, "layout": _layout()}
+
+
+def _free_slot(name: str, taken: set[int]) -> int:
+    """The name's own colour, or the next one that no other line of the chart has."""
+    preferred = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+    slots = ((preferred + step) % COLOURS for step in range(COLOURS))
+    return next(slot for slot in slots if slot not in taken)
 
 
 def _layout() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -261,25 +260,25 @@ def rank_groups(groups: Iterable[Group], sort: Sort) -> list[Ranked[Group]]:
 def rank(
     rows: Sequence[T], value: Callable[[T], Estimate | None], name: Callable[[T], str]
 ) -> list[Ranked[T]]:
-    """Order rows, larger values first; a rank is one more than the rows shown to be better.
+    """Order rows, larger values first; a rank is one more than the number of rows before the tie.
 
-    A row is better than another only if its whole interval lies above the other's. Rows for which
-    `value` is None come last, with rank 0. `name` orders rows that are equal otherwise.
+    A row ties with the first row of a tie while their intervals overlap, because neither is shown
+    to be better; where they do not, a new rank begins. Rows for which `value` is None come last,
+    with rank 0. `name` orders rows of equal value.
     """
     known = [(row, estimate) for row in rows if (estimate := value(row)) is not None]
-    lows = sorted(estimate.low for _, estimate in known)
-    places = [1 + _count_above(lows, estimate.high) for _, estimate in known]
+    known.sort(key=lambda pair: (-pair[1].value, name(pair[0])))
+    places: list[int] = []
+    for index, (_, estimate) in enumerate(known):
+        leader = places[-1] if places else 0
+        ties = bool(leader) and estimate.overlaps(known[leader - 1][1])
+        places.append(leader if ties else index + 1)
     shared = Counter(places)
-    order = sorted(
-        range(len(known)), key=lambda i: (places[i], -known[i][1].value, name(known[i][0]))
-    )
-    result = [Ranked(places[i], shared[places[i]] > 1, known[i][0]) for i in order]
+    result = [
+        Ranked(place, shared[place] > 1, row) for place, (row, _) in zip(places, known, strict=True)
+    ]
     rest = sorted((row for row in rows if value(row) is None), key=name)
     return result + [Ranked(0, tied=False, row=row) for row in rest]
-
-
-def _count_above(lows: Sequence[float], bound: float) -> int:
-    return len(lows) - bisect_right(lows, bound)
 
 
 def _group(

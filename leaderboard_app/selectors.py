@@ -248,8 +248,11 @@ def _entry(evaluation: Evaluation, factors: dict[str, tuple[float, float]]) -> E
 
 def _tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
     keys = (*_AUTHOR, _MODEL, "task_version__task__slug", "direction")
-    counted = rows.order_by().values_list(
-        *keys, Count("pk"), Count("pk", filter=Q(verdict=Verdict.CORRECT.value))
+    counted = (
+        rows.order_by()
+        .values(*keys)
+        .annotate(judged=Count("pk"), accepted=Count("pk", filter=Q(verdict=Verdict.CORRECT.value)))
+        .values_list(*keys, "judged", "accepted")
     )
     return [
         Tally(

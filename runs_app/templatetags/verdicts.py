@@ -41,6 +41,7 @@ _STATUSES = {
 _STAGES = {
     "build": "Build",
     "device": "Wait for device",
+    "prepare": "Prepare",
     "baselines": "Baselines",
     "measure": "Measure",
     "verify": "Verify",

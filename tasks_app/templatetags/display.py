@@ -110,6 +110,12 @@ def scientific(value: float | None) -> str:
 
 
 @register.filter
+def short(value: float | None) -> str:
+    """A number without needless digits, such as 1 or 0.8; a dash for None."""
+    return "–" if value is None else f"{value:g}"
+
+
+@register.filter
 def half_width(measurement: Any) -> str:
     """Half an interval over its middle, as ±0.8 %."""
     low, high, middle = _bounds(measurement)
