@@ -13,6 +13,7 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_S = 5.0
+_DYING_S = 0.3  # a process that was killed a moment ago takes a moment to end
 
 
 def die_with(parent: int) -> None:
@@ -28,15 +29,16 @@ def adopt_orphans() -> None:
 
 
 def sweep(keep: Collection[int] = ()) -> int:
-    """Reap all children of this process but `keep`; kill and count those that still live."""
+    """Reap all children of this process but `keep`; kill and count those that do not end now."""
     killed: set[int] = set()
     deadline = time.monotonic() + _SWEEP_S
+    patient_until = time.monotonic() + _DYING_S
     while (states := children()) and time.monotonic() < deadline:
         strays = {pid: state for pid, state in states.items() if pid not in keep}
         if not strays:
             break
         for pid, state in strays.items():
-            if state not in "ZX":
+            if state not in "ZX" and time.monotonic() > patient_until:
                 killed.add(pid)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)

@@ -51,7 +51,10 @@ def programs(host: str, port: int) -> list[Program]:
     return [
         Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
         Program(name="ingest", command=manage("ingest_events")),
-        Program(name="runs", command=manage("rqworker", "runs", "--serializer", serializer)),
+        Program(
+            name="runs",
+            command=manage("rqworker", "runs", "--serializer", serializer, "--verbosity", "0"),
+        ),
         _runner("cpu", "cpu"),
         *(_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices()),
     ]

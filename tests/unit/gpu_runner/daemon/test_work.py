@@ -122,7 +122,7 @@ def test_a_killed_work_horse_is_lost_once_and_its_children_die(
     os.kill(horse, signal.SIGKILL)
     lost = daemon.wait_for(EventKind.LOST)
     assert "SIGKILL" in lost.payload["reason"]
-    time.sleep(0.5)
+    time.sleep(0.7)
     assert not grows(leak)
     daemon.enqueue(make_request("e2"))
     daemon.wait_for(EventKind.FINISHED, "e2")
@@ -138,6 +138,7 @@ def test_a_dead_slot_is_replaced(start_daemon: StartDaemon, tmp_path: Path) -> N
     slot = descendants(daemon.process.pid or 0)[0]
     os.kill(slot, signal.SIGKILL)
     assert "slot" in daemon.wait_for(EventKind.LOST).payload["reason"]
+    time.sleep(0.7)
     assert not grows(leak)
     daemon.enqueue(make_request("e2"))
     daemon.wait_for(EventKind.FINISHED, "e2")
