@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -95,7 +96,9 @@ def _send(group: str, message: dict[str, Any]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
+    # encoded once here, not once for each of the watchers
+    envelope = {"type": "site.event", "seq": message["seq"], "text": json.dumps(message)}
     try:
-        async_to_sync(layer.group_send)(group, {"type": "site.event", "event": message})
+        async_to_sync(layer.group_send)(group, envelope)
     except (RedisError, OSError) as error:
         log.warning("watchers of %s miss event %s: %s", group, message["seq"], error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from channels.generic.websocket import AsyncWebsocketConsumer
 
 from runs_app import broadcast, selectors
 from runs_app.models import EvaluationEvent
@@ -15,7 +16,7 @@ NOT_FOUND = 4404  # close code; the socket's counterpart of HTTP's 404
 _LARGEST_SEQ = 2**31 - 1
 
 
-class _ReplayConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
+class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Joins a group, replays what `?since=N` missed, then forwards; sends no event twice."""
 
     group = ""
@@ -27,7 +28,7 @@ class _ReplayConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
         await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
         for event in await database_sync_to_async(self.missed)():
-            await self._send_once(event)
+            await self._send_once(event["seq"], json.dumps(event))
 
     def missed(self) -> list[dict[str, Any]]:
         """Stored events after those that the client has seen."""
@@ -41,23 +42,20 @@ class _ReplayConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]
 
     async def site_event(self, message: dict[str, Any]) -> None:
         """Forward what `broadcast` sent."""
-        await self._send_once(message["event"])
+        await self._send_once(message["seq"], message["text"])
 
-    async def receive_json(self, content: Any, **kwargs: Any) -> None:
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Ignore what clients send: these sockets only tell."""
-
-    async def receive(self, text_data: str | None = None, **kwargs: Any) -> None:
-        """Ignore what clients send without parsing it."""
 
     async def disconnect(self, code: int) -> None:
         """Leave the group."""
         if self.group:
             await self.channel_layer.group_discard(self.group, self.channel_name)
 
-    async def _send_once(self, event: dict[str, Any]) -> None:
-        if event["seq"] == 0 or event["seq"] > self.last_seq:
-            self.last_seq = event["seq"] or self.last_seq
-            await self.send_json(event)
+    async def _send_once(self, seq: int, text: str) -> None:
+        if seq == 0 or seq > self.last_seq:
+            self.last_seq = seq or self.last_seq
+            await self.send(text_data=text)
 
 
 class EvaluationConsumer(_ReplayConsumer):
