@@ -29,6 +29,7 @@ class ProgramProcess:
     def __init__(self, program: Program, say: Callable[[str, str], None]) -> None:
         """Start it. `say(name, line)` gets what it prints, from a thread."""
         self.program = program
+        self._family: list[int] = []
         self._process = subprocess.Popen(
             [*_dies_with_us(), *program.command],
             env={**os.environ, **program.environment, "PYTHONUNBUFFERED": "1"},
@@ -52,11 +53,12 @@ class ProgramProcess:
 
     def terminate(self) -> None:
         """Ask it to finish what it does and stop."""
+        self._family = descendants(self._process.pid)
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it and everything that it started, at once."""
-        family = descendants(self._process.pid)
+        """End it, and everything that it has started and not ended itself, at once."""
+        family = {*self._family, *descendants(self._process.pid)}
         self._signal(signal.SIGKILL)
         for pid in family:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -67,7 +67,7 @@ class Supervisor:
             for process in group:
                 if process.status is None:
                     self._say(process.program.name, "does not stop: killed")
-                    process.kill()
+                process.kill()  # also what it may have left behind
                 process.close()
 
     def _bury(self, place: _Place, process: ProgramProcess) -> None:

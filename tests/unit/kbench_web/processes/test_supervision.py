@@ -91,17 +91,19 @@ def test_a_killed_program_is_started_again(supervisor: Supervisor, tmp_path: Pat
     tick_until(supervisor, lambda: int(pid_file.read_text() or first) != first)
 
 
-def test_stopping_kills_whoever_does_not_listen_and_what_they_started(log: Log) -> None:
+@pytest.mark.parametrize("stubborn", [True, False])
+def test_stopping_leaves_nothing_behind(log: Log, stubborn: bool) -> None:
+    ignore = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" if stubborn else ""
     others = descendants(os.getpid())
     supervisor = Supervisor(log.say)
-    supervisor.add(python(FAMILY))
+    supervisor.add(python(ignore + FAMILY))
     tick_until(supervisor, lambda: "started" in log.texts())
     family = [pid for pid in descendants(os.getpid()) if pid not in others]
-    supervisor.stop(0, lambda: True)
+    supervisor.stop(0.5, lambda: False)
     time.sleep(0.2)
-    assert len(family) >= 2
+    assert len(family) == 2
     assert [pid for pid in family if alive(pid)] == []
-    assert "does not stop: killed" in log.texts()
+    assert ("does not stop: killed" in log.texts()) is stubborn
 
 
 def test_what_others_need_stops_last(log: Log) -> None:
