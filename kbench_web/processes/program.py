@@ -29,7 +29,7 @@ class ProgramProcess:
     def __init__(self, program: Program, say: Callable[[str, str], None]) -> None:
         """Start it. `say(name, line)` gets what it prints, from a thread."""
         self.program = program
-        self._family: list[int] = []
+        self._family: dict[int, str] = {}
         self._process = subprocess.Popen(
             [*_dies_with_us(), *program.command],
             env={**os.environ, **program.environment, "PYTHONUNBUFFERED": "1"},
@@ -53,14 +53,16 @@ class ProgramProcess:
 
     def terminate(self) -> None:
         """Ask it to finish what it does and stop."""
-        self._family = descendants(self._process.pid)
+        self._family = {pid: _birth(pid) for pid in descendants(self._process.pid)}
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it, and everything that it has started and not ended itself, at once."""
-        family = {*self._family, *descendants(self._process.pid)}
+        family = self._family | {pid: _birth(pid) for pid in descendants(self._process.pid)}
         self._signal(signal.SIGKILL)
-        for pid in family:
+        for pid, birth in family.items():
+            if not birth or _birth(pid) != birth:
+                continue  # it has ended, and its number may be another's now
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
@@ -91,6 +93,14 @@ def descendants(pid: int) -> list[int]:
             for child in map(int, path.read_text().split()):
                 found += [child, *descendants(child)]
     return found
+
+
+def _birth(pid: int) -> str:
+    """When the process was started, in clock ticks after the boot; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 def _dies_with_us() -> list[str]:
