@@ -20,6 +20,7 @@ class StageRow:
     state: str = "pending"
     duration_s: float | None = None
     detail: str = ""
+    since: str = ""  # when it began to run, in ISO 8601
 
     @property
     def sign(self) -> str:
@@ -67,7 +68,9 @@ def stage_rows(
         row = rows.get(event["stage"])
         if event["attempt"] != attempt or event["kind"] != "stage" or row is None:
             continue
-        row.state = payload.get("state", "running")
+        state = payload.get("state", "running")
+        row.since = (row.since or event["at"]) if state == "running" else ""
+        row.state = state
         row.detail = payload.get("detail", "") or row.detail
     if document is not None:
         _close(rows, document)

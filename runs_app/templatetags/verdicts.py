@@ -40,7 +40,7 @@ _STATUSES = {
 }
 _STAGES = {
     "build": "Build",
-    "device": "Wait for device",
+    "device": "Device",
     "prepare": "Prepare",
     "baselines": "Baselines",
     "measure": "Measure",

@@ -10,7 +10,6 @@
   let seq = 0;
   let failures = 0;
   let poll = 0;
-  let startedAt = new Map();
 
   const live = () => document.getElementById("live");
   const isOver = () => ["FINISHED", "CANCELLED"].includes(live().dataset.status);
@@ -38,8 +37,8 @@
     const row = live().querySelector(`[data-stage="${CSS.escape(event.stage)}"]`);
     if (!row) return;
     const state = event.payload.state;
-    if (state === "running" && row.dataset.state !== "running") startedAt.set(event.stage, Date.parse(event.at));
-    if (state !== "running") startedAt.delete(event.stage);
+    if (state !== "running") delete row.dataset.since;
+    else if (row.dataset.state !== "running") row.dataset.since = event.at;
     row.dataset.state = state;
     row.querySelector(".sign").textContent = SIGNS[state] || "○";
     row.querySelector(".state").textContent = ` ${state}`;
@@ -47,10 +46,11 @@
   }
 
   function tick() {
-    for (const [stage, since] of startedAt) {
-      const cell = live().querySelector(`[data-stage="${CSS.escape(stage)}"] .num`);
-      const elapsed = Math.max(0, (Date.now() - since) / 1000);
-      if (cell) cell.textContent = `${elapsed.toFixed(elapsed < 10 ? 1 : 0)} s`;
+    for (const row of live().querySelectorAll("[data-since]")) {
+      const elapsed = Math.max(0, (Date.now() - Date.parse(row.dataset.since)) / 1000);
+      const minutes = Math.floor(elapsed / 60);
+      const rest = (elapsed % 60).toFixed(elapsed < 10 ? 1 : 0);
+      row.querySelector(".num").textContent = minutes ? `${minutes} min ${rest.padStart(2, "0")} s` : `${rest} s`;
     }
   }
 

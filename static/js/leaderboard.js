@@ -43,6 +43,11 @@
     const ink = resolve("var(--ink-2)");
     const line = resolve("var(--line)");
     for (const trace of figure.data) trace.line.color = resolve(PALETTE[trace.meta.colour]);
+    if (chart.clientWidth < 600) {
+      for (const name of ["tickvals", "ticktext"]) {
+        figure.layout.xaxis[name] = figure.layout.xaxis[name].filter((_, index) => index % 2 === 0);
+      }
+    }
     const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true };
     const layout = {
       ...figure.layout,

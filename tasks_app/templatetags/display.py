@@ -20,7 +20,8 @@ NOISE = 0.02
 _TIMES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BINARY = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"))
 _DECIMAL = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
-_PERIODS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_PERIODS = ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
+"""From this many seconds on, this many seconds make one of this unit."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -168,14 +169,11 @@ def ago(moment: datetime | None) -> SafeString:
 
 @register.filter
 def period(elapsed_s: float | None) -> str:
-    """A length of time in its largest unit, such as 3 minutes; a dash for None."""
+    """A length of time in its largest unit, such as 3 min; a dash for None."""
     if elapsed_s is None:
         return "–"
-    for length_s, name in _PERIODS:
-        count = int(elapsed_s // length_s)
-        if count:
-            return f"{count} {name}{'s' if count > 1 else ''}"
-    return "0 seconds"
+    length_s, unit = next((size, unit) for least, size, unit in _PERIODS if elapsed_s >= least)
+    return f"{elapsed_s // length_s:.0f} {unit}"
 
 
 @register.filter
