@@ -6,13 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-SHIFT = 100.0
-"""Largest shift of a row's logits: exp(100) overflows float32, exp(-120) vanishes in it."""
+SHIFTS = (120.0, 200.0)
+"""Least and largest shift of a row's logits, up or down: exp overflows or vanishes in float32."""
 
 
 def make_inputs(batch_size: int, num_classes: int) -> dict[str, Tensor]:
-    """Logits (batch_size, num_classes), each row shifted by up to +-`SHIFT`; int64 targets."""
-    shift = (torch.rand(batch_size, 1) * 2 - 1) * SHIFT
+    """Logits (batch_size, num_classes), each row shifted by `SHIFTS`; int64 targets."""
+    low, high = SHIFTS
+    size = torch.rand(batch_size, 1) * (high - low) + low
+    shift = torch.where(torch.rand(batch_size, 1) < 0.5, -size, size)
     return {
         "predictions": torch.randn(batch_size, num_classes) * 4 + shift,
         "targets": torch.randint(0, num_classes, (batch_size,)),
@@ -42,8 +44,12 @@ def backward_fn(grad_output: Tensor, predictions: Tensor, targets: Tensor) -> tu
 
 
 def backward_scale(grad_output: Tensor, predictions: Tensor, targets: Tensor) -> tuple[Tensor]:
-    """Error scale: relative to each softmax element, and growing with its exponent's distance."""
-    distance = predictions.amax(dim=1, keepdim=True) - predictions
-    scale = torch.softmax(predictions, dim=1) * (1 + distance)
+    """Error scale: relative to each softmax element, growing with the exponents taken for it.
+
+    These are the logit's distance from the maximum, and the logsumexp of those that subtract it.
+    """
+    largest = predictions.amax(dim=1, keepdim=True)
+    exponents = 1 + (largest - predictions) + largest.abs() / 8
+    scale = torch.softmax(predictions, dim=1) * exponents
     scale[torch.arange(scale.shape[0]), targets] += 1
-    return (scale * (grad_output.abs() / scale.shape[0]) + torch.finfo(torch.float32).tiny,)
+    return (scale * (grad_output.abs() / scale.shape[0]),)

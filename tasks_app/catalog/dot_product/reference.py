@@ -21,8 +21,8 @@ def forward_fn(X: Tensor, Y: Tensor) -> Tensor:
 
 
 def forward_scale(X: Tensor, Y: Tensor) -> Tensor:
-    """Error scale, shape (1): the root of the sum of the squared products.
+    """Error scale, shape (1): the sum's size, and the root of the summed squared products.
 
-    Partial sums of random signs grow like it; the sum itself may be near zero.
+    Partial sums of random signs grow like the root; where the sum is larger, so were they.
     """
-    return torch.linalg.vector_norm(X * Y).reshape(1)
+    return (torch.dot(X, Y).abs() + torch.linalg.vector_norm(X * Y)).reshape(1)

@@ -12,7 +12,7 @@ TAIL = 3
 def make_inputs(N: int) -> dict[str, Tensor | float]:
     """Float32 vectors (N) whose mean square is near epsilon; a heavy tail; weight and bias."""
     vector = torch.randn(N) * 0.01 + 0.003
-    vector[-TAIL:] *= 4
+    vector[-TAIL:] *= 8
     return {
         "input": vector,
         "weight": torch.randn(N) * 0.3 + 1,

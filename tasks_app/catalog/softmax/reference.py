@@ -21,7 +21,9 @@ def forward_fn(input: Tensor) -> Tensor:
 
 
 def forward_scale(input: Tensor) -> Tensor:
-    """Error scale (N, C): relative, and growing with the exponent's distance from zero."""
-    distance = input.amax(dim=-1, keepdim=True) - input
-    tiny = torch.finfo(torch.float32).tiny
-    return torch.softmax(input, dim=-1) * (1 + distance) + tiny
+    """Error scale (N, C): relative, growing with the exponents taken for an element.
+
+    These are the logit's distance from the maximum, and the logsumexp of those that subtract it.
+    """
+    largest = input.amax(dim=-1, keepdim=True)
+    return torch.softmax(input, dim=-1) * (1 + (largest - input) + largest.abs() / 8)

@@ -58,7 +58,8 @@ def forward_fn(values: Tensor, col_indices: Tensor, row_offsets: Tensor, x: Tens
 
 
 def forward_scale(values: Tensor, col_indices: Tensor, row_offsets: Tensor, x: Tensor) -> Tensor:
-    """Error scale (rows): each row's root of summed squared products, growing with its length."""
+    """Error scale (rows): size and root of summed squared products, growing with the length."""
+    size = forward_fn(values, col_indices, row_offsets, x).abs()
     squares = forward_fn(values.square(), col_indices, row_offsets, x.square())
     lengths = row_offsets.diff().to(values.dtype)
-    return torch.sqrt(squares) * (1 + torch.sqrt(lengths) / 8) + torch.finfo(torch.float32).tiny
+    return (size + torch.sqrt(squares)) * (1 + torch.sqrt(lengths) / 8)

@@ -1,0 +1,41 @@
+"""Every backward reference is the gradient of its forward reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.problem import in_float64, outputs_of
+from tests.unit.catalog.judging import Case, cases, problem
+from tests.unit.catalog.test_tasks import FORWARD_ONLY, NETWORKS
+
+BACKWARD = cases(*sorted(NETWORKS - FORWARD_ONLY), direction=Direction.BACKWARD)
+
+
+@pytest.mark.parametrize("case", BACKWARD, ids=str)
+def test_backward_equals_autograd(case: Case) -> None:
+    drawn = case.draw(5)
+    values = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+    gradient = in_float64(values["grad_output"])
+    inputs = _inputs(case, values)
+    leaves = [v.requires_grad_() for v in inputs.values() if _is_real(v)]
+    forward = problem(case.name).function(Direction.FORWARD)
+    expected = torch.autograd.grad(forward(**inputs), leaves, gradient)
+    actual = outputs_of(case.function()(*in_float64(drawn.arguments)))
+    assert len(actual) == len(expected)
+    for mine, autograd in zip(actual, expected, strict=True):
+        torch.testing.assert_close(mine, autograd, rtol=1e-9, atol=1e-12)
+
+
+def _inputs(case: Case, values: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the forward function, by name, in float64."""
+    forward = problem(case.name).draw(case.workload, Direction.FORWARD, 5, "cpu")
+    return {name: in_float64(values[name]) for name in forward.names}
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()

@@ -1,0 +1,261 @@
+"""Deleting any one operation of a network task's reference is far outside its tolerance."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gpu_runner.data.verdict import Direction
+from tests.unit.catalog.judging import Case, cases, exactly, problem
+
+Kernel = Callable[..., Any]
+FAR = 30.0
+"""Bounds by which the error of a mutant exceeds the tolerance at least."""
+
+
+def forward(name: str) -> list[Case]:
+    return cases(name, direction=Direction.FORWARD)
+
+
+def backward(name: str) -> list[Case]:
+    return cases(name, direction=Direction.BACKWARD)
+
+
+def mutants(table: dict[str, dict[str, Kernel]], direction: Direction) -> list[Any]:
+    """A test case for each mutant on each CPU workload."""
+    return [
+        pytest.param(case, kernel, id=f"{case}-{what}")
+        for name, kernels in table.items()
+        for what, kernel in kernels.items()
+        for case in cases(name, direction=direction)
+    ]
+
+
+def without(name: str, **changes: Callable[[Tensor], Any]) -> Kernel:
+    """The forward reference of a task with some of its arguments changed."""
+    reference = problem(name).function(Direction.FORWARD)
+    signature = inspect.signature(reference)
+
+    def kernel(*arguments: Any) -> Any:
+        values = signature.bind(*arguments).arguments
+        changed = {k: changes[k](v) if k in changes and v is not None else v
+                   for k, v in values.items()}  # fmt: skip
+        return reference(**changed)
+
+    return kernel
+
+
+def nothing(value: Any) -> Any:
+    """Zeros in the place of a tensor, or 0 in that of a number."""
+    return value * 0
+
+
+def one(value: Tensor) -> Tensor:
+    return torch.ones_like(value)
+
+
+def no_batch_norm(*layers: str) -> Kernel:
+    """The residual block with the named batch norms deleted."""
+    changes: dict[str, Callable[[Tensor], Any]] = {}
+    for layer in layers:
+        changes |= {f"{layer}_weight": one, f"{layer}_var": one}
+        changes |= {f"{layer}_bias": nothing, f"{layer}_mean": nothing}
+    return without("resnet_block", **changes)
+
+
+def loss_without_maximum(predictions: Tensor, targets: Tensor) -> Tensor:
+    logs = predictions.float().exp().sum(1).log()
+    return (logs - predictions.float()[torch.arange(len(targets)), targets]).mean()
+
+
+def gradient_without_maximum(grad: Tensor, predictions: Tensor, targets: Tensor) -> Tensor:
+    powers = predictions.float().exp()
+    softmax = powers / powers.sum(1, keepdim=True)
+    return (softmax - F.one_hot(targets, predictions.shape[1])) * grad / len(targets)
+
+
+FORWARD: dict[str, dict[str, Kernel]] = {
+    "layernorm": {
+        "eps": without("layernorm", eps=nothing),
+        "weight": without("layernorm", weight=one),
+        "bias": without("layernorm", bias=nothing),
+        "mean": lambda x, w, b, eps: x
+        * torch.rsqrt(x.var((1, 2, 3), correction=0, keepdim=True) + eps)
+        * w
+        + b,
+    },
+    "llama_ffw": {
+        "silu": lambda x, g, u, d: (x @ g.t() * (x @ u.t())) @ d.t(),
+        "gate": lambda x, g, u, d: (x @ u.t()) @ d.t(),
+        "up": lambda x, g, u, d: F.silu(x @ g.t()) @ d.t(),
+    },
+    "llama_rmsnorm": {
+        "eps": without("llama_rmsnorm", eps=nothing),
+        "weight": without("llama_rmsnorm", w=one),
+    },
+    "conv_relu_pool": {
+        "relu": lambda x, w, b: F.max_pool2d(F.conv2d(x, w, b), 2),
+        "bias": without("conv_relu_pool", biases=nothing),
+        "mean pooling": lambda x, w, b: F.avg_pool2d(F.relu(F.conv2d(x, w, b)), 2),
+        "window of 1 x 2": lambda x, w, b: F.max_pool2d(F.relu(F.conv2d(x, w, b)), (1, 2), 2)[
+            ..., : (x.shape[2] - w.shape[2] + 1) // 2, :
+        ],
+    },
+    "cross_entropy": {
+        "maximum": loss_without_maximum,
+        "logarithm of the sum": lambda p, t: -p[torch.arange(len(t)), t].mean(),
+        "target": lambda p, t: torch.logsumexp(p, 1).mean(),
+        "mean": lambda p, t: F.cross_entropy(p, t, reduction="sum") * (len(t) != 1),
+    },
+    "linear": {
+        "bias": without("linear", biases=nothing),
+        "transposed bias": without("linear", biases=lambda b: b.flip(0)),
+    },
+    "linear_relu": {
+        "bias": without("linear_relu", biases=nothing),
+        "relu": lambda x, w, b: F.linear(x, w, b),
+    },
+    "unet_linear": {"bias": without("unet_linear", biases=nothing)},
+    "max_pool": {
+        "half of the window": lambda x: F.max_pool2d(x, (2, 1), 2)[..., : x.shape[3] // 2],
+        "mean pooling": lambda x: F.avg_pool2d(x, 2),
+    },
+    "resnet_block": {
+        "first batch norm": no_batch_norm("bn1"),
+        "second batch norm": no_batch_norm("bn2"),
+        "every batch norm": no_batch_norm("bn1", "bn2", "downsample_bn"),
+        "mean": without("resnet_block", bn1_mean=nothing),
+        "variance": without("resnet_block", bn2_var=one),
+        "eps": without("resnet_block", eps=nothing),
+        "first convolution": without("resnet_block", conv1_weight=nothing),
+        "relu": lambda *a: torch.where(_block(*a) > 0, _block(*a), -1.0),
+    },
+    "unet_conv2d": {
+        "bias": without("unet_conv2d", biases=nothing),
+        "first tap": without("unet_conv2d", weights=lambda w: _without_first_tap(w)),
+    },
+}
+
+BACKWARD: dict[str, dict[str, Kernel]] = {
+    "layernorm": {
+        "eps": lambda g, x, w, b, eps, shape: _backward("layernorm")(g, x, w, b, 0.0, shape),
+        "weight": lambda g, x, w, b, eps, shape: _backward("layernorm")(g, x, one(w), b, eps, shape),
+    },
+    "llama_rmsnorm": {
+        "eps": lambda g, x, w, eps: _backward("llama_rmsnorm")(g, x, w, 0.0),
+        "projection": lambda g, x, w, eps: (
+            g * w * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps),
+            _backward("llama_rmsnorm")(g, x, w, eps)[1],
+        ),
+    },
+    "conv_relu_pool": {
+        "relu": lambda x, w, b, g: _backward("conv_relu_pool")(x, w, b + 50, g),
+        "first element of a window": lambda x, w, b, g: _first_element(x, w, b, g),
+    },
+    "cross_entropy": {
+        "maximum": gradient_without_maximum,
+        "one hot": lambda g, p, t: torch.softmax(p, 1) * g / len(t),
+        "batch size": lambda g, p, t: _backward("cross_entropy")(g * (len(t) + 1), p, t),
+        "grad_output": lambda g, p, t: _backward("cross_entropy")(one(g), p, t),
+    },
+    "linear": {"last row": lambda g, x, w: _backward("linear")(_without_last_row(g), x, w)},
+    "linear_relu": {"relu": lambda g, x, w, b: (g @ w, g.t() @ x, g.sum(0))},
+    "unet_linear": {
+        "last row": lambda g, x, w: _backward("unet_linear")(_without_last_row(g), x, w)
+    },
+    "max_pool": {
+        "window": lambda x, g: torch.zeros_like(x).index_fill(3, torch.tensor([0]), 1.0),
+        "mean pooling": lambda x, g: F.pad(
+            F.interpolate(g / 4, scale_factor=2), (0, x.shape[3] % 2, 0, x.shape[2] % 2)
+        ),
+    },
+}
+
+
+def _block(*arguments: Any) -> Tensor:
+    """The residual block without its last rectifier."""
+    values = inspect.signature(problem("resnet_block").function(Direction.FORWARD)).bind(*arguments)
+    lifted = dict(values.arguments) | {"bn2_bias": values.arguments["bn2_bias"] + 1000}
+    result: Tensor = problem("resnet_block").function(Direction.FORWARD)(**lifted) - 1000
+    return result
+
+
+def _without_first_tap(weights: Tensor) -> Tensor:
+    changed = weights.clone()
+    changed[:, :, 0, 0] = 0
+    return changed
+
+
+def _without_last_row(grad: Tensor) -> Tensor:
+    changed = grad.clone()
+    changed[-1] = 0
+    return changed
+
+
+def _first_element(x: Tensor, weights: Tensor, biases: Tensor, grad: Tensor) -> Any:
+    """Every window's gradient at its first element, whichever is the largest."""
+    with torch.enable_grad():
+        leaves = [v.requires_grad_() for v in (x, weights, biases)]
+        sums = F.relu(F.conv2d(*leaves))
+        rows, columns = grad.shape[2] * 2, grad.shape[3] * 2
+        return torch.autograd.grad(sums[:, :, :rows:2, :columns:2], leaves, grad)
+
+
+def _backward(name: str) -> Kernel:
+    return problem(name).function(Direction.BACKWARD)
+
+
+def _worst(case: Case, kernel: Kernel) -> float:
+    """The largest scaled error over a few calls; infinite for a NaN."""
+    return max(
+        comparison.scaled
+        for seed in range(8)
+        for comparison in case.judge(seed, exactly(kernel)(*case.draw(seed).arguments))
+    )
+
+
+@pytest.mark.parametrize(("case", "kernel"), mutants(FORWARD, Direction.FORWARD))
+def test_a_forward_without_one_operation_fails(case: Case, kernel: Kernel) -> None:
+    assert _worst(case, kernel) > FAR
+
+
+@pytest.mark.parametrize(("case", "kernel"), mutants(BACKWARD, Direction.BACKWARD))
+def test_a_backward_without_one_operation_fails(case: Case, kernel: Kernel) -> None:
+    assert _worst(case, kernel) > FAR
+
+
+def _last_on_ties(x: Tensor, grad: Tensor) -> Tensor:
+    """Max pooling's gradient at the last of equal maxima."""
+    result = torch.ops.aten.max_pool2d_with_indices_backward
+    flipped = x.flip(2, 3)
+    _, indices = F.max_pool2d(flipped, 2, return_indices=True)
+    turned: Tensor = result(
+        grad.flip(2, 3), flipped, [2, 2], [2, 2], [0, 0], [1, 1], False, indices
+    )
+    return turned.flip(2, 3)
+
+
+@pytest.mark.parametrize("case", backward("max_pool"), ids=str)
+def test_ties_go_to_the_first_maximum(case: Case) -> None:
+    parameters = case.workload.parameters
+    even = parameters["height"] % 2 == 0 and parameters["width"] % 2 == 0
+    if even and parameters["height"] > 2:  # flipped windows of odd maps are other windows
+        assert case.fails(exactly(_last_on_ties), [1])
+
+
+@pytest.mark.parametrize("name", ["linear_relu", "conv_relu_pool"])
+def test_bounds_are_wide_only_where_rounding_decides(name: str) -> None:
+    """A kernel may choose either side of a sum at 0 up to rounding, and of no other."""
+    for case in backward(name):
+        key = (case.workload, case.direction, 1, "cpu")
+        scales = problem(name).scale(*key, problem(name).expected(*key))
+        assert scales is not None
+        typical = [scale.median() for scale in scales]
+        wide = sum(int((s > 1e3 * t).sum()) for s, t in zip(scales, typical, strict=True))
+        assert wide < 0.05 * sum(scale.numel() for scale in scales)

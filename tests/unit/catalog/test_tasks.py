@@ -1,0 +1,102 @@
+"""The built-in tasks as data: they load, cover both devices, and count their work rightly."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+from gpu_runner.engine.problem import outputs_of
+from tests.unit.catalog.judging import Case, cases, problem, task
+
+NETWORKS = {
+    "layernorm", "llama_ffw", "llama_rmsnorm", "conv_relu_pool", "cross_entropy", "linear",
+    "linear_relu", "max_pool", "resnet_block", "unet_conv2d", "unet_linear",
+}  # fmt: skip
+FORWARD_ONLY = {"llama_ffw", "resnet_block", "unet_conv2d"}
+ROUTINES = {"vector_add", "dot_product", "matrix_mul", "softmax", "rms_norm", "spmv_csr"}
+NAMES = sorted(NETWORKS | ROUTINES)
+LARGEST_INPUTS = 600e6  # bytes
+
+
+def test_the_catalogue_is_complete() -> None:
+    assert NAMES == sorted(p.name for p in catalog_folder().iterdir() if p.is_dir())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_covers_both_devices_in_every_direction(name: str) -> None:
+    loaded = task(name)
+    assert loaded.name == name
+    assert loaded.abi is (Abi.C if name in ROUTINES else Abi.TORCH)
+    assert (Direction.BACKWARD in loaded.directions) == (name in NETWORKS - FORWARD_ONLY)
+    for direction in loaded.directions:
+        for kind in DeviceKind:
+            public = loaded.workloads_for(kind, direction, hidden=False)
+            everything = loaded.workloads_for(kind, direction, hidden=True)
+            assert len(public) >= 2
+            assert len(everything) - len(public) >= 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hidden_workloads_are_not_public_ones_again(name: str) -> None:
+    seen = [(w.parameters, w.devices, w.directions) for w in task(name).workloads]
+    assert all(entry not in seen[:index] for index, entry in enumerate(seen))
+
+
+@pytest.mark.parametrize("name", sorted(ROUTINES))
+def test_a_routine_ships_a_naive_and_a_good_kernel_for_both_devices(name: str) -> None:
+    shipped = {(kernel.agent, kernel.language) for kernel in task(name).kernels}
+    agents = ("kbench-naive", "kbench-good")
+    assert shipped == {(agent, language) for agent in agents for language in Language}
+    assert len(task(name).kernels) == len(shipped)
+
+
+@pytest.mark.parametrize("case", cases(*NAMES), ids=str)
+def test_the_work_formula_counts_each_byte_once(case: Case) -> None:
+    arguments = case.draw(1).arguments
+    moved = _bytes(arguments) + _bytes(outputs_of(case.function()(*arguments)))
+    cost = task(case.name).cost(case.workload, case.direction)
+    assert cost is not None
+    assert cost.bytes <= moved
+    assert cost.bytes >= 0.6 * moved  # what need not be read: odd edges of a pooled map, biases
+    assert cost.flops > 0
+    assert cost.weight > 0
+
+
+def test_the_weights_of_large_workloads_do_not_overflow() -> None:
+    workload = max(task("matrix_mul").workloads, key=lambda w: w.parameters["M"])
+    cost = task("matrix_mul").cost(workload, Direction.FORWARD)
+    assert cost is not None
+    assert cost.weight == 16384 * 2048 * 4096
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"spmv_csr"}))
+def test_no_workload_needs_too_much_memory(name: str) -> None:
+    for workload in task(name).workloads:
+        for direction in workload.directions:
+            if direction in task(name).directions:
+                assert _input_bytes(name, workload, direction) < LARGEST_INPUTS, workload.name
+
+
+@pytest.mark.parametrize("case", cases(*NAMES), ids=str)
+def test_inputs_are_the_seed_s_alone(case: Case) -> None:
+    first = case.draw(3).arguments
+    case.draw(4)
+    torch.rand(7)
+    again = case.draw(3).arguments
+    assert all(
+        torch.equal(a, b) if isinstance(a, Tensor) else a == b
+        for a, b in zip(first, again, strict=True)
+    )
+
+
+def _bytes(values: tuple[object, ...]) -> int:
+    return sum(v.numel() * v.element_size() for v in values if isinstance(v, Tensor))
+
+
+def _input_bytes(name: str, workload: Workload, direction: Direction) -> int:
+    """Bytes of a call's inputs, found without allocating them."""
+    return _bytes(problem(name).draw(workload, direction, 1, "meta").arguments)
