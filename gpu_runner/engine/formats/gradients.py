@@ -146,7 +146,7 @@ class Backward:
     """The eager backward as a function of a backward kernel's arguments.
 
     `prepare` runs forward, which a kernel's caller has done before as well, and returns what is
-    to be timed. Calling the object does both.
+    to be timed. Calling the object does both. `compiled` is the same under torch.compile.
     """
 
     def __init__(
@@ -154,18 +154,32 @@ class Backward:
     ) -> None:
         self._function = function
         self._plan_for = plan_for
+        self._compiled: Backward | None = None
 
-    def prepare(
-        self,
-        arguments: tuple[Any, ...],
-        transform: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
-    ) -> Callable[[], tuple[Tensor | None, ...]]:
-        """Run forward; the result runs backward, once. `transform`: torch.compile, say."""
+    def compiled(self) -> Backward:
+        """The backward of the compiled function, whose backward is compiled as well."""
+        if self._compiled is None:
+            function = torch.compile(self._function, dynamic=False)
+            self._compiled = Backward(function, self._plan_for)
+        return self._compiled
+
+    def prepare(self, arguments: tuple[Any, ...]) -> Callable[[], tuple[Tensor | None, ...]]:
+        """Run forward on a backward kernel's arguments; the result runs backward, once."""
         plan = self._plan_for(arguments)
-        function = self._function if transform is None else transform(self._function)
         forward = map_tensors(lambda tensor: tensor.detach(), plan.forward(arguments))
-        return recorded(function, forward, plan.gradients(arguments), plan.targets)
+        return recorded(self._function, forward, plan.gradients(arguments), plan.targets)
 
     def __call__(self, *arguments: Any) -> tuple[Tensor, ...]:
         """The gradients, by position; takes `Drawn.arguments`."""
+        if torch.compiler.is_compiling():  # someone compiles this object: compile what is inside
+            return _call_compiled(self, arguments)
         return outputs_of(self.prepare(arguments)())
+
+
+def _compiled_gradients(backward: Backward, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    return outputs_of(backward.compiled().prepare(arguments)())
+
+
+_call_compiled: Callable[[Backward, tuple[Any, ...]], tuple[Tensor, ...]] = torch.compiler.disable(  # type: ignore[no-untyped-call]
+    _compiled_gradients
+)

@@ -1,0 +1,94 @@
+"""KernelBench problem files are read as they are, and never imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats import load_task
+from gpu_runner.data.task import TaskFormat
+from gpu_runner.data.verdict import Abi, Direction
+
+PROBLEM = '''
+import torch
+from torch import nn
+
+raise RuntimeError("this file must never be imported")
+
+class Model(nn.Module):
+    """Project, then keep what is positive."""
+
+    def __init__(self, width, heads, scale=1.0):
+        super().__init__()
+        self.project = nn.Linear(width, heads)
+        self.norm = nn.BatchNorm1d(heads)
+
+    def forward(self, x, mask):
+        return torch.relu(self.norm(self.project(x)) * mask)
+
+rows = 4
+
+def get_inputs():
+    return [torch.rand(rows, 8), torch.rand(rows, 2)]
+
+def get_init_inputs():
+    return [8, 2]
+'''
+
+
+def test_a_file_becomes_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "level2" / "7_Project_Keep.py"
+    path.parent.mkdir()
+    path.write_text(PROBLEM)
+    task = load_task(path)
+    assert (task.name, task.title) == ("level2-7_project_keep", "Project Keep")
+    assert (task.format, task.abi) == (TaskFormat.KERNELBENCH, Abi.TORCH)
+    assert task.directions == (Direction.FORWARD,)
+    assert [w.name for w in task.workloads] == ["default"]
+    assert task.workloads[0].directions == (Direction.FORWARD,)
+    assert task.files == {"7_Project_Keep.py": PROBLEM}
+
+
+def test_the_description_says_what_a_kernel_receives(tmp_path: Path) -> None:
+    path = tmp_path / "p.py"
+    path.write_text(PROBLEM)
+    text = load_task(path).description
+    assert "Project, then keep what is positive." in text
+    assert "`get_inputs()`: `x`, `mask`" in text
+    assert "`project` (Linear), `norm` (BatchNorm1d)" in text
+    assert "truth values or tuples of them: `width`, `heads`." in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("class Model(", "class Net(", "must define the class Model with a method forward()"),
+        ("def forward", "def run", "must define the class Model with a method forward()"),
+        ("def get_inputs", "def inputs", "must define the function get_inputs()"),
+        ("def get_init_inputs", "def init", "must define the function get_init_inputs()"),
+        ("return [8, 2]", "return [8, 2", "is not valid Python"),
+    ],
+)
+def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    path = tmp_path / "p.py"
+    path.write_text(PROBLEM.replace(old, new))
+    with pytest.raises(DataError) as caught:
+        load_task(path)
+    assert caught.value.field == "p.py"
+    assert reason in caught.value.reason
+
+
+def test_deeply_nested_source_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.py"
+    path.write_text("x = " + "(" * 50_000 + ")" * 50_000)
+    with pytest.raises(DataError) as caught:
+        load_task(path)
+    assert caught.value.field == "p.py"
+
+
+def test_a_folder_is_no_problem_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load_task(tmp_path, "kernelbench")
+    assert caught.value.field == "path"

@@ -1,0 +1,174 @@
+"""KernelBench files as problems: inputs, then weights, then numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gpu_runner.data.formats import load_task
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.compare import Limit, compare
+from gpu_runner.engine.problem import ProblemError, load_problem, outputs_of
+
+PROBLEM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, width, heads, scale, mode, shape):
+        super().__init__()
+        self.project = nn.Linear(width, heads)
+        self.norm = nn.BatchNorm1d(heads)
+        self.drop = nn.Dropout(0.5)
+        self.state = torch.randn(heads)
+        self.scale = scale
+
+    def forward(self, x, mask):
+        out = self.drop(self.norm(self.project(x))) * mask + self.state
+        self.state = out.mean(0)
+        return out * self.scale
+
+def get_inputs():
+    return [torch.rand(4, 8), torch.rand(4, 2)]
+
+def get_init_inputs():
+    return [8, 2, 0.5, "fast", (2, 3)]
+"""
+FORWARD = Direction.FORWARD
+Make = Callable[[str], tuple[Any, Any]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Write a problem file, load it, and return its problem and its workload."""
+
+    def build(text: str) -> tuple[Any, Any]:
+        (tmp_path / "1_Problem.py").write_text(text)
+        task = load_task(tmp_path / "1_Problem.py")
+        return load_problem(task, tmp_path), task.workloads[0]
+
+    return build
+
+
+def test_the_order_of_arguments(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    assert drawn.names == (
+        "x",
+        "mask",
+        "project.weight",
+        "project.bias",
+        "norm.weight",
+        "norm.bias",
+        "norm.running_mean",
+        "norm.running_var",
+        "state",
+        "width",
+        "heads",
+        "scale",
+        "shape",
+    )
+    assert drawn.arguments[-4:] == (8, 2, 0.5, (2, 3))
+    assert tuple(drawn.arguments[2].shape) == (2, 8)
+
+
+def test_draws_follow_from_the_seed(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    first = problem.draw(workload, FORWARD, 1, "cpu").arguments[:4]
+    other = problem.draw(workload, FORWARD, 2, "cpu").arguments[:4]
+    again = problem.draw(workload, FORWARD, 1, "cpu").arguments[:4]
+    assert all(map(torch.equal, first, again))
+    assert not any(map(torch.equal, first, other))
+
+
+def test_the_function_reads_nothing_but_its_arguments(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
+    with torch.no_grad():
+        first = problem.function(FORWARD)(*arguments)
+        problem.draw(workload, FORWARD, 2, "cpu")  # other weights, and the state has moved on
+        again = problem.function(FORWARD)(*arguments)
+        x, mask, weight, bias, gain, shift = arguments[:6]
+        hidden = x @ weight.T + bias
+        normal = (hidden - hidden.mean(0)) / (hidden.var(0, unbiased=False) + 1e-5).sqrt()
+        wanted = ((normal * gain + shift) * mask + arguments[8]) * 0.5
+    assert torch.equal(first, again)
+    torch.testing.assert_close(first, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_arguments_are_left_as_they_are(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments[:9]
+    before = [value.clone() for value in arguments]
+    problem.function(FORWARD)(*arguments)
+    assert all(map(torch.equal, before, arguments))
+
+
+def test_the_eager_model_passes_and_a_wrong_one_fails(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    with torch.no_grad():
+        (output,) = outputs_of(problem.function(FORWARD)(*drawn.arguments))
+    (expected,) = problem.expected(workload, FORWARD, 1, "cpu")
+    (scale,) = problem.scale(workload, FORWARD, 1, "cpu", (expected,))
+    assert expected.dtype is torch.float64
+    tolerance = problem.task.tolerance
+    limit = Limit.of(tolerance.constant, tolerance.growth, problem.task.reduction_length(workload))
+    assert compare(output, expected, limit, scale).scaled < 0.5
+    assert compare(output.bfloat16().float(), expected, limit, scale).scaled > 1
+    assert compare(torch.zeros_like(output), expected, limit, scale).mismatch is not None
+
+
+def test_the_function_works_in_a_process_that_never_drew(make: Make, tmp_path: Path) -> None:
+    problem, workload = make(PROBLEM)
+    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
+    fresh = load_problem(load_task(tmp_path / "1_Problem.py"), tmp_path)
+    assert torch.equal(fresh.function(FORWARD)(*arguments), problem.function(FORWARD)(*arguments))
+
+
+def test_integer_outputs_and_inputs(make: Make) -> None:
+    text = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, k):
+        return torch.argmax(x, dim=k)
+def get_inputs():
+    return [torch.rand(4, 8), 1]
+def get_init_inputs():
+    return []
+"""
+    problem, workload = make(text)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    assert (drawn.names, drawn.arguments[1]) == (("x", "k"), 1)
+    expected = problem.expected(workload, FORWARD, 1, "cpu")
+    (scale,) = problem.scale(workload, FORWARD, 1, "cpu", expected)
+    assert expected[0].dtype is torch.int64
+    assert compare(drawn.arguments[0].argmax(1), expected[0], Limit(1.0), scale).mismatch is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("import torch\n", "import torch\nimport no_such_module\n", "ModuleNotFoundError"),
+        ("torch.rand(4, 8)", "torch.rand(4, -8)", "RuntimeError"),
+        ("nn.Linear(width, heads)", "nn.Linear(width)", "TypeError"),
+    ],
+)
+def test_a_file_that_fails_says_why(make: Make, old: str, new: str, reason: str) -> None:
+    def draw() -> None:
+        problem, workload = make(PROBLEM.replace(old, new, 1))
+        problem.draw(workload, FORWARD, 1, "cpu")
+
+    with pytest.raises(ProblemError, match=reason):
+        draw()
+
+
+def test_a_random_model_is_refused(make: Make) -> None:
+    problem, workload = make(PROBLEM.replace("* mask", "* torch.rand_like(mask)"))
+    expected = problem.expected(workload, FORWARD, 1, "cpu")
+    with pytest.raises(ProblemError, match="the reference is random"):
+        problem.scale(workload, FORWARD, 1, "cpu", expected)
