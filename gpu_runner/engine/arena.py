@@ -9,17 +9,23 @@ import warnings
 import torch
 from torch import Tensor
 
+from gpu_runner.engine import cuda_runtime
+
 # The inputs are read-only on purpose; PyTorch would warn that it cannot keep a tensor from writing.
 warnings.filterwarnings("ignore", message="The given buffer is not writable")
 
 
 class Arena:
-    """A shared file, inherited from the coordinator, which sets and grows its size."""
+    """A shared file, inherited from the coordinator, which sets and grows its size.
+
+    `pinned`: set it once CUDA works, and copies to and from the device get faster.
+    """
 
     def __init__(self, descriptor: int, *, writable: bool) -> None:
+        self.pinned = False
         self._descriptor = descriptor
         self._access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        self._map: mmap.mmap | None = None
+        self._maps: list[mmap.mmap] = []  # of growing sizes; tensors may look into any
 
     def bytes(self, low: int, high: int) -> Tensor:
         """The bytes [low, high) as a uint8 tensor that shares their memory.
@@ -42,10 +48,12 @@ class Arena:
         return self.bytes(offset, offset + nbytes).view(dtype).view(shape)
 
     def _mapped(self, size: int) -> mmap.mmap:
-        if self._map is None or len(self._map) < size:
+        if not self._maps or len(self._maps[-1]) < size:
             have = os.fstat(self._descriptor).st_size
             if have < size:
                 raise ValueError(f"an arena has {have} bytes, not {size}")
-            # An older mapping lives for as long as tensors look into it.
-            self._map = mmap.mmap(self._descriptor, have, mmap.MAP_SHARED, self._access)
-        return self._map
+            self._maps.append(mmap.mmap(self._descriptor, have, mmap.MAP_SHARED, self._access))
+            if self.pinned:
+                memory = torch.frombuffer(self._maps[-1], dtype=torch.uint8)
+                cuda_runtime.pin(memory, writable=bool(self._access & mmap.PROT_WRITE))
+        return self._maps[-1]

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from gpu_runner.engine import cuda_runtime
+
 _SHORTEST_NS = 1.0  # a time must be positive even where the overhead is more than the call
 _EMPTY_CALLS = 201
 _EMPTY_PAIRS = 51
@@ -108,7 +110,6 @@ class CudaClock:
         properties = torch.cuda.get_device_properties()
         size = max(2 * properties.L2_cache_size, _LEAST_FLUSH_BYTES)
         self._flush_buffer = torch.empty(size, dtype=torch.uint8, device="cuda")
-        self._reset_persisting = _persisting_reset()
         self._start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._cycles_per_ns = self._calibrate()
@@ -135,7 +136,7 @@ class CudaClock:
         self, function: Function, arguments: Sequence[Any], head_start: HeadStart
     ) -> tuple[Any, float]:
         cycles = int(head_start.ns * self._cycles_per_ns)
-        self._reset_persisting()
+        cuda_runtime.reset_persisting_cache()
         self._flush_buffer.fill_(0x5A)
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
         begun = time.perf_counter_ns()
@@ -171,16 +172,3 @@ def make_clock(device: str, support: Path) -> Clock:
 
 def _nothing() -> None:
     pass
-
-
-def _persisting_reset() -> Callable[[], Any]:
-    """`cudaCtxResetPersistingL2Cache` of the CUDA runtime that PyTorch has loaded.
-
-    Raises `OSError` if there is none: a kernel could then keep data in L2 across the flush.
-    """
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        if "/libcudart" in line:
-            library = ctypes.CDLL(line[line.index("/") :])
-            reset: Callable[[], Any] = library.cudaCtxResetPersistingL2Cache
-            return reset
-    raise OSError("the CUDA runtime library is not loaded")

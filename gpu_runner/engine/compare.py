@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 _CHUNK_CPU = 1 << 14  # elements a thread: temporaries of a chunk stay in the cache
-_CHUNK_CUDA = 1 << 25  # elements: 256 MiB for a temporary in float64
+_CHUNK_CUDA = 1 << 23  # elements: 64 MiB for a temporary in float64
 
 
 class ScaleError(ValueError):
@@ -70,7 +70,8 @@ def compare(
     either infinity. Elsewhere `|actual - expected| <= eps * limit.factor * scale`, where `scale`
     defaults to `|expected| + rms(expected)` and is never below the dtype's smallest normal
     number; under that default, the Frobenius norm of the error over that of `expected` must not
-    exceed `eps * limit.factor` either. Raises `ScaleError` on a scale that is not finite.
+    exceed `eps * limit.factor` either, unless `expected` is as small as that number. Raises
+    `ScaleError` on a scale that is not finite.
     """
     if actual.shape != expected.shape:
         raise ValueError(f"shapes differ: {tuple(actual.shape)} and {tuple(expected.shape)}")
@@ -105,6 +106,7 @@ class _Exact:
     """Integers and bools: equal or not."""
 
     relative_limit: float | None = None
+    tiny = False
 
     def chunk(self, actual: Tensor, expected: Tensor, low: int, high: int) -> _Chunk:
         wide = torch.float64 if expected.dtype.is_floating_point else torch.int64
@@ -131,6 +133,7 @@ class _Close:
         self._expected = expected
         self._unit, self._rms = _magnitude(expected, dtype)
         self.relative_limit = self._factor if scale is None else None
+        self.tiny = self._rms <= self._least
 
     def chunk(self, actual: Tensor, expected: Tensor, low: int, high: int) -> _Chunk:
         seen, wanted = actual.double(), expected.double()
@@ -199,7 +202,7 @@ def _conclude(
     scaled, relative, wrong = tally.scaled.item(), tally.relative(), int(tally.wrong.item())
     elements = actual.numel()
     if wrong == 0:
-        if judge.relative_limit is None or relative <= judge.relative_limit:
+        if judge.relative_limit is None or relative <= judge.relative_limit or judge.tiny:
             return Comparison(scaled, relative, None)
         reason = (
             f"the whole output is off by {relative:.2e} of its norm, "

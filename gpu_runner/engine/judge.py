@@ -88,6 +88,7 @@ class Oracle:
         device = request["device"]
         if device == "cuda" and not torch.cuda.is_available():
             raise ProblemError("this host has no CUDA device that PyTorch can use")
+        self._inputs.pinned = self._taken.pinned = device == "cuda"
         folder = write_files(task)
         self._loaded = Loaded(task, device, load_problem(task, Path(folder.name)), folder)
         return {"torch": torch.__version__, "device_name": torch_settings.device_name(device)}

@@ -45,6 +45,8 @@ class Runner:
 
     def __init__(self, arenas: Sequence[Arena], device: str, clock: Clock) -> None:
         self._inputs, self._outputs, self._echo = arenas
+        for arena in arenas:
+            arena.pinned = device == "cuda"
         self._device = device
         self._clock = clock
         self._poison = Poison(device)
@@ -61,6 +63,7 @@ class Runner:
             sizes = [entry["nbytes"] for entry in setup["outputs"]]
             tensors = placement.load(prepared.inputs)
             self._timed(prepared, tensors, sizes)
+        prepared.warm.clear()  # gives their memory back
 
     def call(self, call: Call) -> Done:
         """One timed call on the inputs of `call`. Raises `CallError`, or whatever was raised."""

@@ -22,7 +22,14 @@ from gpu_runner.data.wire import ErrorCode
 from gpu_runner.engine.arguments import Described, leaves, rebuild, tensor_entries
 from gpu_runner.engine.clock import HeadStart
 from gpu_runner.engine.files import write_files
-from gpu_runner.engine.problem import Drawn, ProblemError, load_problem, map_tensors
+from gpu_runner.engine.problem import (
+    BaseProblem,
+    Drawn,
+    ProblemError,
+    load_problem,
+    map_tensors,
+    outputs_of,
+)
 from gpu_runner.engine.returned import CallError
 
 _WARM_SEED = 0  # of inputs that no call gets
@@ -114,6 +121,8 @@ class Baseline:
         problem = load_problem(task, Path(folder.name))
         drawn = problem.draw(workload, self._direction, _WARM_SEED, device)
         function = self._with_device(problem.function(self._direction), drawn, device)
+        if isinstance(problem, BaseProblem):
+            problem.forget()
         inputs = tensor_entries(setup["arguments"])
         by_name = task.abi is Abi.C
         return Prepared(
@@ -135,10 +144,10 @@ class Baseline:
         if device == "cpu":
             return function
         try:
-            function(*map_tensors(torch.clone, drawn.arguments))
+            outputs = outputs_of(function(*map_tensors(torch.clone, drawn.arguments)))
         except (RuntimeError, ValueError):
             return under_device
-        return function
+        return function if all(o.device.type == device for o in outputs) else under_device
 
 
 def _settle_compiler() -> None:
@@ -151,17 +160,19 @@ def _settle_compiler() -> None:
 
 def _arrangement(drawn: Drawn, names: list[str] | None) -> Arrange:
     """Put the call's tensors where `drawn` has its own: by name, or one after the other."""
+    names_drawn = drawn.names
+    template = map_tensors(lambda tensor: tensor.to("meta"), drawn.arguments)  # holds no memory
 
     def by_name(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         found = dict(zip(names or (), tensors, strict=True))
         return tuple(
             found[name] if isinstance(value, Tensor) else value
-            for name, value in zip(drawn.names, drawn.arguments, strict=True)
+            for name, value in zip(names_drawn, template, strict=True)
         )
 
     def in_order(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         left = iter(tensors)
-        return tuple(map_tensors(lambda _: next(left), drawn.arguments))
+        return tuple(map_tensors(lambda _: next(left), template))
 
     if names is None:
         return in_order

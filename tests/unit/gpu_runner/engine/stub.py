@@ -7,7 +7,6 @@ import math
 import mmap
 import os
 import socket
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -118,8 +117,9 @@ class Child:
 class OracleProcess(Child):
     """Speaks JSON lines."""
 
-    def __init__(self, inputs: Shared, taken: Shared) -> None:
-        super().__init__("gpu_runner.engine.oracle", [inputs, taken])
+    def __init__(self, size: int = 1 << 20) -> None:
+        self.inputs, self.taken = Shared(size), Shared(size)
+        super().__init__("gpu_runner.engine.oracle", [self.inputs, self.taken])
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         self.control.sendall((json.dumps({"op": op, **fields}) + "\n").encode())
@@ -180,16 +180,20 @@ def lay_out(entries: Sequence[dict[str, Any]], shift: int = 256) -> list[int]:
 class Evaluation:
     """One oracle, its arenas, and the layout of one workload; runners come and go."""
 
-    def __init__(self, task: Task, device: str = "cpu", size: int = 1 << 20) -> None:
-        self.task, self.device = task, device
-        self.inputs, self.outputs, self.echo, self.taken = (Shared(size) for _ in range(4))
-        self.oracle = OracleProcess(self.inputs, self.taken)
+    def __init__(self, task: Task, oracle: OracleProcess, device: str = "cpu") -> None:
+        self.task, self.oracle, self.device = task, oracle, device
+        self.inputs, self.taken = oracle.inputs, oracle.taken
+        self.outputs, self.echo = (Shared(len(self.inputs.map)) for _ in range(2))
         self.loaded = self.oracle.load(task, device)
         self.calls = 0
 
-    def describe(self, workload: str = "only", direction: str = "forward") -> dict[str, Any]:
+    def describe_raw(self, workload: str = "only", direction: str = "forward") -> dict[str, Any]:
         self.workload, self.direction = workload, direction
-        self.described = self.ask("describe", seed=11)
+        return self.ask("describe", seed=11)
+
+    def describe(self, workload: str = "only", direction: str = "forward") -> dict[str, Any]:
+        self.described = self.describe_raw(workload, direction)
+        assert self.described["ok"], self.described
         entries = list(flat_entries(self.described["arguments"]))
         self.read = [e for e in entries if e["kind"] in ("tensor", "inout")]
         self.places = lay_out(self.described["outputs"])
@@ -233,12 +237,3 @@ class Evaluation:
     def take_and_verify(self, seed: int) -> dict[str, Any]:
         self.taken.map[:] = self.outputs.map[:]
         return self.ask("verify", seed=seed, outputs=[{"offset": at} for at in self.places])
-
-    def close(self) -> int:
-        return self.oracle.close()
-
-
-def nan_bits() -> float:
-    """A NaN with a payload."""
-    value: float = struct.unpack("<f", struct.pack("<I", 0x7FC12345))[0]
-    return value

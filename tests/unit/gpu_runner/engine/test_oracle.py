@@ -1,0 +1,289 @@
+"""The oracle as a process: it draws the same inputs twice, judges, and outlives bad tasks."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import torch
+
+from gpu_runner.data.task import Tolerance
+from tests.unit.gpu_runner.engine.conftest import Start
+from tests.unit.gpu_runner.engine.stub import (
+    Evaluation,
+    make_task,
+    rows_task,
+    scaled_task,
+)
+
+
+def expected_rows(evaluation: Evaluation, offsets: list[int]) -> list[torch.Tensor]:
+    """Outputs of the rows task in float32 from what lies in the inputs arena."""
+    source, gain = (
+        evaluation.inputs.tensor(offset, entry)
+        for entry, offset in zip(evaluation.read, offsets, strict=True)
+    )
+    return [source * gain + 0.25, source.sum(1)]
+
+
+def give(evaluation: Evaluation, outputs: list[torch.Tensor]) -> None:
+    described = evaluation.described["outputs"]
+    for tensor, entry, offset in zip(outputs, described, evaluation.places, strict=True):
+        evaluation.outputs.tensor(offset, entry).copy_(tensor)
+
+
+def test_load_names_the_environment(start: Start) -> None:
+    evaluation = start(rows_task())
+    assert evaluation.loaded["ok"]
+    assert evaluation.loaded["torch"] == torch.__version__
+    assert evaluation.loaded["device_name"]
+
+
+def test_describe_torch_abi(start: Start) -> None:
+    evaluation = start(rows_task())
+    answer = evaluation.describe()
+    source, gain, shift = answer["arguments"]
+    assert source == {
+        "name": "input",
+        "kind": "tensor",
+        "dtype": "float32",
+        "shape": [7, 33],
+        "strides": [33, 1],
+        "nbytes": 924,
+        "value": None,
+    }
+    assert gain["shape"] == [33]
+    assert (shift["kind"], shift["value"]) == ("value", 0.25)
+    assert [o["name"] for o in answer["outputs"]] == ["output[0]", "output[1]"]
+    assert [o["shape"] for o in answer["outputs"]] == [[7, 33], [7]]
+
+
+def test_describe_backward_nests_the_gradients(start: Start) -> None:
+    answer = start(rows_task()).describe(direction="backward")
+    gradients = answer["arguments"][0]
+    assert (gradients["kind"], gradients["name"]) == ("list", "grad_output")
+    assert [item["shape"] for item in gradients["items"]] == [[7, 33], [7]]
+    assert [entry["name"] for entry in answer["arguments"][1:]] == ["input", "gain"]
+
+
+def test_describe_c_abi_follows_the_signature(start: Start) -> None:
+    arguments = start(scaled_task()).describe()["arguments"]
+    assert [(a["name"], a["kind"], a["dtype"]) for a in arguments] == [
+        ("out", "output", "float32"),
+        ("a", "tensor", "float32"),
+        ("index", "tensor", "int32"),
+        ("N", "value", "int32"),
+        ("factor", "value", "float32"),
+    ]
+    assert [a["value"] for a in arguments[3:]] == [100, 3.0]
+    assert arguments[0]["nbytes"] == 400
+
+
+def test_right_outputs_pass_and_a_wrong_one_is_named(start: Start, device: str) -> None:
+    evaluation = start(rows_task(tolerance=Tolerance(reduction="C")), device)
+    evaluation.describe()
+    outputs = expected_rows(evaluation, evaluation.fill(41))
+    give(evaluation, outputs)
+    answer = evaluation.take_and_verify(41)
+    assert [output["mismatch"] for output in answer["outputs"]] == [None, None]
+    assert all(0 < output["scaled"] <= 1 for output in answer["outputs"])
+    outputs[1][4] += 1
+    give(evaluation, outputs)
+    first, second = evaluation.take_and_verify(41)["outputs"]
+    assert first["mismatch"] is None
+    assert second["mismatch"]["index"] == [4]
+    assert second["mismatch"]["wrong_elements"] == 1
+    assert evaluation.take_and_verify(42)["outputs"][0]["mismatch"] is not None
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_fill_draws_the_same_bits_again_and_others_for_another_seed(
+    start: Start, device: str, direction: str
+) -> None:
+    evaluation = start(rows_task(), device)
+    evaluation.describe(direction=direction)
+    evaluation.fill(7)
+    first = bytes(evaluation.inputs.map)
+    evaluation.fill(8)
+    assert bytes(evaluation.inputs.map) != first
+    evaluation.fill(7)
+    assert bytes(evaluation.inputs.map) == first
+    other = start(rows_task(), device)
+    other.describe(direction=direction)
+    other.fill(7)
+    assert bytes(other.inputs.map) == first
+
+
+def test_inputs_that_change_between_draws_are_refused(start: Start) -> None:
+    reference = """
+import torch
+count = 0
+def make_inputs(N):
+    global count
+    count += 1
+    return {"a": torch.randn(N) + (count > 2)}
+def forward_fn(a):
+    return a
+"""
+    evaluation = start(make_task(reference, {"N": 10}))
+    evaluation.describe()
+    evaluation.fill(1)
+    answer = evaluation.take_and_verify(1)
+    assert answer == {
+        "ok": False,
+        "error": "make_inputs gave other inputs for the same seed the second time",
+    }
+
+
+def test_the_reference_sees_inputs_rounded_to_the_tasks_dtype(start: Start) -> None:
+    reference = """
+import torch
+def make_inputs(N):
+    return {"a": torch.randn(N, dtype=torch.float64) * 100}
+def forward_fn(a):
+    return a - a.round()
+"""
+    evaluation = start(make_task(reference, {"N": 50}, dtype="bfloat16"))
+    answer = evaluation.describe()
+    assert answer["arguments"][0]["dtype"] == "bfloat16"
+    assert answer["outputs"][0]["dtype"] == "bfloat16"
+    (offset,) = evaluation.fill(3)
+    seen = evaluation.inputs.tensor(offset, evaluation.read[0]).double()
+    give(evaluation, [(seen - seen.round()).bfloat16()])
+    output = evaluation.take_and_verify(3)["outputs"][0]
+    assert output["mismatch"] is None
+    assert output["scaled"] < 0.1
+
+
+def test_a_scale_of_the_task_is_used(start: Start) -> None:
+    reference = """
+import torch
+def make_inputs(N):
+    return {"a": torch.randn(N)}
+def forward_fn(a):
+    return a.sum()
+def forward_scale(a):
+    return a.abs().sum()
+"""
+    evaluation = start(make_task(reference, {"N": 1000}))
+    evaluation.describe()
+    (offset,) = evaluation.fill(3)
+    seen = evaluation.inputs.tensor(offset, evaluation.read[0]).double()
+    bound = torch.finfo(torch.float32).eps * 20 * seen.abs().sum()
+    for steps, passes in ((0.9, True), (1.1, False)):
+        give(evaluation, [(seen.sum() + steps * bound).float()])
+        output = evaluation.take_and_verify(3)["outputs"][0]
+        assert (output["mismatch"] is None) is passes
+        assert output["scaled"] == pytest.approx(steps, abs=0.05)
+
+
+def test_c_abi_verifies_what_the_signature_writes(start: Start, device: str) -> None:
+    evaluation = start(scaled_task(), device)
+    evaluation.describe()
+    values, index = (
+        evaluation.inputs.tensor(offset, entry)
+        for entry, offset in zip(evaluation.read, evaluation.fill(9), strict=True)
+    )
+    give(evaluation, [values[index.long()] * 3])
+    (output,) = evaluation.take_and_verify(9)["outputs"]
+    assert (output["name"], output["mismatch"]) == ("out", None)
+
+
+def test_taken_may_grow(start: Start) -> None:
+    evaluation = start(rows_task())
+    evaluation.describe()
+    outputs = expected_rows(evaluation, evaluation.fill(41))
+    give(evaluation, outputs)
+    evaluation.take_and_verify(41)
+    base = 1 << 20
+    os.ftruncate(evaluation.taken.fd, 2 * base)
+    os.pwrite(evaluation.taken.fd, bytes(evaluation.outputs.map), base)
+    places = [{"offset": base + at} for at in evaluation.places]
+    answer = evaluation.ask("verify", seed=41, outputs=places)
+    assert [output["mismatch"] for output in answer["outputs"]] == [None, None]
+
+
+BAD_TASKS: list[tuple[str, str, str]] = [
+    ("syntax", "def make_inputs(:", "reference.py: SyntaxError"),
+    ("import", "import nothing_of_that_name", "reference.py: ModuleNotFoundError"),
+    ("no function", "def make_inputs(N): return {}", "has no function forward_fn"),
+    (
+        "raises",
+        "def make_inputs(N): raise KeyError('x')\ndef forward_fn(a): return a",
+        "KeyError: 'x' (reference.py, line 1)",
+    ),
+    (
+        "exits",
+        "import sys\ndef make_inputs(N): sys.exit(0)\ndef forward_fn(a): return a",
+        "SystemExit: 0",
+    ),
+    (
+        "no dict",
+        "def make_inputs(N): return 3\ndef forward_fn(a): return a",
+        "make_inputs must return a dict",
+    ),
+    (
+        "missing argument",
+        "def make_inputs(N): return {}\ndef forward_fn(a): return a",
+        "forward_fn takes 'a', which is neither",
+    ),
+    (
+        "no tensor",
+        "import torch\ndef make_inputs(N): return {'a': torch.ones(N)}\n"
+        "def forward_fn(a): return 3.0",
+        "returned float, not a tensor",
+    ),
+    (
+        "complex",
+        "import torch\ndef make_inputs(N): return {'a': torch.ones(N, dtype=torch.complex64)}\n"
+        "def forward_fn(a): return a",
+        "dtype complex64 are not supported",
+    ),
+    (
+        "other argument",
+        "import torch\ndef make_inputs(N): return {'a': torch.ones(N), 'b': object()}\n"
+        "def forward_fn(a, b): return a",
+        "the argument 'b' is object",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"), [bad[1:] for bad in BAD_TASKS], ids=[bad[0] for bad in BAD_TASKS]
+)
+def test_a_bad_task_is_an_answer(start: Start, reference: str, message: str) -> None:
+    evaluation = start(make_task(reference, {"N": 4}))
+    answer: dict[str, Any] = evaluation.loaded
+    if answer["ok"]:
+        answer = evaluation.describe_raw()
+    assert answer["ok"] is False
+    assert message in answer["error"]
+    assert evaluation.oracle.load(rows_task())["ok"]
+
+
+def test_bad_requests_are_answers(start: Start) -> None:
+    evaluation = start(rows_task())
+    for fields, message in (
+        ({"op": "explode"}, "unknown operation"),
+        ({"op": "describe", "workload": "none", "direction": "forward", "seed": 1}, "no workload"),
+        ({"op": "describe", "workload": "only", "direction": "up", "seed": 1}, "up"),
+        ({"op": "describe", "workload": "only", "direction": "forward"}, "seed"),
+    ):
+        answer = evaluation.oracle.ask(**fields)  # type: ignore[arg-type]
+        assert answer["ok"] is False
+        assert message in answer["error"]
+
+
+def test_offsets_beyond_the_arena_are_an_answer(start: Start) -> None:
+    evaluation = start(rows_task())
+    evaluation.describe()
+    assert not evaluation.ask("fill", seed=1, offsets=[0, 1 << 20])["ok"]
+    assert not evaluation.ask("fill", seed=1, offsets=[0])["ok"]
+
+
+def test_files_stay_inside_their_folder(start: Start) -> None:
+    task = rows_task()
+    files = {**task.files, "../escaped.py": "x = 1"}
+    evaluation = start(type(task)(**{**vars(task), "files": files}))
+    assert "lies outside" in evaluation.loaded["error"]
