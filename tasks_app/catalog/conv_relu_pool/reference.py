@@ -11,7 +11,7 @@ LOOSEST = 16.0
 """The tolerance's constant: the least number of EPS by which a bound exceeds its scale."""
 
 
-def make_inputs(  # noqa: PLR0913 - a convolution has these extents
+def make_inputs(
     batch_size: int, in_channels: int, height: int, width: int, out_channels: int, kernel_size: int
 ) -> dict[str, Tensor]:
     """A feature map (batch_size, in_channels, height, width), weights and biases."""

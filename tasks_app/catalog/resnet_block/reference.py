@@ -1,4 +1,4 @@
-"""Reference of `resnet_block`: a basic residual block in inference, with trained-like statistics."""
+"""Reference of `resnet_block`: a basic residual block in inference, as trained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 EPS = 1e-5
 
 
-def make_inputs(  # noqa: PLR0913 - a block has these extents
+def make_inputs(
     batch_size: int, in_channels: int, out_channels: int, height: int, width: int, stride: int
 ) -> dict[str, Tensor | int | float | None]:
     """A feature map (batch_size, in_channels, height, width) and the block's parameters.
@@ -55,7 +55,7 @@ def _named(prefix: str, values: dict[str, Tensor] | dict[str, None]) -> dict[str
     return {prefix + name: value for name, value in values.items()}
 
 
-def forward_fn(  # noqa: PLR0913 - the block's parameters, in the order of robust-kbench's task
+def forward_fn(  # noqa: PLR0917 - the block's parameters, in the order of robust-kbench's task
     x: Tensor,
     conv1_weight: Tensor,
     conv1_bias: Tensor | None,

@@ -59,9 +59,7 @@ class Case:
         length = task(self.name).reduction_length(self.workload)
         limit = Limit.of(tolerance.constant, tolerance.growth, length)
         actual = [output.to(torch.float32) for output in outputs_of(result)]
-        return [
-            compare(a, e, limit, s) for a, e, s in zip(actual, expected, scales, strict=True)
-        ]
+        return [compare(a, e, limit, s) for a, e, s in zip(actual, expected, scales, strict=True)]
 
     def fails(self, kernel: Function, seeds: Sequence[int] = range(8)) -> bool:
         """Does `kernel`, given the drawn arguments, fail on one of the calls?"""
@@ -84,9 +82,7 @@ def exactly(function: Function) -> Function:
 
 def cases(*names: str, direction: Direction | None = None) -> list[Case]:
     """Every CPU workload of the tasks, hidden ones too, in every direction or the given one."""
-    return [
-        case for name in names for case in _cases(name) if direction in (None, case.direction)
-    ]
+    return [case for name in names for case in _cases(name) if direction in (None, case.direction)]
 
 
 def _cases(name: str) -> Iterator[Case]:
