@@ -1,0 +1,177 @@
+"""A whole site in processes of its own, and a browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.browser.fake_runner import FakeRunner
+from tests.conftest import RedisServer, free_port
+
+ROOT = Path(__file__).parents[2]
+_BROWSERS = ("chromium", "google-chrome")
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+_UNSET = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "KBENCH_DATA_DIR"}
+_START_TIMEOUT_S = 60.0
+
+
+@dataclass
+class Stack:
+    """Redis, the site's web server and its ingester, with data in a folder of their own."""
+
+    folder: Path
+    redis: RedisServer
+    url: str = ""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of all its processes."""
+        known = {name: value for name, value in os.environ.items() if name not in _UNSET}
+        return known | {"KBENCH_DATA_DIR": str(self.folder), "REDIS_URL": self.redis.url}
+
+    def start(self) -> None:
+        """Start, and wait until the site answers."""
+        self.folder.mkdir(parents=True)
+        self.redis.start()
+        self.run("manage.py", "migrate", "--verbosity", "0")
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        daphne = ["-m", "daphne", "--port", str(port), "--verbosity", "0"]
+        self.spawn("web", *daphne, "kbench_web.asgi:application")
+        self.spawn("ingest", "manage.py", "ingest_events")
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while not self._answers():
+            assert time.monotonic() < deadline, self.log("web")
+            time.sleep(0.2)
+
+    def run(self, *arguments: str) -> None:
+        """Run a Python program to its end; it must succeed."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def spawn(self, name: str, *arguments: str) -> None:
+        """Start a Python program that runs as long as the stack."""
+        with (self.folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self.processes.append(process)
+
+    def log(self, name: str) -> str:
+        """What a process printed."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def stop(self) -> None:
+        """Stop everything, the newest first."""
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.redis.stop()
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/", timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+def _running(folder: Path) -> Stack:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Stack(folder / "data", RedisServer(folder))
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A site with the built-in tasks, and without any result."""
+    running = _running(tmp_path_factory.mktemp("stack"))
+    try:
+        running.start()
+        running.run("manage.py", "load_tasks")
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A site with invented results of many authors."""
+    running = _running(tmp_path_factory.mktemp("seeded"))
+    try:
+        running.start()
+        running.run("-m", "tests.browser.seed")
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def runner(stack: Stack) -> FakeRunner:
+    """A runner that does what the test says."""
+    fake = FakeRunner(stack.redis.url)
+    fake.beat()
+    return fake
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The machine's Chromium."""
+    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    assert path is not None, "no Chromium: install it, or leave the browser tests out"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser without cookies, whose pages may not log an error."""
+    fresh = browser.new_context(reduced_motion="reduce")
+    errors: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and "the server responded with" not in message.text:
+            errors.append(message.text)
+
+    fresh.on("console", note)
+    fresh.on("weberror", lambda error: errors.append(str(error.error)))
+    yield fresh
+    fresh.close()
+    assert errors == []
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """A page of that browser."""
+    opened = context.new_page()
+    opened.set_default_timeout(15_000)
+    return opened

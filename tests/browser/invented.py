@@ -1,0 +1,125 @@
+"""Invented results of evaluations: legal in every field, and measured by nobody."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from gpu_runner.data.evaluation import (
+    BuildReport,
+    EvaluationRequest,
+    EvaluationResult,
+    Measurement,
+    Mismatch,
+    OutputError,
+    ProcessRun,
+    StageTime,
+    WorkloadResult,
+)
+from gpu_runner.data.verdict import Stage, Verdict
+from gpu_runner.supervisor.judge import summary
+
+_COMPILE_LOG = (
+    "kernel.cpp:3:14: error: 'vec' was not declared in this scope\n"
+    "    3 |     float x = vec[i];\n      |               ^~~\n"
+)
+_REASONS = {
+    Verdict.CORRECT: "every verified output is within the tolerance",
+    Verdict.WRONG_RESULT: "out[3, 17] is off by 3.1e-2, bound 1.2e-6",
+    Verdict.COMPILE_ERROR: _COMPILE_LOG.splitlines()[0],
+    Verdict.UNSTABLE: "the median is known only to +-21 %; the limit is +-15 %",
+}
+
+
+def measurement(rng: random.Random, median_ns: float) -> Measurement:
+    """A median with an interval of a plausible width."""
+    low, high = rng.uniform(0.002, 0.02), rng.uniform(0.002, 0.02)
+    return Measurement(
+        median_ns=median_ns,
+        low_ns=median_ns * (1 - low),
+        high_ns=median_ns * (1 + high),
+        calls=rng.randint(30, 600),
+    )
+
+
+def workload_results(
+    rng: random.Random, request: EvaluationRequest, level: float
+) -> Iterator[WorkloadResult]:
+    """One result a workload, about `level` times as fast as the best baseline."""
+    task, direction = request.task, request.solution.direction
+    for index, workload in enumerate(task.workloads_for(request.kind, direction, hidden=True)):
+        eager_ns = 3000.0 * 1.7**index * rng.uniform(0.6, 1.6)
+        compiled_ns = eager_ns * rng.uniform(0.6, 1.1)
+        own_ns = min(eager_ns, compiled_ns) / (level * rng.uniform(0.85, 1.2))
+        cost = task.cost(workload, direction)
+        baselines = {"eager": measurement(rng, eager_ns), "compiled": measurement(rng, compiled_ns)}
+        speedups = {name: b.median_ns / own_ns for name, b in baselines.items()}
+        yield WorkloadResult(
+            name=workload.name,
+            parameters=workload.parameters,
+            hidden=workload.hidden,
+            measurement=measurement(rng, own_ns),
+            processes=(ProcessRun(process=0, times_ns=(own_ns,), seeds=(1,), verified=(0,)),),
+            errors=(OutputError(output="out", scaled=rng.uniform(0.01, 0.6), relative=1e-7),),
+            baselines=baselines,
+            speedups={**speedups, "best": min(speedups.values())},
+            flops=cost.flops if cost else None,
+            bytes=cost.bytes if cost else None,
+            weight=cost.weight if cost and cost.weight else 1.0,
+            floor_ns=own_ns * rng.uniform(0.2, 0.8) if cost else None,
+        )
+
+
+def result(
+    rng: random.Random, request: EvaluationRequest, verdict: Verdict, level: float = 1.5
+) -> EvaluationResult:
+    """A result with this verdict."""
+    failed = verdict is Verdict.COMPILE_ERROR
+    rows = () if failed else tuple(workload_results(rng, request, level))
+    stages = (Stage.BUILD,) if failed else tuple(Stage)
+    return EvaluationResult(
+        evaluation_id=request.evaluation_id,
+        attempt=request.attempt,
+        verdict=verdict,
+        reason=_REASONS.get(verdict, "the kernel broke off"),
+        mode=request.mode,
+        device=request.device,
+        task=request.task.name,
+        task_digest=request.task.digest(),
+        solution_digest=request.solution.digest(),
+        workloads=rows,
+        mismatch=_mismatch(rows[0].name) if verdict is Verdict.WRONG_RESULT else None,
+        build=_build(failed=failed),
+        stages=tuple(
+            StageTime(stage=stage, started_s=float(index), duration_s=rng.uniform(0.1, 4))
+            for index, stage in enumerate(stages)
+        ),
+        environment={"device_name": "AMD EPYC 9654", "cpus": 32, "torch": "2.13.0", "tf32": False},
+        **(summary(rows) if verdict is Verdict.CORRECT else {}),
+    )
+
+
+def _mismatch(workload: str) -> Mismatch:
+    return Mismatch(
+        workload=workload,
+        output="out",
+        reason="off by 3.1e-2, bound 1.2e-6",
+        index=(3, 17),
+        expected=0.125,
+        actual=0.1561,
+        bound=1.2e-6,
+        wrong_elements=1531,
+        elements=4096,
+    )
+
+
+def _build(*, failed: bool) -> BuildReport:
+    return BuildReport(
+        ok=not failed,
+        cached=False,
+        duration_s=0.8,
+        log=_COMPILE_LOG if failed else "",
+        command="g++ -O3 -march=native -fopenmp -shared kernel.cpp",
+        compiler="g++ 14.2",
+        digest="0" * 64,
+    )

@@ -1,0 +1,112 @@
+"""Every page, on a phone and on a desk, in both themes, by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import Stack
+from tests.browser.seed import PASSWORD
+
+pytestmark = pytest.mark.timeout(180)
+
+PAGES = (
+    "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/leaderboard/?device=cpu",
+    "/leaderboard/?device=cpu&by=agent", "/leaderboard/?device=cpu&by=model", "/submit/", "/queue/",
+    "/api/", "/sign-in/", "/sign-up/", "/nowhere/",
+)  # fmt: skip
+WIDTH = "document.documentElement.scrollWidth"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_screen(
+    context: BrowserContext, seeded: Stack, width: int, scheme: str
+) -> None:
+    """And every page has one heading of the first rank, and logs no error."""
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for path in PAGES:
+        page.goto(seeded.url + path)
+        assert page.evaluate(WIDTH) <= width, path
+        assert page.locator("h1").count() == 1, path
+    page.goto(f"{seeded.url}/")
+    page.get_by_role("link", name="islands-v2").first.click()
+    expect(page.get_by_role("heading", name="Source")).to_be_visible()
+    assert page.evaluate(WIDTH) <= width
+
+
+def test_the_chart_is_drawn(page: Page, seeded: Stack) -> None:
+    """Under the content policy, with the table of its numbers below."""
+    page.goto(f"{seeded.url}/leaderboard/?device=cpu&by=agent")
+    expect(page.locator("#fast-p-chart .legend")).to_be_visible()
+    expect(page.locator("#fast-p-chart .legend")).to_contain_text("kbench-good")
+    page.get_by_text("The numbers").click()
+    expect(page.get_by_role("region", name="fast_p by threshold")).to_be_visible()
+
+
+def test_filters_live_in_the_address(page: Page, seeded: Stack) -> None:
+    """A choice changes the address, the address restores the choice."""
+    page.goto(f"{seeded.url}/leaderboard/?device=cpu")
+    page.get_by_label("Task").select_option("softmax")
+    page.wait_for_url("**task=softmax**")
+    expect(page.get_by_label("Task")).to_have_value("softmax")
+    page.reload()
+    expect(page.get_by_label("Task")).to_have_value("softmax")
+    page.go_back()
+    expect(page.get_by_label("Task")).to_have_value("")
+
+    page.goto(f"{seeded.url}/tasks/")
+    page.get_by_label("Name or text").fill("rms")
+    page.wait_for_url("**q=rms**")
+    expect(page.locator("#tasks caption")).to_contain_text("of")
+
+
+def test_the_theme_is_kept(page: Page, seeded: Stack) -> None:
+    """System, light, dark; the choice holds after a reload, before the first paint."""
+    page.goto(seeded.url)
+    switch = page.get_by_role("button", name="Colours")
+    switch.click()
+    switch.click()
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    expect(page.get_by_role("button", name="Colours: dark")).to_be_visible()
+
+
+def test_keyboard(page: Page, seeded: Stack) -> None:
+    """The first Tab offers to skip the navigation; the editor lets go after Escape."""
+    page.goto(f"{seeded.url}/submit/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    source = page.get_by_label("Source")
+    source.focus()
+    page.keyboard.press("Tab")
+    expect(source).to_have_value("    ")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(source).not_to_be_focused()
+
+
+def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
+    """Made, shown, used, revoked."""
+    page.goto(f"{seeded.url}/sign-in/?next=/account/")
+    page.get_by_label("User name").fill("grace")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_label("What it is for").fill("laptop")
+    page.get_by_role("button", name="Make a token").click()
+    token = page.locator("#new-token").inner_text()
+    assert token.startswith("kb_")
+    answer = page.request.get(
+        f"{seeded.url}/api/v1/queue", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert answer.ok
+    page.goto(f"{seeded.url}/account/")
+    assert token not in page.content()
+    page.get_by_role("button", name="Revoke laptop").click()
+    expect(page.get_by_role("status")).to_contain_text("revoked")
+    answer = page.request.get(
+        f"{seeded.url}/api/v1/queue", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert answer.status == 401

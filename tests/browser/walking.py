@@ -1,0 +1,37 @@
+"""Steps that a visitor takes, for several tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+CATALOG = Path(__file__).parents[2] / "tasks_app" / "catalog"
+PASSWORD = "tensor-watcher-19"
+GOOD = (CATALOG / "vector_add" / "kernels" / "good.cpp").read_text()
+WRONG = (
+    'extern "C" void vector_add(const float* A, const float* B, float* C, int N) {\n'
+    "    for (int i = 0; i < N; ++i) C[i] = A[i] - B[i];\n}\n"
+)
+
+
+def sign_up(page: Page, url: str, name: str) -> None:
+    """Open an account and be signed in to it."""
+    page.goto(f"{url}/sign-up/")
+    page.get_by_label("User name").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password again").fill(PASSWORD)
+    page.get_by_role("button", name="Sign up").click()
+    page.get_by_role("link", name=name).wait_for()
+
+
+def submit(page: Page, url: str, source: str, task: str = "vector_add") -> str:
+    """Submit a kernel for the CPU in ranked mode; return the address of its page."""
+    page.goto(f"{url}/submit/")
+    page.get_by_label("Task").select_option(task)
+    page.get_by_label("Device").select_option("cpu")
+    page.get_by_role("radio", name="Ranked").check()
+    page.get_by_label("Source").fill(source)
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url("**/submissions/**")
+    return page.url
