@@ -36,11 +36,13 @@ def main(argv: list[str]) -> None:
     os.environ["OMP_WAIT_POLICY"] = "passive"
     from gpu_runner.engine import torch_settings
     from gpu_runner.engine.arena import Arena
+    from gpu_runner.engine.heap import keep_freed_memory
     from gpu_runner.engine.judge import Oracle
 
     control, inputs, taken = map(int, argv)
     torch_settings.settle()
     torch_settings.settle_reproducibly()
+    keep_freed_memory()
     oracle = Oracle(Arena(inputs, writable=True), Arena(taken, writable=False))
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the coordinator is gone
         serve(socket.socket(fileno=control), oracle)

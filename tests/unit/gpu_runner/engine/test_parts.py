@@ -1,0 +1,266 @@
+"""The small parts of the engine: fingerprints, placement, poison, failures, clocks, references."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Direction
+from gpu_runner.data.wire import Argument, ArgumentKind, Call, ErrorCode, pack_call, unpack_call
+from gpu_runner.engine.arena import Arena
+from gpu_runner.engine.arguments import describe_tensor, leaves, rebuild
+from gpu_runner.engine.clock import CpuClock, HeadStart, make_clock
+from gpu_runner.engine.failure import failure_of
+from gpu_runner.engine.fingerprint import fingerprint
+from gpu_runner.engine.heap import Poison
+from gpu_runner.engine.native_problem import make_problem
+from gpu_runner.engine.placement import Placement
+from gpu_runner.engine.problem import ProblemError
+from gpu_runner.engine.returned import CallError, returned_tensors
+from tests.unit.gpu_runner.engine.stub import REPOSITORY, Shared, make_task
+
+MODULES = ["data.wire", "engine.oracle", "engine.torch_runner"]
+
+
+def test_fingerprint_sees_every_bit_and_every_order() -> None:
+    torch.manual_seed(1)
+    tensor = torch.randn(100_003)
+    before = fingerprint([tensor])
+    assert fingerprint([tensor.clone()]) == before
+    choose = random.Random(2)
+    for _ in range(20):
+        changed = tensor.clone()
+        changed.view(torch.int32)[choose.randrange(tensor.numel())] ^= 1 << choose.randrange(31)
+        assert fingerprint([changed]) != before
+    assert fingerprint([tensor[torch.randperm(tensor.numel())]]) != before
+    assert fingerprint([tensor.view(-1, 1)]) != before
+    assert fingerprint([tensor.view(torch.int32)]) != before
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.bfloat16, torch.float64])
+def test_fingerprint_of_any_size_and_dtype(dtype: torch.dtype) -> None:
+    for size in (0, 1, 5, 40_000):
+        tensor = torch.ones(size).to(dtype)
+        assert fingerprint([tensor]) == fingerprint([tensor.clone()])
+    assert fingerprint([torch.ones(7).to(dtype)]) != fingerprint([torch.zeros(7).to(dtype)])
+
+
+def test_placed_tensors_are_aligned_fresh_and_no_views() -> None:
+    sources = [torch.randn(5, 3), torch.arange(7), torch.tensor(2.5), torch.empty(0, 4)]
+    placement = Placement.for_tensors(sources, "cpu")
+    described = [describe_tensor("x", "tensor", source) for source in sources]
+    first, again = placement.load(described), placement.load(described)
+    for source, tensor, other in zip(sources, first, again, strict=True):
+        assert torch.equal(source, tensor)
+        assert tensor._base is None
+        assert tensor.is_contiguous()
+        assert tensor.numel() == 0 or tensor.data_ptr() % 256 == 0
+        assert tensor.numel() == 0 or tensor.data_ptr() != other.data_ptr()
+    again[0].zero_()
+    assert placement.content()[:60].count_nonzero() == 0
+
+
+def test_poison_is_new_every_time() -> None:
+    seen: list[bytes] = []
+    poison = Poison("cpu")
+    for _ in range(2):
+        poison.spread([3 << 20, 100], lambda block: seen.append(bytes(block.numpy())))
+    assert [len(block) for block in seen] == [3 << 20, 100] * 2
+    assert seen[0] != seen[2]
+    assert seen[1] != seen[3]
+    assert abs(seen[0].count(0) / len(seen[0]) - 1 / 256) < 1e-3
+
+
+def test_arena_refuses_what_lies_outside() -> None:
+    shared = Shared(4096)
+    arena = Arena(shared.fd, writable=True)
+    arena.tensor(256, torch.float32, (2, 2)).fill_(1.0)
+    assert shared.map[256:272] == b"\x00\x00\x80\x3f" * 4
+    assert arena.tensor(0, torch.float32, (0, 3)).shape == (0, 3)
+    for low, high in ((0, 4097), (-1, 5), (8, 4)):
+        with pytest.raises(ValueError, match=r"arena"):
+            arena.bytes(low, high)
+
+
+def test_a_read_only_arena_cannot_be_written() -> None:
+    code = (
+        "import os, torch; from gpu_runner.engine.arena import Arena\n"
+        "fd = os.memfd_create('x'); os.ftruncate(fd, 4096)\n"
+        "Arena(fd, writable=False).bytes(0, 10).fill_(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False)
+    assert done.returncode < 0  # a signal: the hardware forbids it
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (RuntimeError("a\nb\nc\nd\ne\nf"), ErrorCode.EXCEPTION, "RuntimeError: a\nb\nc\nd\ne"),
+        (MemoryError(), ErrorCode.MEMORY, "MemoryError"),
+        (torch.OutOfMemoryError("CUDA out of memory."), ErrorCode.MEMORY, "CUDA out of memory."),
+        (RuntimeError("CUDA error: out of memory"), ErrorCode.MEMORY, "out of memory"),
+        (RuntimeError("CUDA error: an illegal memory access"), ErrorCode.DEVICE, "illegal"),
+        (ProblemError("no reference.py"), ErrorCode.EXCEPTION, "no reference.py"),
+        (SystemExit(3), ErrorCode.EXCEPTION, "SystemExit: 3"),
+        (CallError(ErrorCode.SHAPE, "as it is"), ErrorCode.SHAPE, "as it is"),
+        (RuntimeError("x" * 5000), ErrorCode.EXCEPTION, "x" * 900),
+    ],
+)
+def test_failures(error: BaseException, code: ErrorCode, text: str) -> None:
+    failure = failure_of(error)
+    assert failure.code is code
+    assert text in failure.text
+    assert "\nf" not in failure.text
+    assert len(failure.text) < 1100
+
+
+def test_returned_tensors_are_flattened() -> None:
+    a, b = torch.ones(1), torch.ones(2)
+    found = returned_tensors((a, [None, (b,)]), "cpu")
+    assert [tensor.data_ptr() for tensor in found] == [a.data_ptr(), b.data_ptr()]
+    assert returned_tensors(torch.nn.Parameter(a), "cpu")[0].requires_grad is False
+    for bad in (None, (), 3, "text", (a, 3), torch.empty(2, device="meta"), torch.ones([1] * 9)):
+        with pytest.raises(CallError) as raised:
+            returned_tensors(bad, "cpu")
+        assert raised.value.code is ErrorCode.SHAPE
+    with pytest.raises(CallError):
+        returned_tensors([a] * 65, "cpu")
+
+
+def test_rebuild_is_the_inverse_of_describe() -> None:
+    value = (torch.ones(2), 3)
+    described = [
+        {"kind": "list", "items": [describe_tensor("a", "tensor", value[0])]},
+        {"kind": "value", "value": [1, [2, 3]]},
+        {"kind": "value", "value": None},
+    ]
+    assert rebuild(described, iter([value[0]])) == ((value[0],), (1, (2, 3)), None)
+    assert list(leaves((value, [value]))) == [value[0], value[0]]
+
+
+def test_head_start_follows_the_host() -> None:
+    head_start = HeadStart()
+    assert head_start.ns == 300_000
+    head_start.note(30e9)  # compiling, for instance
+    assert head_start.ns == 10_000_000
+    for _ in range(9):
+        head_start.note(200_000)
+    assert head_start.ns == 320_000
+    for _ in range(9):
+        head_start.note(1_000)
+    assert head_start.ns == 80_000
+
+
+def test_cpu_clock_measures(support: Path) -> None:
+    clock = CpuClock(support)
+    assert 0 <= clock.overhead_ns < 50_000
+
+    def wait(milliseconds: int, answer: str) -> str:
+        torch.ones(1)
+        ctypes.CDLL(None).usleep(milliseconds * 1000)
+        return answer
+
+    result, time_ns = clock.call(wait, (5, "done"), HeadStart())
+    assert result == "done"
+    assert 5e6 <= time_ns < 5e8
+    assert clock.call(lambda: None, (), HeadStart())[1] >= 1
+
+
+def test_flush_and_wake_leave_memory_as_it_was(support: Path) -> None:
+    tensor = torch.arange(100_000)
+    clock = make_clock("cpu", support)
+    clock.flush(tensor)
+    clock.flush(torch.empty(0))
+    assert torch.equal(tensor, torch.arange(100_000))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_clock_measures(support: Path) -> None:
+    clock = make_clock("cuda", support)
+    assert 0 <= clock.overhead_ns < 20_000
+    tensor = torch.ones(64 << 20, device="cuda")  # 256 MiB: at 10 TB/s it takes over 50 us
+    head_start = HeadStart()
+    times = [clock.call(tensor.add_, (1.0,), head_start)[1] for _ in range(120)]
+    assert 50e3 < sorted(times)[60] < 10e6
+    empty = [clock.call(lambda: None, (), head_start)[1] for _ in range(21)]
+    assert sorted(empty)[10] < 3e3
+
+
+def test_a_call_names_its_setup() -> None:
+    call = Call(7, (Argument(ArgumentKind.INPUT, 8, 256),), 0, 512, 0, 0, setup=3)
+    assert unpack_call(pack_call(call)) == call
+
+
+def folder_of(task: Task, folder: Path) -> Path:
+    for name, text in task.files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_native_backward_gets_the_output_and_a_seeded_gradient(tmp_path: Path) -> None:
+    reference = """
+import torch
+def make_inputs(N):
+    return {"a": torch.randn(N)}
+def forward_fn(a):
+    return a.exp()
+def backward_fn(grad_output, output):
+    return grad_output * output
+"""
+    directions = (Direction.FORWARD, Direction.BACKWARD)
+    task = make_task(reference, {"N": 50}, directions=directions)
+    problem = make_problem(task, folder_of(task, tmp_path))
+    workload = task.workloads[0]
+    draws = []
+    for seed in (1, 2, 1):
+        drawn = problem.draw(workload, Direction.BACKWARD, seed, "cpu")
+        assert drawn.names == ("grad_output", "output")
+        gradient, output = drawn.arguments
+        assert torch.equal(output, drawn.values["a"].exp())
+        draws.append(gradient)
+        problem.forget()
+    assert torch.equal(draws[0], draws[2])
+    assert not torch.equal(draws[0], draws[1])
+    (expected,) = problem.expected(workload, Direction.BACKWARD, 1, "cpu")
+    assert expected.dtype == torch.float64
+    torch.testing.assert_close(expected.float(), draws[0] * output)
+
+
+def test_the_reference_runs_in_float64_throughout(tmp_path: Path) -> None:
+    reference = """
+import torch
+def make_inputs(N):
+    return {"a": torch.rand(N) * 1e-9}
+def forward_fn(a):
+    one = torch.ones(a.shape)
+    return (one + a) - one
+"""
+    task = make_task(reference, {"N": 20})
+    problem = make_problem(task, folder_of(task, tmp_path))
+    (expected,) = problem.expected(task.workloads[0], Direction.FORWARD, 1, "cpu")
+    (source,) = problem.draw(task.workloads[0], Direction.FORWARD, 1, "cpu").arguments
+    assert source.dtype == torch.float32
+    torch.testing.assert_close(expected, source.double(), rtol=0, atol=1e-15)
+    assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize("line", ["def forward_fn(*a): return a", "def forward_fn(*, a): return a"])
+def test_only_ordinary_parameters(tmp_path: Path, line: str) -> None:
+    task = make_task(f"def make_inputs(N): return {{}}\n{line}\n", {"N": 1})
+    with pytest.raises(ProblemError, match="ordinary parameter"):
+        make_problem(task, folder_of(task, tmp_path))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_entry_modules_import_torch_only_when_they_run(module: str) -> None:
+    """OpenMP reads its settings from the environment when torch is imported, not before."""
+    code = f"import sys, gpu_runner.{module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0
