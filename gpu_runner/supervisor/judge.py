@@ -16,6 +16,7 @@ from gpu_runner.data.evaluation import (
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device import Peak
+from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.statistics import geometric_mean, measure
 
 
@@ -101,11 +102,16 @@ def _score(workloads: Sequence[WorkloadResult]) -> float | None:
 
 
 def noisiest(workloads: Sequence[WorkloadResult]) -> tuple[str, float]:
-    """Name and relative half-width of the public workload with the widest interval."""
-    widths = [
-        (w.measurement.relative_half_width, w.name)
-        for w in workloads
-        if w.measurement and not w.hidden
-    ]
+    """Name and relative half-width of the public workload with the widest interval.
+
+    An interval narrower than the clock's resolution counts as exact.
+    """
+    public = [w for w in workloads if w.measurement and not w.hidden]
+    widths = [(_width(w.measurement), w.name) for w in public if w.measurement]
     width, name = max(widths)
     return name, width
+
+
+def _width(measurement: Measurement) -> float:
+    half = (measurement.high_ns - measurement.low_ns) / 2
+    return measurement.relative_half_width if half > RESOLUTION_NS else 0.0

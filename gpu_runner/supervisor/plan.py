@@ -70,3 +70,6 @@ NOISE_LIMIT = {DeviceKind.CUDA: 0.05, DeviceKind.CPU: 0.15}
 
 A CPU is shared with the operating system and, on a small host, with the site itself.
 """
+
+RESOLUTION_NS = 100.0
+"""Half-widths below this are the clock's own resolution, whatever part of the time they are."""

@@ -1,0 +1,67 @@
+"""Evaluates many kernels: builds side by side, measures one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from gpu_runner.data.codec import encode
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import device_slug
+from gpu_runner.supervisor.evaluate import evaluate
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A kernel to evaluate."""
+
+    label: str
+    task: Task
+    source: str
+    direction: Direction = Direction.FORWARD
+
+
+def make_config(kind: DeviceKind, cache: Path) -> SupervisorConfig:
+    """Configuration of this host's first device of a kind."""
+    return SupervisorConfig(kind=kind, device=device_slug(kind, 0), cache_folder=cache)
+
+
+def request(entry: Entry, config: SupervisorConfig, mode: Mode) -> EvaluationRequest:
+    """The request that evaluates an entry."""
+    language = Language.CUDA if config.kind is DeviceKind.CUDA else Language.CPP
+    solution = Solution(source=entry.source, language=language, direction=entry.direction)
+    return EvaluationRequest(
+        evaluation_id=entry.label,
+        task=entry.task,
+        solution=solution,
+        mode=mode,
+        device=config.device,
+    )
+
+
+def build_all(entries: Sequence[Entry], config: SupervisorConfig) -> None:
+    """Fill the build cache, as many compilers at once as there are cores."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        list(pool.map(lambda e: evaluate(request(e, config, Mode.COMPILE), config), entries))
+
+
+def run_one(
+    entry: Entry, config: SupervisorConfig, mode: Mode, folder: Path | None
+) -> tuple[EvaluationResult, float]:
+    """Evaluate; returns the result and the wall time in seconds. Keeps the result's JSON."""
+    began = time.monotonic()
+    result = evaluate(request(entry, config, mode), config)
+    took_s = time.monotonic() - began
+    if folder is not None:
+        path = folder / f"{entry.label}.json"
+        path.write_text(json.dumps(encode(result)))
+    return result, took_s

@@ -1,0 +1,24 @@
+"""Markdown tables and the heading that every figure needs: date, device, versions."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.environment import environment
+
+
+def heading(config: SupervisorConfig) -> str:
+    """One line that says when and on what the figures were measured."""
+    found = environment(config)
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    names = ("device_name", "driver", "compiler", "torch", "jail", "cpus")
+    parts = [f"{name} {found[name]}" for name in names if name in found]
+    return f"{day}; " + "; ".join(parts)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
