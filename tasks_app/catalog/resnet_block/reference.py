@@ -55,7 +55,7 @@ def _named(prefix: str, values: dict[str, Tensor] | dict[str, None]) -> dict[str
     return {prefix + name: value for name, value in values.items()}
 
 
-def forward_fn(  # noqa: PLR0917 - the block's parameters, in the order of robust-kbench's task
+def forward_fn(  # noqa: PLR0913, PLR0917 - in the order of robust-kbench's task
     x: Tensor,
     conv1_weight: Tensor,
     conv1_bias: Tensor | None,

@@ -50,14 +50,14 @@ def split(terms: Tensor, lanes: int = 32) -> Tensor:
     """Each of 32 lanes serially with a stride of 32, then a tree over the lanes."""
     missing = -terms.shape[-1] % lanes
     padded = torch.nn.functional.pad(terms, (0, missing))
-    strided = padded.unflatten(-1, (-1, lanes)).transpose(-1, -2)
+    strided = padded.reshape(*terms.shape[:-1], -1, lanes).transpose(-1, -2)
     return pairwise(serial(strided))
 
 
 def fused(a: Tensor, b: Tensor, lanes: int = 1024) -> Tensor:
     """Lanes of serial sums, with one rounding for a product and its addition together."""
     missing = -a.shape[-1] % lanes
-    a, b = (torch.nn.functional.pad(v, (0, missing)).unflatten(-1, (-1, lanes)) for v in (a, b))
+    a, b = (torch.nn.functional.pad(v, (0, missing)).reshape(-1, lanes) for v in (a, b))
     total = torch.zeros(lanes)
     for x, y in zip(a.double(), b.double(), strict=True):
         total = (x * y + total.double()).float()

@@ -104,7 +104,7 @@ def _first_element(x: Tensor, weights: Tensor, biases: Tensor, grad: Tensor) -> 
     """Every window's gradient at its first element, whichever is the largest."""
     with torch.enable_grad():
         leaves = [v.requires_grad_() for v in (x, weights, biases)]
-        sums = F.relu(F.conv2d(*leaves))
+        sums = F.relu(F.conv2d(leaves[0], leaves[1], leaves[2]))
         rows, columns = grad.shape[2] * 2, grad.shape[3] * 2
         return torch.autograd.grad(sums[:, :, :rows:2, :columns:2], leaves, grad)
 

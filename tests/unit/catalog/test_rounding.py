@@ -30,7 +30,7 @@ def conv_relu_pool(size: float, x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> A
     """The same for `conv_relu_pool`."""
     with torch.enable_grad():
         leaves = [v.requires_grad_() for v in (x, w, b)]
-        sums = F.conv2d(*leaves)
+        sums = F.conv2d(leaves[0], leaves[1], leaves[2])
         seen = _noisy(sums.detach(), size)
         _, indices = F.max_pool2d(F.relu(seen), 2, return_indices=True)
         chosen = (sums * (seen > 0)).flatten(2).gather(2, indices.flatten(2))
