@@ -122,6 +122,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "kbench",
+        "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 2},
     },
 }
 

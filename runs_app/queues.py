@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 JOB_FUNCTION = "gpu_runner.daemon.jobs.evaluate"
 _RESULT_TTL_S = 3600
 _FAILURE_TTL_S = 24 * 3600
+_ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
 
 
 class JobState(StrEnum):
@@ -54,7 +55,7 @@ def connection() -> Redis:
 
 @functools.cache
 def _connection(url: str) -> Redis:
-    return Redis.from_url(url, socket_connect_timeout=5, socket_keepalive=True)
+    return Redis.from_url(url, socket_connect_timeout=5, socket_timeout=_ANSWER_TIMEOUT_S)
 
 
 def queue(device_slug: str) -> Queue:

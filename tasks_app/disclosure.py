@@ -8,6 +8,14 @@ from typing import Any
 
 HIDDEN = "a hidden workload"
 WITHHELD = "Not shown: hidden workloads ran, and the kernel could have printed them."
+_TELLING_VERDICTS = (
+    "RUNTIME_ERROR",
+    "MEMORY_LIMIT",
+    "WRONG_SHAPE",
+    "WRONG_DTYPE",
+    "VIOLATION",
+)
+"""Verdicts whose reason quotes the kernel's process, or what it returned."""
 _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
 
 JsonObject = dict[str, Any]
@@ -43,13 +51,49 @@ def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) ->
     public = {
         **document,
         "workloads": [w for w in workloads if w["name"] not in names],
-        "reason": public_text(document.get("reason", ""), names),
+        "reason": public_reason(document, names),
         "mismatch": _public_mismatch(document.get("mismatch"), names),
+        "environment": _without_names(document.get("environment", {}), names),
         "log": "",
     }
-    if document.get("output") and names and document.get("mode") == "ranked":
+    if document.get("output") and _kernel_saw_hidden(document, names):
         public["output"] = WITHHELD
     return public
+
+
+def public_reason(document: Mapping[str, Any], hidden_names: Collection[str]) -> str:
+    """Reason of an encoded result's verdict, without words that the kernel could have chosen.
+
+    A kernel could put what it saw of a hidden workload into an error's text, a shape or a value.
+    """
+    reason: str = document.get("reason", "")
+    verdict, mismatch = document.get("verdict"), document.get("mismatch")
+    if not _kernel_saw_hidden(document, hidden_names):
+        return public_text(reason, hidden_names)
+    if verdict == "WRONG_RESULT" and mismatch and mismatch["workload"] in hidden_names:
+        return f"{mismatch['output']!r} is wrong on {HIDDEN}"
+    if verdict in _TELLING_VERDICTS:
+        return f"{verdict} while hidden workloads ran as well; mode quick shows the message"
+    return public_text(reason, hidden_names)
+
+
+def _kernel_saw_hidden(document: Mapping[str, Any], hidden_names: Collection[str]) -> bool:
+    return bool(hidden_names) and document.get("mode") == "ranked"
+
+
+def _without_names(value: Any, names: Collection[str]) -> Any:
+    """Copy of a JSON value without the entries, and the words, that name hidden workloads."""
+    if isinstance(value, str):
+        return public_text(value, names)
+    if isinstance(value, Mapping):
+        return {
+            key: _without_names(entry, names)
+            for key, entry in value.items()
+            if public_text(key, names) == key
+        }
+    if isinstance(value, list):
+        return [_without_names(entry, names) for entry in value]
+    return value
 
 
 def public_text(text: str, hidden_names: Collection[str]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from runs_app.models import Evaluation
 from runs_app.services.errors import EventError
+from tasks_app.disclosure import public_reason
 
 
 def check(evaluation: Evaluation, result: EvaluationResult) -> None:
@@ -26,9 +28,13 @@ def check(evaluation: Evaluation, result: EvaluationResult) -> None:
 
 
 def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
-    """Put verdict, reason and numbers on the row; the caller saves it."""
+    """Put verdict, reason and numbers on the row; the caller saves it.
+
+    The reason is the one for everybody; the stored result has the whole one for admins.
+    """
     evaluation.verdict = result.verdict.value
-    evaluation.reason = result.reason
+    hidden = evaluation.task_version.hidden_names
+    evaluation.reason = public_reason(codec.encode(result), hidden)
     evaluation.latency_ns = result.latency_ns
     evaluation.speedup_best = result.speedups.get("best")
     evaluation.speedup_eager = result.speedups.get("eager")

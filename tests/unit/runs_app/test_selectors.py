@@ -98,8 +98,9 @@ def test_hidden_workloads_are_for_admins_only() -> None:
     evaluation = make.make_finished_evaluation(
         Verdict.WRONG_RESULT,
         {
-            "reason": f"wrong in {make.HIDDEN_WORKLOAD}: off",
+            "reason": f"wrong in {make.HIDDEN_WORKLOAD}: 1777 is off",
             "mismatch": mismatch,
+            "environment": {"baseline_errors": {f"{make.HIDDEN_WORKLOAD}: eager": "1777"}},
             "output": "N is 1777",
             "log": "1777",
             "workloads": (
@@ -115,7 +116,7 @@ def test_hidden_workloads_are_for_admins_only() -> None:
         document = selectors.result_document(evaluation, user)
         assert document is not None
         assert [w["name"] for w in document["workloads"]] == ["n256"]
-        assert document["reason"] == "wrong in a hidden workload: off"
+        assert document["reason"] == "'out' is wrong on a hidden workload"
         told = f"{document} {selectors.public_reason(evaluation, user)}"
         told += str(selectors.events(evaluation))
         assert make.HIDDEN_WORKLOAD not in told
@@ -124,6 +125,19 @@ def test_hidden_workloads_are_for_admins_only() -> None:
     assert document is not None
     assert len(document["workloads"]) == 2
     assert document["mismatch"]["expected"] == 1777.0
+    assert document["reason"] == f"wrong in {make.HIDDEN_WORKLOAD}: 1777 is off"
+
+
+@pytest.mark.parametrize("verdict", ["RUNTIME_ERROR", "VIOLATION", "WRONG_SHAPE"])
+def test_a_kernel_cannot_tell_what_it_saw_in_an_errors_text(verdict: str) -> None:
+    told = {"reason": "std::runtime_error: N is 1777"}
+    ranked = make.make_finished_evaluation(Verdict(verdict), told, mode="ranked")
+    document = selectors.result_document(ranked, ranked.submission.author)
+    assert document is not None
+    assert "1777" not in f"{document} {ranked.reason} {selectors.events(ranked)}"
+    assert "mode quick shows the message" in ranked.reason
+    quick = make.make_finished_evaluation(Verdict(verdict), told, mode="quick")
+    assert quick.reason == told["reason"]
 
 
 def test_events_can_be_read_from_any_point() -> None:
