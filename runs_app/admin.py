@@ -73,6 +73,10 @@ class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ("name",)
     readonly_fields = ("kind", "user", "created_at")
 
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """They appear with their first submission."""
+        return False
+
 
 @admin.register(models.LanguageModel)
 class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -81,3 +85,7 @@ class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ("name", "created_at")
     search_fields = ("name",)
     readonly_fields = ("created_at",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """They appear with their first submission."""
+        return False

@@ -1,0 +1,66 @@
+"""Every page of the admin opens, and what only services may change cannot be changed there."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+
+from kbench_web.models import ApiToken
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+OURS = ("kbench_web", "tasks_app", "runs_app")
+
+
+def models() -> list[type[Model]]:
+    return [model for model in admin.site._registry if model._meta.app_label in OURS]
+
+
+def address(model: type[Model], page: str, *arguments: object) -> str:
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+    return reverse(name, args=arguments)
+
+
+@pytest.fixture
+def client() -> Client:
+    user = make.make_admin()
+    make.make_token(user)
+    make.make_runner()
+    make.make_finished_evaluation(agent="evolver", language_model="gpt-9")
+    signed_in = Client()
+    signed_in.force_login(user)
+    return signed_in
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
+def test_lists_and_rows_open(client: Client, model: type[Model]) -> None:
+    assert client.get(address(model, "changelist")).status_code == 200
+    row = model._default_manager.first()
+    assert row is not None
+    response = client.get(address(model, "change", row.pk))
+    assert response.status_code == 200
+    digests = ApiToken.objects.values_list("digest", flat=True)
+    assert not any(digest in response.content.decode() for digest in digests)
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
+def test_nothing_is_added_there(client: Client, model: type[Model]) -> None:
+    assert client.get(address(model, "add")).status_code == 403
+
+
+def test_tokens_can_be_revoked(client: Client) -> None:
+    token = ApiToken.objects.get()
+    form = {"action": "revoke", "_selected_action": [token.pk]}
+    assert client.post(address(ApiToken, "changelist"), form).status_code == 302
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+
+
+def test_people_without_rights_do_not_get_in() -> None:
+    visitor = Client()
+    visitor.force_login(make.make_user())
+    assert visitor.get(reverse("admin:index")).status_code == 302
