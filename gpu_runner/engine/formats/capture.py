@@ -117,7 +117,7 @@ def _targets(
         function.backward_fn = lambda *_, answer=answer: answer
         try:
             returned = function.backward(context, *gradients)
-        except (ValueError, TypeError, IndexError, RuntimeError):
+        except (ValueError, TypeError, IndexError, AttributeError, RuntimeError):
             continue  # unpacks another number of results
         returned = returned if isinstance(returned, tuple | list) else (returned,)
         if len(returned) == count:

@@ -26,12 +26,7 @@ def gradients_of(
 
     Shapes and dtypes are the arguments'. Raises what autograd raises.
     """
-    backward = recorded(function, arguments, output_gradients, targets)
-    wanted = [arguments[position] for position in targets]
-    return tuple(
-        torch.zeros_like(tensor) if gradient is None else gradient
-        for gradient, tensor in zip(backward(), wanted, strict=True)
-    )
+    return recorded(function, arguments, output_gradients, targets)()
 
 
 def recorded(
@@ -39,8 +34,8 @@ def recorded(
     arguments: tuple[Any, ...],
     output_gradients: tuple[Tensor, ...],
     targets: tuple[int, ...],
-) -> Callable[[], tuple[Tensor | None, ...]]:
-    """Run the function forward, and return what runs it backward, once."""
+) -> Callable[[], tuple[Tensor, ...]]:
+    """Run the function forward, and return what runs it backward, once; see `gradients_of`."""
     leaves = tuple(
         value.detach().requires_grad_() if position in targets else value
         for position, value in enumerate(arguments)
@@ -50,11 +45,12 @@ def recorded(
     outputs = tuple(tensors_in(result))
     wanted = [leaves[position] for position in targets]
 
-    def backward() -> tuple[Tensor | None, ...]:
-        found: tuple[Tensor | None, ...] = torch.autograd.grad(
-            outputs, wanted, output_gradients, allow_unused=True
+    def backward() -> tuple[Tensor, ...]:
+        found = torch.autograd.grad(outputs, wanted, output_gradients, allow_unused=True)
+        return tuple(
+            torch.zeros_like(leaf) if gradient is None else gradient
+            for gradient, leaf in zip(found, wanted, strict=True)
         )
-        return found
 
     return backward
 
@@ -72,7 +68,7 @@ class Plan:
     sources: tuple[Path | None, ...]
     stand_ins: tuple[Any, ...]
     output_gradients: tuple[Path | None, ...]
-    gradient_stand_ins: tuple[Tensor, ...]
+    gradient_stand_ins: tuple[Any, ...]
     targets: tuple[int, ...]
 
     def forward(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -107,17 +103,19 @@ def make_plan(
 ) -> Plan:
     """Look the tensors of forward up among a backward kernel's arguments, by identity."""
     sources = tuple(_find(arguments, value) for value in forward)
+    gradients = tuple(_find(arguments, value) for value in output_gradients)
     return Plan(
         shapes=shapes_of(arguments),
         sources=sources,
-        stand_ins=tuple(
-            value if source is None else None
-            for value, source in zip(forward, sources, strict=True)
-        ),
-        output_gradients=tuple(_find(arguments, value) for value in output_gradients),
-        gradient_stand_ins=output_gradients,
+        stand_ins=_missing(forward, sources),
+        output_gradients=gradients,
+        gradient_stand_ins=_missing(output_gradients, gradients),
         targets=targets,
     )
+
+
+def _missing(values: tuple[Any, ...], paths: tuple[Path | None, ...]) -> tuple[Any, ...]:
+    return tuple(value if path is None else None for value, path in zip(values, paths, strict=True))
 
 
 def _find(arguments: Any, wanted: Any) -> Path | None:
@@ -163,7 +161,7 @@ class Backward:
             self._compiled = Backward(function, self._plan_for)
         return self._compiled
 
-    def prepare(self, arguments: tuple[Any, ...]) -> Callable[[], tuple[Tensor | None, ...]]:
+    def prepare(self, arguments: tuple[Any, ...]) -> Callable[[], tuple[Tensor, ...]]:
         """Run forward on a backward kernel's arguments; the result runs backward, once."""
         plan = self._plan_for(arguments)
         forward = map_tensors(lambda tensor: tensor.detach(), plan.forward(arguments))

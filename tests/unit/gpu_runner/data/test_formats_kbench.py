@@ -61,6 +61,10 @@ def write(folder: Path, specification: str = SPECIFICATION, **files: str) -> Pat
     return folder
 
 
+def small(**parameters: Any) -> dict[str, Any]:
+    return {"name": "a", "parameters": {"N": 1, "C": 1, "D": 1} | parameters}
+
+
 def refused(path: Path, format_: str = "auto") -> DataError:
     with pytest.raises(DataError) as caught:
         load_task(path, format_)
@@ -268,18 +272,17 @@ def test_a_task_as_json(tmp_path: Path) -> None:
         ({"files": {}}, "kernels[0].path"),
         ({"files": {"reference.py": ""}, "kernels": []}, "reference.py"),
         ({"schema_version": 99}, "schema_version"),
-        ({"workloads": [{"name": "a", "parameters": {"N": 1, "C": 1, "D": 1, "x": {"y": []}}}]}, None),
-        ({"workloads": [{"name": "a", "parameters": {"N": 1, "C": 1, "D": 1, "x": "y" * 5000}}]}, None),
+        ({"workloads": [small(x=[1])]}, "workloads[0].parameters.x"),
+        ({"workloads": [small(D="d" * 5000)]}, "workloads[0].parameters"),
     ],
 )
 def test_a_mistake_in_json_names_its_field(
-    tmp_path: Path, change: dict[str, Any], field: str | None
+    tmp_path: Path, change: dict[str, Any], field: str
 ) -> None:
     document = encode(load_task(write(tmp_path / "task"))) | change
     path = tmp_path / "task.json"
     path.write_text(json.dumps(document))
-    error = refused(path)
-    assert error.field == field or error.field.startswith("workloads[0].parameters")
+    assert refused(path).field == field
 
 
 def test_json_that_is_none(tmp_path: Path) -> None:
