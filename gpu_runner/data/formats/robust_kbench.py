@@ -57,17 +57,14 @@ def load_robust_kbench(folder: Path) -> Task:
             workloads=tuple(sorted(workloads.values(), key=lambda w: w.hidden)),
             files=files,
             tolerance=UNKNOWN_REDUCTION,
-            kernels=tuple(
-                ShippedKernel(
-                    path=f"{direction}.cu",
-                    agent=ORIGIN_AGENT,
-                    language=Language.CUDA,
-                    direction=direction,
-                )
-                for direction in directions
-                if f"{direction}.cu" in files
-            ),
+            kernels=tuple(_kernel(d) for d in directions if f"{d}.cu" in files),
         )
+    )
+
+
+def _kernel(direction: Direction) -> ShippedKernel:
+    return ShippedKernel(
+        path=f"{direction}.cu", agent=ORIGIN_AGENT, language=Language.CUDA, direction=direction
     )
 
 
