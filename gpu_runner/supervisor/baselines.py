@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_runner.data.codec import decode, encode
@@ -21,16 +21,39 @@ from gpu_runner.supervisor.plan import BASELINE_PLAN
 from gpu_runner.supervisor.session import FaultError, Target
 from gpu_runner.supervisor.statistics import measure
 
+ANCHOR_DEAD_BAND = 0.02
+"""Relative changes of the anchor below this are its own noise, and correct nothing."""
+
 SLOW_TO_START = frozenset({"compiled"})
 """Baselines that are compiled for every workload: measured on the public ones only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """A baseline's time on one workload, or why there is none."""
+    """A baseline's time on one workload, or why there is none.
+
+    anchor_ns: the anchor's median when it was measured; it carries the time to another day.
+    """
 
     measurement: Measurement | None
     error: str = ""
+    anchor_ns: float | None = None
+
+    def carried(self, anchor_ns: float | None) -> Baseline:
+        """The same baseline as it would be at the device's speed of now."""
+        if self.measurement is None or not self.anchor_ns or not anchor_ns:
+            return self
+        ratio = anchor_ns / self.anchor_ns
+        if abs(ratio - 1) <= ANCHOR_DEAD_BAND:
+            return self
+        then = self.measurement
+        now = Measurement(
+            median_ns=then.median_ns * ratio,
+            low_ns=then.low_ns * ratio,
+            high_ns=then.high_ns * ratio,
+            calls=then.calls,
+        )
+        return replace(self, measurement=now, anchor_ns=anchor_ns)
 
 
 class Baselines:
@@ -40,15 +63,16 @@ class Baselines:
         """Look nothing up yet."""
         self._task, self._direction, self._config = task, direction, config
         digest = hashlib.sha256(f"{task.digest()} {stack(config)}".encode()).hexdigest()
+        self.anchor_ns: float | None = None
         self._folder = config.cache_folder / "baselines" / digest / direction
 
     def known(self, workload: Workload) -> dict[str, Baseline]:
-        """What is remembered for a workload, by name of the baseline."""
+        """What is remembered for a workload, by name, at the speed that `anchor_ns` shows."""
         found = {}
         for name in self._task.baselines:
             path = self._path(workload, name)
             if path.exists():
-                found[name] = decode(Baseline, read_json(path))
+                found[name] = decode(Baseline, read_json(path)).carried(self.anchor_ns)
         return found
 
     def measure_missing(
@@ -82,7 +106,8 @@ class Baselines:
             collected = measured.workloads[workload.name]
             checked = bench.verify(workload, collected)
             if checked.mismatch is None:
-                result = Baseline(measurement=measure([collected.times_ns], rng))
+                measurement = measure([collected.times_ns], rng)
+                result = Baseline(measurement=measurement, anchor_ns=self.anchor_ns)
             else:
                 reason = f"wrong by the task's own tolerance: {checked.mismatch.reason}"
                 result = Baseline(measurement=None, error=reason)

@@ -85,6 +85,15 @@ def build_runner(config: SupervisorConfig) -> Path:
     return _trusted(Recipe(files, "runner.cu", config.kind, (*flags, "-ldl")), config)
 
 
+def build_anchor(config: SupervisorConfig) -> Path:
+    """The library of the anchor kernel for the configured kind of device."""
+    architecture = cuda_architecture(config.index) if config.kind is DeviceKind.CUDA else ""
+    source = f"anchor{config.kind.language.suffix}"
+    files = {source: (NATIVE_FOLDER / "anchor.cpp").read_text()}
+    flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))
+    return _trusted(Recipe(files, source, config.kind, flags), config)
+
+
 def build_support(config: SupervisorConfig) -> Path:
     """The library from which the torch runner takes its clock and its cache flush."""
     flags = ("-O2", "-std=c++17", "-fPIC", "-shared")

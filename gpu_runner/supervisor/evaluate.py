@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -11,6 +12,7 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Mode, Stage, Verdict
 from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.anchor import measure_anchor
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.bench import Bench, Progress
@@ -143,7 +145,7 @@ class _Evaluation:
             yield
 
     def _on_device(self, bench: Bench, target: Target, plan: Plan) -> Fault:
-        self._baselines(bench, plan)
+        baselines = self._baselines(bench, plan)
         limit = NOISE_LIMIT[self._config.kind]
         self._record.environment["clocks_before"] = clocks(self._config)
         for process in range(plan.processes + plan.extra_processes):
@@ -151,6 +153,7 @@ class _Evaluation:
                 break
             self._one_process(bench, target, plan, process)
         self._record.environment["clocks_after"] = clocks(self._config)
+        self._carry(baselines, plan)
         name, noise = self._record.noise()
         if plan.judges_noise and noise > limit:
             reason = (
@@ -160,12 +163,21 @@ class _Evaluation:
             return Fault(Verdict.UNSTABLE, reason)
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
-    def _baselines(self, bench: Bench, plan: Plan) -> None:
+    def _baselines(self, bench: Bench, plan: Plan) -> Baselines:
         baselines = Baselines(self._task, self._direction, self._config)
         if plan.baselines:
             with self._timeline.stage(Stage.BASELINES):
+                baselines.anchor_ns = measure_anchor(self._config)
                 progress = self._progress(Stage.BASELINES, "")
                 baselines.measure_missing(bench, self._workloads, progress)
+        return baselines
+
+    def _carry(self, baselines: Baselines, plan: Plan) -> None:
+        """Bring remembered baselines to the speed that the anchor had around the measurement."""
+        if plan.baselines and baselines.anchor_ns is not None:
+            before, after = baselines.anchor_ns, measure_anchor(self._config)
+            self._record.environment["anchor_ns"] = {"before": before, "after": after}
+            baselines.anchor_ns = math.sqrt(before * after)
         for workload in self._workloads:
             self._record.add_baselines(workload, baselines.known(workload))
 
