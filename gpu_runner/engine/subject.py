@@ -151,11 +151,17 @@ class Baseline:
 
 
 def _settle_compiler() -> None:
-    """Caches under TMPDIR, and no pool of compiling processes that could disturb the times."""
+    """Caches under TMPDIR, and no pool of compiling processes that could disturb the times.
+
+    Headers are not precompiled: in a fresh TMPDIR that takes longer than it saves. A jail has no
+    user database to ask for the name that is part of some paths.
+    """
     root = Path(tempfile.gettempdir())
+    os.environ.setdefault("LOGNAME", "kbench")
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(root / "inductor"))
     os.environ.setdefault("TRITON_CACHE_DIR", str(root / "triton"))
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    os.environ.setdefault("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")
 
 
 def _arrangement(drawn: Drawn, names: list[str] | None) -> Arrange:
