@@ -27,7 +27,7 @@ class PlotlyFinder(BaseFinder):
         found = self.storage.path(_NAME) if path == f"plotly/{_NAME}" else None
         if find_all:
             return [found] if found else []
-        return found
+        return found or []
 
     def list(self, ignore_patterns: Any) -> Iterable[Any]:
         """The one file, for collectstatic."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Router, Schema, Status
 
 from leaderboard_app import export, selectors
 from leaderboard_app.query import QueryError, parse_query
@@ -53,7 +53,7 @@ def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str 
             raise QueryError("format", f"{format[:20]!r} is not one of json, csv")
         query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device())
     except QueryError as error:
-        return 422, {"field": error.field, "reason": error.reason}
+        return Status(422, {"field": error.field, "reason": error.reason})
     board = selectors.board(query, tasks)
     rows = export.records(board)
     if format == "csv":

@@ -49,8 +49,8 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     except QueryError as caught:
         error, query = caught, Query(device=device)
     board = selectors.board(query, tasks)
-    context = _context(request, board, choices) | {"error": error}
     fragment = request.headers.get("HX-Request") == "true"
+    context = _context(request, board, choices) | {"error": error, "fragment": fragment}
     name = "parts/board.html" if fragment else "leaderboard.html"
     return render(request, f"leaderboard_app/{name}", context, status=400 if error else 200)
 

@@ -109,8 +109,8 @@ def _close(rows: dict[str, StageRow], document: Mapping[str, Any]) -> None:
     ran = [row for row in rows.values() if row.state in ("done", "running")]
     if not good and ran:
         blamed = _BAD_AT_END.get(verdict)
-        last = rows.get(blamed.value) if blamed is not None else None
-        (last if last in ran else ran[-1]).state = "failed"  # type: ignore[union-attr]
+        failed = next((row for row in ran if row.stage == blamed), ran[-1])
+        failed.state = "failed"
     for row in rows.values():
         row.state = {"pending": "skipped", "running": "done"}.get(row.state, row.state)
 

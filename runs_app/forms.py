@@ -73,8 +73,7 @@ class SubmissionForm(forms.Form):
         """Show an uploaded source in the editor, so that an error does not lose it."""
         source = self.cleaned_data.get("source", "")
         if source and self.files.get("file") is not None:
-            self.data = self.data.copy()
-            self.data["source"] = source
+            self.data = {name: self.data.get(name) for name in self.data} | {"source": source}
 
     def _text(self, upload: Any) -> str:
         if upload.size > SOURCE_LIMIT_BYTES:

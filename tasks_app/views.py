@@ -43,14 +43,15 @@ def task_list(request: HttpRequest) -> HttpResponse:
     rows = [_row(task) for task in selectors.published_tasks()]
     filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", *_FILTERS)}
     shown = [row for row in rows if _fits(row, filters)]
+    fragment = request.headers.get("HX-Request") == "true"
     context = {
+        "fragment": fragment,
         "rows": shown,
         "total": len(rows),
         "filters": filters,
         "filtered": any(filters.values()),
         "choices": [_choice(name, rows, filters[name]) for name in _FILTERS],
     }
-    fragment = request.headers.get("HX-Request") == "true"
     name = "parts/task_table.html" if fragment else "task_list.html"
     return render(request, f"tasks_app/{name}", context)
 

@@ -29,6 +29,9 @@
     live().replaceWith(fresh);
     [...live().querySelectorAll("details")].forEach((each, index) => { if (open[index]) each.open = true; });
     seq = Math.max(seq, Number(live().dataset.seq));
+    const outcome = document.getElementById("outcome").textContent.trim();
+    const announce = document.getElementById("announce");
+    if (announce.textContent !== outcome) announce.textContent = outcome;
     if (isOver()) stop();
     else if (socket && socket.readyState === WebSocket.OPEN) say("live", "live");
   }

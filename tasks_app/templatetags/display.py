@@ -33,7 +33,7 @@ def significant(value: float, digits: int = 3) -> str:
     while round(scaled, digits - 1) >= 10:
         scaled /= 10
         magnitude += 1
-    while scaled < 1 and magnitude > -12:
+    while round(scaled, digits - 1) < 1 and magnitude > -12:
         scaled *= 10
         magnitude -= 1
     return f"{value:.{max(digits - 1 - magnitude, 0)}f}"

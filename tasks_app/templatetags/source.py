@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import time
+from functools import lru_cache
+from typing import Any
 
+import pygments
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
-from pygments import highlight as pygments_highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
-from pygments.lexers import CppLexer, CudaLexer, PythonLexer
+from pygments.lexers import CppLexer, CudaLexer, PythonLexer, TextLexer
 
 register = template.Library()
 
+_LONGEST = 128 * 1024  # characters
+_PATIENCE_S = 0.5
 _LEXERS: dict[str, type[Lexer]] = {"cuda": CudaLexer, "cpp": CppLexer, "python": PythonLexer}
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 _PLACE = re.compile(r"(kernel\.(?:cu|cpp))[:(](\d+)")
@@ -32,6 +37,7 @@ def highlight_plain(source: str, language: str) -> SafeString:
     return _highlight(source, language, prefix="")
 
 
+@lru_cache(maxsize=64)
 def _highlight(source: str, language: str, prefix: str) -> SafeString:
     formatter: HtmlFormatter[str] = HtmlFormatter(
         cssclass="code tall",
@@ -40,10 +46,26 @@ def _highlight(source: str, language: str, prefix: str) -> SafeString:
         anchorlinenos=bool(prefix),
         wrapcode=True,
     )
-    lexer = _LEXERS.get(language, CppLexer)(stripnl=False)
-    html = pygments_highlight(source, lexer, formatter)
+    html = pygments.format(_tokens(source, language), formatter)
     scrollable = '<div tabindex="0" role="region" aria-label="Source" class="code tall">'
     return SafeString(html.replace('<div class="code tall">', scrollable, 1))
+
+
+def _tokens(source: str, language: str) -> list[tuple[Any, str]]:
+    """Tokens, or the text as it is where finding them takes too long.
+
+    The lexers' patterns take quadratic time on some texts, such as thousands of empty lines.
+    """
+    plain = list(TextLexer(stripnl=False).get_tokens(source))
+    if len(source) > _LONGEST:
+        return plain
+    deadline = time.monotonic() + _PATIENCE_S
+    tokens = []
+    for token in _LEXERS.get(language, CppLexer)(stripnl=False).get_tokens(source):
+        if time.monotonic() > deadline:
+            return plain
+        tokens.append(token)
+    return tokens
 
 
 @register.filter

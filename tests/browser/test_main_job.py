@@ -47,7 +47,7 @@ def wait_for_verdict(page: Page, states: set[str]) -> str:
     over = page.locator("#live[data-status=FINISHED]")
     over.wait_for(timeout=MEASURED_MS, state="attached")
     states |= set(page.evaluate("[...window.seenStates]"))
-    return page.get_by_role("status").first.inner_text()
+    return page.locator("#outcome").inner_text()
 
 
 def test_a_newcomer_gets_a_verdict_and_a_rank(page: Page, at_work: Stack) -> None:

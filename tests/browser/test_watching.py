@@ -42,7 +42,7 @@ def test_stages_and_verdicts_come_without_a_reload(
     expect(page.locator("[data-stage=build]")).to_have_attribute("data-state", "done")
     expect(page.locator("[data-stage=measure]")).to_contain_text("process 1 of 3")
     runner.finish(Verdict.CORRECT)
-    expect(page.get_by_role("status").first).to_contain_text("Correct")
+    expect(page.locator("#outcome")).to_contain_text("Correct")
     expect(page.get_by_role("region", name="Times by workload")).to_be_visible()
     assert page.evaluate(MARKED), "the page was loaded again"
 
@@ -66,7 +66,7 @@ def test_without_a_socket_the_page_asks(page: Page, stack: Stack, runner: FakeRu
     expect(page.locator("#live .live")).to_contain_text("asking")
     runner.take()
     runner.finish(Verdict.CORRECT)
-    expect(page.get_by_role("status").first).to_contain_text("Correct")
+    expect(page.locator("#outcome")).to_contain_text("Correct")
 
 
 def test_a_refusal_names_the_field_and_keeps_the_source(page: Page, stack: Stack) -> None:
@@ -93,5 +93,5 @@ def test_the_queue_page_follows(page: Page, stack: Stack, runner: FakeRunner) ->
     submit(page, stack.url, GOOD)
     expect(watcher.get_by_role("region", name="Queue of CPU")).to_contain_text("vector_add")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("status").first).to_contain_text("Cancelled")
+    expect(page.locator("#outcome")).to_contain_text("Cancelled")
     expect(watcher.locator("#queues")).to_contain_text("Nothing waits here")
