@@ -10,7 +10,7 @@ import sys
 def main() -> None:
     """Run the command on the command line."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbench_web.settings")
-    from django.core.management import execute_from_command_line  # noqa: PLC0415
+    from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
 
