@@ -129,8 +129,20 @@ def tolerance_text(data: Task) -> str:
         "The reference runs in float64 on the inputs as the kernel saw them. An element passes if "
         f"it is off by at most ε × ({tolerance.constant:g} + {tolerance.growth:g} √L) × its scale, "
         f"with {shown} and L = `{tolerance.reduction}`, the number of terms that an element sums "
-        "up. The scale is the size of the terms behind the element; NaN and infinity must stand "
-        "where the reference has them. Integers must be equal."
+        f"up. {_scale_text(data)} NaN and infinity must stand where the reference has them; "
+        "integers must be equal."
+    )
+
+
+def _scale_text(data: Task) -> str:
+    names = [f"{direction.value}_scale" for direction in data.directions]
+    texts = [text for _, text in reference_files(data.files)]
+    own = [name for name in names if any(_parameters_of(text, name) for text in texts)]
+    if own:
+        return f"The reference says how large the scale is: `{'`, `'.join(own)}`."
+    return (
+        "The scale is the expected value's size plus the root mean square of the whole output, "
+        "and the whole output may be off by no larger a share of its norm."
     )
 
 

@@ -136,3 +136,10 @@ def test_templates_can_use_what_a_result_holds() -> None:
     measurement = encode(factories.make_measurement(2000.0, spread=0.05))
     template = Template("{% load display %}{{ m|half_width }} {{ m.median_ns|duration_text }}")
     assert template.render(Context({"m": measurement})) == "±5.0 % 2.00 µs"
+
+
+def test_the_tolerance_names_the_scale_that_the_reference_defines() -> None:
+    files = {"reference.py": "def forward_scale(x):\n    return x\n"}
+    own = factories.make_task(files=files, kernels=())
+    assert "`forward_scale`" in task_page.tolerance_text(own)
+    assert "root mean square" in task_page.tolerance_text(factories.make_task())
