@@ -4,7 +4,7 @@
 namespace {
 
 constexpr int PARALLEL_FROM = 1 << 16;
-constexpr int LANES = 64;  // sums in flight, enough to hide the latency of an addition
+constexpr int LANES = 32;  // sums in flight, enough to hide the latency of an addition
 
 float sum_of_squares(const float* __restrict__ x, int n) {
     float sums[LANES] = {};
