@@ -15,13 +15,13 @@ $(STAMP): pyproject.toml scripts/environment
 	@touch $(STAMP)
 
 packages:
-	@scripts/system-packages bwrap g++
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
 
 up: packages $(STAMP) ## everything running on this machine, with a demo; the address is printed last
 	@$(BIN)/python manage.py up $(ARGS)
 
 test: $(STAMP) ## set-up and all tests, on SQLite and on PostgreSQL
-	@scripts/system-packages bwrap g++ chromium initdb
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers chromium initdb
 	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
 
 lint: $(STAMP) ## ruff, mypy, the import contracts

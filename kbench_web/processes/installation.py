@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from kbench_web.processes.program import Program
@@ -34,6 +35,11 @@ def cuda_devices() -> list[int]:
 def missing_programs() -> list[str]:
     """One sentence for each program of the system that is missing: what it is, what it means."""
     faults = [text for name, text in _CONSEQUENCES.items() if shutil.which(name) is None]
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        faults.append(
+            "Python's headers are not installed: no torch extension and no compiled baseline can"
+            " be built (Debian: apt-get install python3-dev)"
+        )
     if cuda_devices() and not (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
         faults.append("nvcc is not installed: no kernel for the GPU can be built")
     return faults
