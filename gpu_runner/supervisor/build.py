@@ -82,7 +82,8 @@ def build_runner(config: SupervisorConfig) -> Path:
         return _trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
     flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA", f"-arch={cuda_architecture(config.index)}"]
     files["runner.cu"] = files.pop("runner.cpp")
-    return _trusted(Recipe(files, "runner.cu", config.kind, (*flags, "-ldl")), config)
+    flags += [*toolchain.shared_cuda_runtime(), "-ldl"]
+    return _trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
 
 
 def build_anchor(config: SupervisorConfig) -> Path:

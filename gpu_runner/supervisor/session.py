@@ -199,7 +199,7 @@ def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
     return Jail(
         limits=Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes),
         paths=[path for path in files if path is not None],
-        environment=library_path(cuda),
+        environment={"GOMP_SPINCOUNT": "2000", **library_path(cuda)},
         cuda_index=cuda,
     )
 

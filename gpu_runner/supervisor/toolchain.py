@@ -74,11 +74,29 @@ def flags(kind: DeviceKind, abi: Abi, architecture: str) -> list[str]:
     common = ["-std=c++17", "-O3", "-shared"]
     if kind is DeviceKind.CUDA:
         common += [f"-arch={architecture}", "-Xcompiler=-fPIC", "-lineinfo", "-Xptxas=-v"]
+        common += shared_cuda_runtime()
         linker = "-Xlinker="
     else:
         common += ["-march=native", "-fopenmp", "-fPIC", "-Wall"]
         linker = "-Wl,"
     return common + (_torch_flags(kind, linker) if abi is Abi.TORCH else [])
+
+
+@functools.cache
+def shared_cuda_runtime() -> tuple[str, ...]:
+    """Flags that link CUDA's runtime as the one shared library of a process.
+
+    With a runtime of its own in each library, the runner would not see a submission's errors.
+    """
+    done = subprocess.run(
+        [compiler(DeviceKind.CUDA).path, "--dryrun", "-x", "cu", "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    folders = re.findall(r'"-L([^"]+)"', done.stderr)
+    found = [os.path.realpath(folder) for folder in folders if not folder.endswith("stubs")]
+    return ("-cudart=shared", *(f"-Xlinker=-rpath={folder}" for folder in dict.fromkeys(found)))
 
 
 def _torch_flags(kind: DeviceKind, linker: str) -> list[str]:
