@@ -50,4 +50,6 @@ class RunnerState:
     builds: int  # jobs that may build at the same time
     version: str
     at: float  # unix seconds
+
+
 EVENT_STREAM = "kbench:events"

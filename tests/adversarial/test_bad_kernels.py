@@ -1,4 +1,4 @@
-"""Every wrong or hostile kernel gets its own verdict with a reason, and the next one runs unharmed."""
+"""Each wrong or hostile kernel gets its own verdict with a reason; the next one runs unharmed."""
 
 from __future__ import annotations
 
