@@ -12,12 +12,14 @@ from torch import Tensor
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.lengths import bound_factor, epsilon, traced
-from gpu_runner.engine.problem import BaseProblem, Drawn, outputs_of
+from gpu_runner.engine.problem import BaseProblem, Drawn, ProblemError, outputs_of
 
 _SLACK = 4.0
 """How many times less accurate than the eager float32 reference a kernel may be, on top."""
 _MOST_SLACK = 4096.0
 """Units in the last place: an eager reference that is worse than that is no yardstick."""
+_NOISE = 0.1
+"""Error over size of an output, both as root mean squares, from which on no digit is right."""
 
 
 class MeasuredProblem(BaseProblem):
@@ -41,7 +43,10 @@ class MeasuredProblem(BaseProblem):
         device: str,
         expected: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...] | None:
-        """See `Problem.scale`; in units of the task's own tolerance."""
+        """See `Problem.scale`; in units of the task's own tolerance.
+
+        Raises `ProblemError` where the reference is random, or its result rounding noise.
+        """
         drawn = self.draw(workload, direction, seed, device)
         with torch.no_grad(), torch.device(device):
             rounded, length = traced(lambda: self.evaluate(drawn, direction))
@@ -62,8 +67,14 @@ def _scale(expected: Tensor, rounded: Tensor, factor: float, whole: float) -> Te
         return torch.ones_like(expected, dtype=torch.float64)  # judged exactly
     size = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
     error = (rounded.double() - expected).abs_().nan_to_num_(nan=0.0, posinf=0.0)
-    size.add_(_rms(size))
-    allowed = error.add_(_rms(error)).mul_(_SLACK / (epsilon(rounded.dtype) * whole))
+    typical, noise = _rms(size), _rms(error)
+    if noise > _NOISE * typical:
+        raise ProblemError(
+            "this task cannot be judged: its output is rounding noise, off by "
+            f"{noise:.2g} in the reference's own {rounded.dtype} where it should be {typical:.2g}"
+        )
+    size.add_(typical)
+    allowed = error.add_(noise).mul_(_SLACK / (epsilon(rounded.dtype) * whole))
     allowed = torch.minimum(allowed, size * (_MOST_SLACK / whole))
     return allowed.add_(size, alpha=factor / whole)
 

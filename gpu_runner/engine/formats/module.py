@@ -60,9 +60,7 @@ class _Still(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        function = node.func
-        name = getattr(function, "attr", None) or getattr(function, "id", None)
-        if name not in _NORMALISATIONS or any(isinstance(a, ast.Starred) for a in node.args):
+        if not _normalises(node.func) or any(isinstance(a, ast.Starred) for a in node.args):
             return node
         zero = ast.copy_location(ast.Constant(0.0), node)
         if len(node.args) > _MOMENTUM_POSITION:
@@ -71,3 +69,15 @@ class _Still(ast.NodeTransformer):
             others = [keyword for keyword in node.keywords if keyword.arg != "momentum"]
             node.keywords = [*others, ast.keyword("momentum", zero)]
         return node
+
+
+def _normalises(function: ast.expr) -> bool:
+    """Whether this names torch.nn.functional's function, not a layer of the same name."""
+    match function:
+        case ast.Name(id=name):
+            return name in _NORMALISATIONS
+        case ast.Attribute(value=ast.Name(id="F" | "functional"), attr=name):
+            return name in _NORMALISATIONS
+        case ast.Attribute(value=ast.Attribute(attr="functional"), attr=name):
+            return name in _NORMALISATIONS
+    return False

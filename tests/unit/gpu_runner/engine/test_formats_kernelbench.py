@@ -172,3 +172,17 @@ def test_a_random_model_is_refused(make: Make) -> None:
     expected = problem.expected(workload, FORWARD, 1, "cpu")
     with pytest.raises(ProblemError, match="the reference is random"):
         problem.scale(workload, FORWARD, 1, "cpu", expected)
+
+
+def test_an_output_that_is_rounding_noise_cannot_be_judged(make: Make) -> None:
+    text = PROBLEM.replace("return out * self.scale", "return (out - out.mean(0)).mean(0)")
+    problem, workload = make(text)
+    expected = problem.expected(workload, FORWARD, 1, "cpu")
+    with pytest.raises(ProblemError, match="rounding noise"):
+        problem.scale(workload, FORWARD, 1, "cpu", expected)
+
+
+def test_a_layer_may_be_called_like_a_function(make: Make) -> None:
+    problem, workload = make(PROBLEM.replace("self.norm", "self.batch_norm"))
+    arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
+    assert problem.function(FORWARD)(*arguments).shape == (4, 2)
