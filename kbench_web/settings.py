@@ -197,6 +197,7 @@ MAX_WAITING_PER_USER = env.whole("KBENCH_MAX_WAITING_PER_USER", 20, least=1)
 MAX_SUBMISSIONS_PER_DAY = env.whole("KBENCH_MAX_SUBMISSIONS_PER_DAY", 500, least=1)
 API_REQUESTS_PER_MINUTE = env.whole("KBENCH_API_REQUESTS_PER_MINUTE", 600, least=1)
 JOB_TIMEOUT_S = env.whole("KBENCH_JOB_TIMEOUT_S", 3600, least=60)
+SUBMIT_SHIPPED_KERNELS = env.flag("KBENCH_SUBMIT_SHIPPED_KERNELS", default=True)
 MAX_ATTEMPTS = env.whole("KBENCH_MAX_ATTEMPTS", 3, least=1)
 # A work-horse reports every few seconds; this long a silence means that it is gone.
 SILENCE_S = env.whole("KBENCH_SILENCE_S", 60, least=10)

@@ -1,4 +1,4 @@
-"""The only enqueuer: one RQ queue for each device, spoken to in JSON."""
+"""The only enqueuer: two RQ queues for each device, spoken to in JSON."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def _connection(url: str) -> Redis:
     return Redis.from_url(url, socket_connect_timeout=5, socket_timeout=_ANSWER_TIMEOUT_S)
 
 
-def queue(device_slug: str) -> Queue:
-    """The queue of a device."""
-    return Queue(f"device-{device_slug}", connection=connection(), serializer=JSONSerializer)
+def queue(device_slug: str, *, background: bool = False) -> Queue:
+    """The queue of a device, or the one that its runners turn to when that is empty."""
+    name = f"device-{device_slug}{'-background' if background else ''}"
+    return Queue(name, connection=connection(), serializer=JSONSerializer)
 
 
 def job_id(evaluation: Evaluation, attempt: int | None = None) -> str:
@@ -86,7 +87,7 @@ def enqueue(evaluation: Evaluation) -> bool:
     False if Redis could not be reached: then `reconcile` queues it later.
     """
     try:
-        queue(evaluation.device_id).enqueue(
+        queue(evaluation.device_id, background=evaluation.background).enqueue(
             JOB_FUNCTION,
             args=(codec.encode(request_of(evaluation)),),
             job_id=job_id(evaluation),
@@ -118,11 +119,15 @@ def drop(evaluation: Evaluation, attempt: int) -> None:
 
 
 def waiting_jobs(device_slug: str) -> set[str]:
-    """Ids of the jobs in a device's queue, or on their way from there to a work-horse.
+    """Ids of the jobs in a device's queues, or on their way from there to a work-horse.
 
     Raises `RedisError` without Redis.
     """
-    device_queue = queue(device_slug)
+    queues = (queue(device_slug), queue(device_slug, background=True))
+    return set.union(*(_waiting_in(device_queue) for device_queue in queues))
+
+
+def _waiting_in(device_queue: Queue) -> set[str]:
     on_their_way = IntermediateQueue(device_queue.key, device_queue.connection)
     # in this order: a job that moves between the two reads is seen twice, not missed
     return {*device_queue.job_ids, *on_their_way.get_job_ids()}

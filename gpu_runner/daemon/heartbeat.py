@@ -32,9 +32,9 @@ class Runner:
     boot_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
-    def queue(self) -> str:
-        """Name of the RQ queue that this runner works on."""
-        return f"device-{self.device}"
+    def queues(self) -> list[str]:
+        """Names of the RQ queues that this runner works on; the second while the first is empty."""
+        return [f"device-{self.device}", f"device-{self.device}-background"]
 
 
 class Heartbeat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -65,7 +65,7 @@ class SlotWorker(Worker):
 
     def __init__(
         self,
-        queue: str,
+        queues: Sequence[str],
         *,
         name: str,
         connection: redis.Redis,
@@ -73,7 +73,7 @@ class SlotWorker(Worker):
         state: SlotState,
         on_loss: Callable[[str], None],
     ) -> None:
-        """Work on the queue of that name; `state` is shared with the daemon.
+        """Work on the queues of those names, in that order; `state` is shared with the daemon.
 
         on_loss: called with the cause when a work-horse dies.
         """
@@ -81,7 +81,7 @@ class SlotWorker(Worker):
         self._slot_state = state
         self._on_loss = on_loss
         super().__init__(
-            [queue],
+            list(queues),
             name=name,
             connection=connection,
             job_class=restricted_job(functions),

@@ -79,7 +79,7 @@ def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
     )
     try:
         worker = SlotWorker(
-            context.runner.queue,
+            context.runner.queues,
             name=f"{context.runner.name}-{slot.number}-{os.getpid()}-{context.runner.boot_id[:8]}",
             connection=connection,
             functions={EVALUATE: functools.partial(jobs.evaluate, context=job_context)},

@@ -94,7 +94,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask_to_stop)
         lineage.adopt_orphans()
-        logger.info("runner %s serves %s", self._runner.name, self._runner.queue)
+        logger.info("runner %s serves %s", self._runner.name, self._runner.queues[0])
         if not self.fit:
             logger.error("no jobs are taken: %s", self._jail_fault)
         while not self._stops:

@@ -46,6 +46,7 @@ class Evaluation(models.Model):
     reason = models.TextField(blank=True)  # of the verdict, or of the latest retry
     stage = models.CharField(max_length=20, blank=True)  # the stage that runs now, or ran last
     attempt = models.PositiveIntegerField(default=1)
+    background = models.BooleanField(default=False)  # the site's own work: people's goes first
     runner = models.ForeignKey(
         Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations"
     )

@@ -59,11 +59,12 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
         return ""
     runners = runner_list(now, evaluation.device_id)
     blocked = _blocked(evaluation.device_id, runners)
-    ahead = _waiting(evaluation.device_id).filter(
-        Q(queued_at__lt=evaluation.queued_at)
-        | Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
-    )
-    place = ahead.count() + 1
+    earlier = Q(queued_at__lt=evaluation.queued_at)
+    earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
+    ahead = Q(background=evaluation.background) & earlier
+    if evaluation.background:
+        ahead |= Q(background=False)
+    place = _waiting(evaluation.device_id).filter(ahead).count() + 1
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
     if blocked:
         return f"{position}, but {blocked}"
@@ -93,7 +94,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
 
 def _waiting(device_slug: str) -> Any:
     rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
-    return rows.order_by("queued_at", "pk")
+    return rows.order_by("background", "queued_at", "pk")
 
 
 def _with_lists(rows: Any) -> Any:

@@ -96,14 +96,25 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     return locked
 
 
-def evaluate(*, submission: Submission, device: Device, mode: Mode, now: datetime) -> Evaluation:
-    """Queue a new evaluation of a submission; checks nothing."""
+def evaluate(
+    *,
+    submission: Submission,
+    device: Device,
+    mode: Mode,
+    now: datetime,
+    background: bool = False,
+) -> Evaluation:
+    """Queue a new evaluation of a submission; checks nothing.
+
+    One in the background runs when nothing else waits for the device.
+    """
     evaluation = Evaluation.objects.create(
         submission=submission,
         task_version=submission.task_version,
         direction=submission.direction,
         device=device,
         mode=mode.value,
+        background=background,
         created_at=now,
         queued_at=now,
     )

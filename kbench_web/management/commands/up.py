@@ -38,7 +38,7 @@ class Command(BaseCommand):
         """Declare --host, --port and --no-demo."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="or the next free one")
-        parser.add_argument("--no-demo", action="store_true", help="submit no demo evaluation")
+        parser.add_argument("--no-demo", action="store_true", help="submit no kernels")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Set up, start, wait for the end, stop."""
@@ -126,6 +126,7 @@ class Command(BaseCommand):
             self._say(f"the home page fails with status {status}: see the lines of `web`")
         if demo:
             self._run("demo")
+            self._run("submit_shipped_kernels")  # in the background, behind whatever people submit
         shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
         self._say(f"kbench is ready at http://{shown}:{port}/  (Ctrl-C stops it)")
 

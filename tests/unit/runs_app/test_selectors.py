@@ -177,3 +177,14 @@ def test_the_demo_is_entered_into_an_empty_site_only() -> None:
     assert evaluation is not None
     assert evaluation.mode == "quick"
     assert services.submit_demo(device=cpu, now=make.NOW) is None
+
+
+def test_background_work_waits_behind_everybody_else() -> None:
+    make.make_runner(name="host-1")
+    ours, theirs = make.make_evaluation(), make.make_evaluation(now=make.later(1))
+    Evaluation.objects.filter(pk=ours.pk).update(background=True)
+    ours.refresh_from_db()
+    assert reason(theirs).startswith("next in the queue")
+    assert reason(ours).startswith("number 2 in the queue")
+    waiting = selectors.queue_overview(theirs.submission.author, make.NOW)[0].waiting
+    assert [entry.evaluation for entry in waiting] == [theirs, ours]
