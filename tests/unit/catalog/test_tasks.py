@@ -19,7 +19,7 @@ NETWORKS = {
 FORWARD_ONLY = {"llama_ffw", "resnet_block", "unet_conv2d"}
 ROUTINES = {"vector_add", "dot_product", "matrix_mul", "softmax", "rms_norm", "spmv_csr"}
 NAMES = sorted(NETWORKS | ROUTINES)
-LARGEST_INPUTS = 600e6  # bytes
+LARGEST_INPUTS = 1.2e9  # bytes; robust-kbench's own layernorm gradient is the largest
 
 
 def test_the_catalogue_is_complete() -> None:
