@@ -30,19 +30,26 @@ class QueueEntry:
 class DeviceQueue:
     """A device with its queue and runners.
 
-    `waiting` holds the first places, `depth` counts them all. `wait_p50_s` and `wait_p95_s` are the
+    `waiting` holds the first places, `depth` counts them all, and `background` those among them
+    that are the site's own and wait behind everybody else's. `wait_p50_s` and `wait_p95_s` are the
     median and the 95th percentile of the last day's waiting times; None where nothing has run.
     `reason` says why nothing would be taken now; empty if something would.
     """
 
     device: Device
     depth: int
+    background: int
     waiting: list[QueueEntry]
     running: list[QueueEntry]
     runners: list[RunnerStatus]
     wait_p50_s: float | None
     wait_p95_s: float | None
     reason: str
+
+    @property
+    def ahead(self) -> int:
+        """How many a new submission would wait for, beside those that run."""
+        return self.depth - self.background
 
 
 def queue_overview(user: Any, now: datetime) -> list[DeviceQueue]:
@@ -83,6 +90,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
     return DeviceQueue(
         device=device,
         depth=waiting.count(),
+        background=waiting.filter(background=True).count(),
         waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
         running=_entries(running.order_by("started_at"), user, now),
         runners=runners,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import itertools
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -27,8 +28,12 @@ def submit_shipped_kernels(
 
     Those that have an evaluation there in that mode, and were not lost to us, are left alone.
     """
+    moments = (
+        now + timedelta(microseconds=place) for place in itertools.count()
+    )  # keeps the order
     evaluations = (
-        _enter(version, kernel, device, mode, now) for version, kernel in _kernels(device.kind)
+        _enter(version, kernel, device, mode, moment)
+        for (version, kernel), moment in zip(_kernels(device.kind), moments, strict=False)
     )
     return [evaluation for evaluation in evaluations if evaluation is not None]
 
