@@ -33,6 +33,4 @@ def start_daemon(redis_url: str, tmp_path: Path) -> Iterator[StartDaemon]:
 
     yield start
     for daemon in started:
-        daemon.process.kill()
-        daemon.process.join()
-        daemon.connection.close()
+        daemon.kill()

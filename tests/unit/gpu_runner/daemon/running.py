@@ -140,6 +140,32 @@ class RunningDaemon:
         self.process.join(timeout_s)
         assert not self.process.is_alive()
 
+    def kill(self) -> None:
+        """End it and wait for its family's end: a slot that dies late would take a later job."""
+        family = descendants(self.process.pid or 0)
+        self.process.kill()
+        self.process.join()
+        while any(map(alive, family)):
+            time.sleep(0.01)
+        self.connection.close()
+
+
+def descendants(pid: int) -> list[int]:
+    """Process ids of everything that descends from `pid`."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
 
 def read_events(connection: redis.Redis, evaluation_id: str) -> list[Event]:
     """All events of one evaluation, in the order of the stream."""

@@ -16,6 +16,8 @@ from tests.conftest import RedisServer
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
 from tests.unit.gpu_runner.daemon.running import (
     RunningDaemon,
+    alive,
+    descendants,
     make_request,
     read_events,
     supervise,
@@ -31,14 +33,6 @@ def grows(path: Path) -> bool:
     size = path.stat().st_size
     time.sleep(0.4)
     return path.stat().st_size > size
-
-
-def descendants(pid: int) -> list[int]:
-    found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, path.read_text().split()):
-            found += [child, *descendants(child)]
-    return found
 
 
 def test_reports_every_step_in_order_and_numbered(start_daemon: StartDaemon) -> None:
@@ -157,13 +151,6 @@ def test_nothing_lives_on_when_the_daemon_is_killed(
     assert [pid for pid in family if alive(pid)] == []
 
 
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False
-
-
 def test_a_restarted_daemon_has_another_boot_id(start_daemon: StartDaemon) -> None:
     first = start_daemon()
     before = first.wait_for_state("ready")["boot_id"]
@@ -212,4 +199,4 @@ def test_a_result_survives_an_absence_of_redis(redis_server: RedisServer, tmp_pa
         assert "lost" not in kinds(read_events(connection, "e1"))
         daemon.stop()
     finally:
-        daemon.process.kill()
+        daemon.kill()
