@@ -28,9 +28,8 @@ def submit_shipped_kernels(
 
     Those that have an evaluation there in that mode, and were not lost to us, are left alone.
     """
-    moments = (
-        now + timedelta(microseconds=place) for place in itertools.count()
-    )  # keeps the order
+    # A microsecond apart, so that pages show them in the order in which RQ holds them.
+    moments = (now + timedelta(microseconds=place) for place in itertools.count())
     evaluations = (
         _enter(version, kernel, device, mode, moment)
         for (version, kernel), moment in zip(_kernels(device.kind), moments, strict=False)

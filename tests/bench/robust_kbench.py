@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
+import re
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -75,15 +77,21 @@ def main() -> None:
     """Print the table, and why each verdict is what it is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repository", type=Path, required=True)
-    parser.add_argument("--only", default="", help="part of a label")
+    parser.add_argument("--only", default="", help="regular expression over labels")
+    parser.add_argument("--mode", type=Mode, default=Mode.RANKED)
+    parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--out", type=Path, help="folder for the results' JSON")
     options = parser.parse_args()
-    config = make_config(DeviceKind.CUDA, default_cache_folder())
-    chosen = [(e, row) for e, row in entries(options.repository) if options.only in e.label]
+    config = make_config(DeviceKind.CUDA, options.cache)
+    chosen = [
+        (e, row) for e, row in entries(options.repository) if re.search(options.only, e.label)
+    ]
+    began = time.monotonic()
     build_all([entry for entry, _ in chosen], config)
+    print(f"{len(chosen)} builds side by side: {time.monotonic() - began:.1f} s", flush=True)
     rows, reasons = [], []
     for entry, published in chosen:
-        result, took_s = run_one(entry, config, Mode.RANKED, options.out)
+        result, took_s = run_one(entry, config, options.mode, options.out)
         rows.append(row_of(entry, published, result, took_s))
         stages = ", ".join(f"{s.stage} {s.duration_s:.1f}" for s in result.stages)
         worst = max((e.scaled for w in result.workloads for e in w.errors), default=float("nan"))
