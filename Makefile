@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test lint format clean
+.PHONY: help install packages up test lint redteam format clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ lint: $(STAMP) ## ruff, mypy, the import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+redteam: $(STAMP) ## every hostile kernel against the jail and the judge
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
+	$(BIN)/pytest -v tests/adversarial
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .
