@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -40,6 +40,26 @@ class Drawn:
     names: tuple[str, ...]
     arguments: tuple[Any, ...]
     values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class TwoStep(Protocol):
+    """A function whose caller has done a part before, such as the forward of a backward.
+
+    Only what `prepare` returns is timed.
+    """
+
+    def prepare(self, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        """Do the part that is not timed; the result does the rest, once."""
+        ...
+
+    def compiled(self) -> TwoStep:
+        """The same under torch.compile."""
+        ...
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Both parts."""
+        ...
 
 
 class Problem(Protocol):

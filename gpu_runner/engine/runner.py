@@ -82,12 +82,14 @@ class Runner:
     def _timed(
         self, prepared: Prepared, tensors: list[Tensor], sizes: Sequence[int]
     ) -> tuple[Any, float]:
-        arguments = prepared.arrange(tensors)
+        function, arguments = prepared.function, prepared.arrange(tensors)
+        if prepared.before is not None:
+            function, arguments = prepared.before(arguments), ()
         gc.collect()
         self._poison.spread(sizes, self._clock.flush)
         for tensor in tensors:
             self._clock.flush(tensor)
-        return self._clock.call(prepared.function, arguments, prepared.head_start)
+        return self._clock.call(function, arguments, prepared.head_start)
 
 
 def _offsets(call: Call, inputs: Sequence[Argument]) -> list[int]:

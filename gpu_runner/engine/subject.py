@@ -26,6 +26,7 @@ from gpu_runner.engine.problem import (
     BaseProblem,
     Drawn,
     ProblemError,
+    TwoStep,
     load_problem,
     map_tensors,
     outputs_of,
@@ -42,6 +43,7 @@ class Prepared:
 
     arrange: the arguments from the input tensors in the order of the CALL. inputs: their
     descriptions. dtypes: of the outputs. warm: inputs to warm up with, none for a submission.
+    before: does what is not timed, and returns what is to be called without arguments instead.
     """
 
     function: Callable[..., Any]
@@ -49,6 +51,7 @@ class Prepared:
     inputs: list[Described]
     dtypes: list[str]
     warm: list[Tensor]
+    before: Callable[[tuple[Any, ...]], Callable[[], Any]] | None = None
     head_start: HeadStart = field(default_factory=HeadStart)
 
 
@@ -120,34 +123,49 @@ class Baseline:
         self._folders.append(folder)
         problem = load_problem(task, Path(folder.name))
         drawn = problem.draw(workload, self._direction, _WARM_SEED, device)
-        function = self._with_device(problem.function(self._direction), drawn, device)
+        function = problem.function(self._direction)
+        before = None
+        if isinstance(function, TwoStep):
+            steps = function.compiled() if self._compiled else function
+            before = _under_device(steps.prepare, device)
+        elif self._compiled:
+            function = torch.compile(self._with_device(function, drawn, device), dynamic=False)
+        else:
+            function = self._with_device(function, drawn, device)
         if isinstance(problem, BaseProblem):
             problem.forget()
         inputs = tensor_entries(setup["arguments"])
         by_name = task.abi is Abi.C
         return Prepared(
-            function=torch.compile(function, dynamic=False) if self._compiled else function,
+            function=function,
             arrange=_arrangement(drawn, [e["name"] for e in inputs] if by_name else None),
             inputs=inputs,
             dtypes=[entry["dtype"] for entry in setup["outputs"]],
             warm=_warm_inputs(drawn, inputs, by_name=by_name),
+            before=before,
         )
 
     @staticmethod
     def _with_device(function: Callable[..., Any], drawn: Drawn, device: str) -> Callable[..., Any]:
         """`function` itself where it works without a default device, which slows every call."""
-
-        def under_device(*arguments: Any) -> Any:
-            with torch.device(device):
-                return function(*arguments)
-
         if device == "cpu":
             return function
         try:
             outputs = outputs_of(function(*map_tensors(torch.clone, drawn.arguments)))
         except (RuntimeError, ValueError):
-            return under_device
-        return function if all(o.device.type == device for o in outputs) else under_device
+            return _under_device(function, device)
+        stays = all(output.device.type == device for output in outputs)
+        return function if stays else _under_device(function, device)
+
+
+def _under_device(function: Callable[..., Any], device: str) -> Callable[..., Any]:
+    """`function` with `device` as the default of every tensor that it makes."""
+
+    def under_device(*arguments: Any) -> Any:
+        with torch.device(device):
+            return function(*arguments)
+
+    return under_device
 
 
 def _settle_compiler() -> None:

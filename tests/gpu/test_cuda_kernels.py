@@ -52,7 +52,7 @@ BAD_BODIES = {
     "drops the tail": ("add<<<(N + 255) / 256, 256>>>(A, B, C, N - 1);", Verdict.WRONG_RESULT, ""),
     "illegal address": ("store<<<1, 1>>>((float*)8, 1);", Verdict.RUNTIME_ERROR, "illegal"),
     "host pointer": ("float x; store<<<1, 1>>>(&x, 1);", Verdict.RUNTIME_ERROR, "cuda"),
-    "bad launch": ("add<<<1, 4096>>>(A, B, C, N);", Verdict.RUNTIME_ERROR, "configuration"),
+    "bad launch": ("add<<<1, 4096>>>(A, B, C, N);", Verdict.RUNTIME_ERROR, "invalid"),
     "endless kernel": ("spin<<<1, 1>>>();" + ADD, Verdict.TIME_LIMIT, "within"),
     "host segfault": ("*(volatile int*)8 = 1;", Verdict.RUNTIME_ERROR, "segmentation fault"),
     "device out of memory": (
