@@ -1,4 +1,4 @@
-"""Each wrong or hostile kernel gets its own verdict with a reason; the next one runs unharmed."""
+"""Every wrong or hostile kernel gets its own verdict and a reason; the next one runs unharmed."""
 
 from __future__ import annotations
 
