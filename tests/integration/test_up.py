@@ -38,7 +38,7 @@ class Installation:
         """Start it with all its data in `folder`."""
         environment = {name: value for name, value in os.environ.items() if name not in UNSET}
         self.environment = environment | {"KBENCH_DATA_DIR": str(folder)}
-        self.command = [sys.executable, "manage.py", "up", "--port", str(free_port())]
+        self.command = [sys.executable, "manage.py", "up", "--port", str(free_port()), "--no-demo"]
         self.process = subprocess.Popen(
             self.command,
             cwd=ROOT,
@@ -81,9 +81,19 @@ class Installation:
             content: bytes = answer.read()
             return content
 
-    def submission(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.get(f"/api/v1{path.rstrip('/')}"))
-        return found
+    def submit_demo(self) -> str:
+        """Path of the demo's submission, entered as somebody at the command line would."""
+        environment = self.environment | {"REDIS_URL": self.wait_for(r"REDIS_URL=(\S+)")}
+        command = [sys.executable, "manage.py", "demo"]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip().rstrip("/")
+
+    def evaluation(self, path: str) -> dict[str, Any]:
+        """The one evaluation of a submission, as the API shows it."""
+        [found] = json.loads(self.get(f"/api/v1{path}"))["evaluations"]
+        return dict(found)
 
     def pid_of(self, words: str) -> int:
         """The oldest descendant whose command line holds `words`."""
@@ -112,22 +122,22 @@ def alive(pid: int) -> bool:
 
 
 def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Installation) -> None:
-    demo = installation.wait_for(r"demo: (/submissions/\S+)")
     installation.url = installation.wait_for(r"kbench is ready at (http://\S+?)/ ")
     assert b"<html" in installation.get("/")
-    first = installation.submission(demo)["evaluations"][0]
+    demo = installation.submit_demo()
+    first = installation.evaluation(demo)
 
     installation.wait(
-        lambda: installation.submission(demo)["evaluations"][0]["status"] != "QUEUED",
+        lambda: installation.evaluation(demo)["status"] != "QUEUED",
         "the demo is never taken",
     )
     os.kill(installation.pid_of("gpu_runner work"), signal.SIGKILL)
     installation.wait_for(r"cpu +\| ended with status (-9)")
     installation.wait(
-        lambda: installation.submission(demo)["evaluations"][0]["status"] == "FINISHED",
+        lambda: installation.evaluation(demo)["status"] == "FINISHED",
         "the demo never ends",
     )
-    [evaluation] = installation.submission(demo)["evaluations"]
+    evaluation = installation.evaluation(demo)
     assert evaluation["id"] == first["id"]
     assert evaluation["verdict"] == "CORRECT", evaluation
 
