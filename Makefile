@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test lint redteam format clean
+.PHONY: help install packages up test lint redteam bench format clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -33,6 +33,12 @@ lint: $(STAMP) ## ruff, mypy, the import contracts
 redteam: $(STAMP) ## every hostile kernel against the jail and the judge
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
 	$(BIN)/pytest -v tests/adversarial
+
+bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measure
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
+	$(BIN)/python -m tests.bench.shipped --device cpu
+	$(BIN)/python -m tests.bench.repeat --task softmax --kernel tasks_app/catalog/softmax/kernels/good.cpp \
+	    --workload cpu_n64_c1024 --workload cpu_n16_c16384
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .
