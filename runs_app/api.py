@@ -36,8 +36,8 @@ class SubmissionIn(Schema):
     task: str = Field(examples=["vector_add"])
     source: str = Field(
         examples=[
-            'extern "C" void vector_add(float* c, const float* a, const float* b, int n)'
-            " { for (int i = 0; i < n; ++i) c[i] = a[i] + b[i]; }"
+            'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
+            " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
         ]
     )
     language: str = Field(examples=["cpp"], description="cuda or cpp")
