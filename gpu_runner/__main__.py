@@ -46,10 +46,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--task", required=True, help="name of a built-in task, or its folder")
     one.add_argument("--kernel", required=True, type=Path, help="source file, .cu or .cpp")
-    one.add_argument("--device", choices=list(DeviceKind), help="default: by the file's suffix")
+    one.add_argument(
+        "--device",
+        choices=[kind.value for kind in DeviceKind],
+        help="default: by the file's suffix",
+    )
     one.add_argument("--index", type=int, default=0, help="which CUDA device")
-    one.add_argument("--direction", choices=list(Direction), default=Direction.FORWARD)
-    one.add_argument("--mode", choices=list(Mode), default=Mode.QUICK)
+    one.add_argument("--direction", choices=[v.value for v in Direction], default="forward")
+    one.add_argument(
+        "--mode", choices=[mode.value for mode in Mode], default="quick", help="default: quick"
+    )
     one.add_argument("--json", type=Path, metavar="OUT", help="write the whole result there")
     one.add_argument("--cache", type=Path, default=default_cache_folder())
     one.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
@@ -64,6 +70,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    if options.json and not options.json.parent.is_dir():
+        raise DataError("json", f"there is no folder {str(options.json.parent)!r}")
+    if not options.kernel.is_file():
+        raise DataError("kernel", f"there is no file {str(options.kernel)!r}")
     logging.disable()  # the result itself says what went wrong
     task = find_task(options.task)
     kind = DeviceKind(options.device) if options.device else _kind_of(options.kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +96,13 @@ def _offsets(call: Call, inputs: Sequence[Argument]) -> list[int]:
     return [argument.input_offset - call.inputs_low for argument in inputs]
 
 
-def serve(control: socket.socket, runner: Runner, subject: Subject, clock: Clock) -> None:
-    """Answer frames until END. Raises `CallError`, or whatever was raised."""
+def serve(
+    control: socket.socket, runner: Runner, load: Callable[[], Subject], clock: Clock
+) -> None:
+    """Answer frames until END; the subject is loaded after the first READY.
+
+    Raises `CallError`, or whatever was raised.
+    """
     stream = control.makefile("rb")
 
     def read(count: int) -> bytes:
@@ -110,6 +115,7 @@ def serve(control: socket.socket, runner: Runner, subject: Subject, clock: Clock
         control.sendall(frame(Reply.READY, READY_BODY.pack(clock.overhead_ns)))
 
     ready()
+    subject = load()
     while True:
         kind, body = read_frame(read, _SETUP_LIMIT_BYTES)
         match kind:
@@ -154,4 +160,4 @@ def run(
     gc.disable()
     gc.freeze()
     with torch.no_grad():
-        serve(control, Runner(arenas, device, clock), subject_of(words), clock)
+        serve(control, Runner(arenas, device, clock), lambda: subject_of(words), clock)

@@ -97,12 +97,12 @@ int main(int argc, char** argv) {
   arenas.echo = Arena::map(atoi(argv[4]), PROT_READ | PROT_WRITE);
   catch_signals();
   try {
-    // The overhead is measured before a line of the submission has run.
+    // The overhead is measured and told before a line of the submission has run.
     Device device(arenas);
-    auto shim = reinterpret_cast<Shim>(symbol(argv[7], "kbench_invoke"));
-    void* function = symbol(argv[5], argv[6]);
     double overhead_ns = device.overhead_ns();
     wire::send(arenas.control, wire::kReady, &overhead_ns, sizeof overhead_ns);
+    auto shim = reinterpret_cast<Shim>(symbol(argv[7], "kbench_invoke"));
+    void* function = symbol(argv[5], argv[6]);
     serve(device, shim, function);
   } catch (const std::bad_alloc&) {
     wire::fail(arenas.control, wire::kMemory, "std::bad_alloc: an allocation failed");

@@ -46,6 +46,7 @@ def _times(target: Target, arenas: Arenas, config: SupervisorConfig) -> list[flo
     size = ELEMENTS[config.kind] * 4
     for arena in (arenas.inputs, arenas.outputs, arenas.echo):
         arena.resize(span_bytes([size]))
+        arena.seal_size()
     rng = random.Random(0)  # noqa: S311 - content of no consequence
     Poison(rng).fill(arenas.inputs.view, 0, span_bytes([size]))
     with Session(target, arenas, config) as session:

@@ -73,7 +73,14 @@ class Arena:
 
     def seal(self) -> None:
         """From now on no process can map it writable; mappings that exist go on writing."""
-        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | _F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SEAL
+        self._add_seals(_F_SEAL_FUTURE_WRITE)
+
+    def seal_size(self) -> None:
+        """From now on nobody can shrink it, which would kill the coordinator as it reads."""
+        self._add_seals(0)
+
+    def _add_seals(self, seals: int) -> None:
+        seals |= fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
 
     def close(self) -> None:

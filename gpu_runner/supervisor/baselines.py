@@ -17,7 +17,7 @@ from gpu_runner.supervisor.build import build_support
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
-from gpu_runner.supervisor.plan import BASELINE_PLAN
+from gpu_runner.supervisor.plan import BASELINE_PLAN, NOISE_LIMIT
 from gpu_runner.supervisor.session import FaultError, Target
 from gpu_runner.supervisor.statistics import measure
 
@@ -64,6 +64,7 @@ class Baselines:
         self._task, self._direction, self._config = task, direction, config
         digest = hashlib.sha256(f"{task.digest()} {stack(config)}".encode()).hexdigest()
         self.anchor_ns: float | None = None
+        self._unsure: dict[tuple[str, str], Baseline] = {}  # of this evaluation only
         self._folder = config.cache_folder / "baselines" / digest / direction
 
     def known(self, workload: Workload) -> dict[str, Baseline]:
@@ -71,7 +72,9 @@ class Baselines:
         found = {}
         for name in self._task.baselines:
             path = self._path(workload, name)
-            if path.exists():
+            if (workload.name, name) in self._unsure:
+                found[name] = self._unsure[workload.name, name].carried(self.anchor_ns)
+            elif path.exists():
                 found[name] = decode(Baseline, read_json(path)).carried(self.anchor_ns)
         return found
 
@@ -98,8 +101,10 @@ class Baselines:
         try:
             measured = bench.run(target, workloads, BASELINE_PLAN, progress, setup)
         except FaultError as error:
+            # It may have been this host's bad moment: the next evaluation tries again.
             for workload in workloads:
-                self._remember(workload, name, Baseline(measurement=None, error=str(error)))
+                failed = Baseline(measurement=None, error=str(error))
+                self._unsure[workload.name, name] = failed
             return
         rng = random.Random(0)  # noqa: S311 - resampling, no secret
         for workload in workloads:
@@ -114,6 +119,10 @@ class Baselines:
             self._remember(workload, name, result)
 
     def _remember(self, workload: Workload, name: str, baseline: Baseline) -> None:
+        measured = baseline.measurement
+        if measured and measured.relative_half_width > NOISE_LIMIT[self._config.kind]:
+            self._unsure[workload.name, name] = baseline
+            return
         write_atomically(self._path(workload, name), encode(baseline))
 
     def _path(self, workload: Workload, name: str) -> Path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes
 from gpu_runner.supervisor.oracle import Description, Oracle
 from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Arenas, Session, Target
+from gpu_runner.supervisor.session import Arenas, FaultError, Session, Target
 from gpu_runner.supervisor.taken import TakenOutputs
 
 SEED_BITS = 62
@@ -97,6 +98,8 @@ class Bench:
         self._inputs.resize(inputs)
         self._outputs.resize(outputs)
         self._echo.resize(inputs)
+        self._outputs.seal_size()
+        self._echo.seal_size()
         # The first fill makes the oracle map the inputs. From then on nobody else can map them
         # writable, whatever a runner does with the descriptor that it inherits.
         self._poison.fill(self._inputs.view, 0, inputs)
@@ -119,9 +122,8 @@ class Bench:
         self._taken.prepare(described, plan)
         collected = {workload.name: Collected() for workload in workloads}
         pending = list(workloads)
-        with Session(
-            target, Arenas(self._inputs, self._outputs, self._echo), self._config
-        ) as session:
+        arenas = Arenas(self._inputs, self._outputs, self._echo)
+        with Session(target, arenas, self._config) as session, _keeping_output(session):
             session.ready()
             if target.python:
                 for workload in workloads:
@@ -201,6 +203,16 @@ class Bench:
 
     def _seed(self) -> int:
         return self._rng.getrandbits(SEED_BITS)
+
+
+@contextmanager
+def _keeping_output(session: Session) -> Iterator[None]:
+    """Give a fault what the process had printed, before the process is gone."""
+    try:
+        yield
+    except FaultError as error:
+        error.output = session.output
+        raise
 
 
 def larger_error(known: OutputError | None, new: OutputError) -> OutputError:

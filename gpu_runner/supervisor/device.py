@@ -73,6 +73,18 @@ def _cpu_name() -> str:
     return "unknown CPU"
 
 
+def generous_peak(kind: DeviceKind, index: int) -> Peak | None:
+    """Limits that no device of this kind can exceed; None for a GPU that is not in `PEAKS`.
+
+    A CPU gets 1 TB/s and 0.5 TFLOP/s a core: more than any has from memory, or from its units.
+    """
+    if kind is DeviceKind.CUDA:
+        return PEAKS.get(device_name(kind, index))
+    cores = os.cpu_count() or 1
+    rates = ("float32", "float16", "bfloat16", "float64")
+    return Peak(1e12, dict.fromkeys(rates, cores * 0.5e12))
+
+
 def device_slug(kind: DeviceKind, index: int) -> str:
     """Name of the device's queue and board: `cpu`, or `nvidia-h200`."""
     if kind is DeviceKind.CPU:

@@ -50,6 +50,7 @@ def evaluate(
         fault = _Evaluation(request, config, timeline, record).run()
     except FaultError as error:
         fault = error.fault
+        record.output = record.output or error.output
     except _OURS as error:
         logger.warning("evaluation %s: %s", request.evaluation_id, error)
         fault = Fault(Verdict.SYSTEM_ERROR, str(error).splitlines()[0])
@@ -151,9 +152,12 @@ class _Evaluation:
         for process in range(plan.processes + plan.extra_processes):
             if process >= plan.processes and self._record.noise()[1] <= limit:
                 break
-            self._one_process(bench, target, plan, process)
+            self._record.output = self._one_process(bench, target, plan, process)
+        self._hidden_processes(bench, target, plan)
         self._record.environment["clocks_after"] = clocks(self._config)
         self._carry(baselines, plan)
+        if impossible := self._record.impossible():
+            return Fault(Verdict.VIOLATION, impossible)
         name, noise = self._record.noise()
         if plan.judges_noise and noise > limit:
             reason = (
@@ -181,23 +185,45 @@ class _Evaluation:
         for workload in self._workloads:
             self._record.add_baselines(workload, baselines.known(workload))
 
-    def _one_process(self, bench: Bench, target: Target, plan: Plan, process: int) -> None:
-        which = f"process {process + 1} of {plan.processes}"
+    def _hidden_processes(self, bench: Bench, target: Target, plan: Plan) -> None:
+        """Measure hidden workloads last, in processes of their own, and say little of them.
+
+        No process that has seen one comes before a public output is taken, so that nothing which
+        an author may see can tell of them.
+        """
+        if not any(workload.hidden for workload in self._workloads):
+            return
+        try:
+            for process in range(plan.processes):
+                self._one_process(bench, target, plan, process, hidden=True)
+        except FaultError as error:
+            verdict = error.fault.verdict
+            if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
+                verdict = Verdict.RUNTIME_ERROR
+            reason = "right on the public workloads, but not on a hidden one"
+            raise FaultError(Fault(verdict, reason)) from None
+
+    def _one_process(
+        self, bench: Bench, target: Target, plan: Plan, process: int, *, hidden: bool = False
+    ) -> str:
+        """Measure and verify in one fresh process; returns what it printed."""
+        workloads = [w for w in self._workloads if w.hidden is hidden]
+        which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
         with self._timeline.stage(Stage.MEASURE, which):
             progress = self._progress(Stage.MEASURE, f"{which}: ")
-            measured = bench.run(target, self._workloads, plan, progress)
-        self._record.output = measured.output
+            measured = bench.run(target, workloads, plan, progress)
         with self._timeline.stage(Stage.VERIFY, which):
-            for workload in self._workloads:
+            for workload in workloads:
                 collected = measured.workloads[workload.name]
                 checked = bench.verify(workload, collected)
                 self._record.add(workload, process, collected, checked)
         if self._record.mismatch is not None:
             raise FaultError(self._record.wrong_result(self._record.mismatch))
+        return measured.output
 
     def _progress(self, stage: Stage, prefix: str) -> Progress:
         def tell(done: int, of: int, calls: int) -> None:
-            detail = f"{prefix}{done} of {of} workloads measured, {calls} calls made"
+            detail = f"{prefix}{calls} calls, {done} of {of} workloads precise enough"
             self._timeline.progress(stage, detail)
 
         return tell

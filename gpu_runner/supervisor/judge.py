@@ -19,6 +19,8 @@ from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.statistics import geometric_mean, measure
 
+_BYTES_MARGIN, _FLOPS_MARGIN = 0.5, 0.2
+
 
 @dataclass
 class Facts:
@@ -68,6 +70,28 @@ def floor_ns(cost: Cost, peak: Peak, dtype: str) -> float | None:
         return None
     seconds = max(cost.bytes / peak.bytes_per_s, cost.flops / rate)
     return seconds * 1e9 if seconds > 0 else None
+
+
+def beats_physics(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> str:
+    """Which workload's time is below what the device can do, and by what; empty if none is.
+
+    The margins leave room for outputs that stay in a cache (half the bytes) and for algorithms
+    with fewer operations than the formula counts, such as Winograd's (a fifth).
+    """
+    rate = peak.flops.get(dtype)
+    for workload in workloads:
+        if workload.measurement is None or workload.bytes is None or workload.flops is None:
+            continue
+        moved_s = _BYTES_MARGIN * workload.bytes / peak.bytes_per_s
+        computed_s = _FLOPS_MARGIN * workload.flops / rate if rate else 0.0
+        least_ns = max(moved_s, computed_s) * 1e9
+        if workload.measurement.median_ns < least_ns:
+            where = "a hidden workload" if workload.hidden else workload.name
+            return (
+                f"claims {workload.measurement.median_ns:.0f} ns on {where}, but the device needs"
+                f" at least {least_ns:.0f} ns for its bytes and operations"
+            )
+    return ""
 
 
 def summary(workloads: Sequence[WorkloadResult]) -> dict[str, Any]:

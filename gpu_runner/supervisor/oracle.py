@@ -79,6 +79,7 @@ class Oracle:
             program,
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
+            arenas=descriptors[1:],
         )
         self._channel.started()
 

@@ -18,7 +18,6 @@ from gpu_runner.supervisor.jail import Jail
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class ChildProcess:
@@ -35,11 +34,14 @@ class ChildProcess:
         jailed: bool,
         descriptors: Sequence[int] = (),
         measured: bool = False,
+        arenas: Sequence[int] = (),
     ) -> None:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
         A `measured` process leaves the first CPU to the rest of the system, and goes before it.
+        `arenas` are those descriptors whose memory is ours and not held against the process.
         """
+        self._arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
         self.memory_exceeded = False
         self._captured = bytearray()
@@ -132,7 +134,10 @@ class ChildProcess:
                 return
 
     def _check_memory(self) -> None:
-        used = sum(_private_bytes(pid) for pid in _descendants(self._process.pid))
+        ours = 0
+        with contextlib.suppress(OSError):
+            ours = sum(os.fstat(descriptor).st_size for descriptor in self._arenas)
+        used = sum(_own_bytes(pid, ours) for pid in _descendants(self._process.pid))
         if used > self._memory_limit:
             self.memory_exceeded = True
             for pid in _descendants(self._process.pid):
@@ -167,10 +172,12 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _private_bytes(pid: int) -> int:
-    """Resident bytes that are not shared: the arenas are the coordinator's own."""
+def _own_bytes(pid: int, ours: int) -> int:
+    """Resident bytes of a process, files aside and without up to `ours` of shared memory."""
     try:
-        resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
-    except (OSError, ValueError):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
         return 0
-    return (int(resident) - int(shared)) * _PAGE
+    fields = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon", "RssShmem")))
+    size = {name: int(value.split()[0]) * 1024 for name, value in fields.items()}
+    return size.get("RssAnon", 0) + max(0, size.get("RssShmem", 0) - ours)

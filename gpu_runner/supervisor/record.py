@@ -18,8 +18,8 @@ from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.baselines import Baseline
 from gpu_runner.supervisor.bench import Checked, Collected, larger_error
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import PEAKS, device_name
-from gpu_runner.supervisor.judge import Facts, noisiest, summary, workload_result
+from gpu_runner.supervisor.device import PEAKS, device_name, generous_peak
+from gpu_runner.supervisor.judge import Facts, beats_physics, noisiest, summary, workload_result
 from gpu_runner.supervisor.session import Fault
 
 
@@ -63,6 +63,11 @@ class Record:
     def noise(self) -> tuple[str, float]:
         """The public workload with the widest interval, and half its relative width."""
         return noisiest(self._results())
+
+    def impossible(self) -> str:
+        """Why a claimed time cannot be true; empty if it can."""
+        peak = generous_peak(self._config.kind, self._config.index)
+        return beats_physics(self._results(), peak, self._request.task.dtype) if peak else ""
 
     def wrong_result(self, mismatch: Mismatch) -> Fault:
         """The fault for a mismatch; a hidden workload is not named."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +33,12 @@ class Fault:
 
 
 class FaultError(Exception):
-    """Carries a `Fault` of the runner up to the evaluation."""
+    """Carries a `Fault` of the runner, and what it had printed, up to the evaluation."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.reason)
         self.fault = fault
+        self.output = ""
 
 
 class RunnerUnfit(Exception):
@@ -81,16 +83,18 @@ class Session:
         shared = [arenas.inputs.descriptor, arenas.outputs.descriptor, arenas.echo.descriptor]
         descriptors = [self._channel.child_descriptor, *shared]
         program = _torch_program if target.python else _native_program
-        jail = _torch_jail if target.python else _native_jail
+        jail = (_torch_jail if target.python else _native_jail)(target, config)
+        self._memory_bytes = jail.limits.memory_bytes
         self._child = ChildProcess(
-            jail(target, config),
+            jail,
             program(target, config, descriptors),
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
             measured=True,
+            arenas=shared,
         )
         self._channel.started()
-        self.overhead_ns = 0.0
+        self._allowed_s = 0.0
 
     def __enter__(self) -> Session:
         """Return itself."""
@@ -107,37 +111,47 @@ class Session:
         return self._child.output
 
     def ready(self) -> None:
-        """Wait until the runner has loaded the library."""
-        self._channel.allow(self._config.start_timeout_s)
-        self._take_overhead(self._receive("while it was loaded"))
+        """Wait until the runner has started and measured its clock, with no submission loaded."""
+        self._allow(self._config.start_timeout_s)
+        overhead_ns = self._ready("while it was started")
+        if not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
+            raise RunnerUnfit(f"an empty measurement takes {overhead_ns:.0f} ns on this host")
 
     def setup(self, description: dict[str, Any]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
-        self._channel.allow(self._config.start_timeout_s)
+        self._allow(self._config.start_timeout_s)
         self._send(wire.frame(wire.Command.SETUP, json.dumps(description).encode()))
-        self._take_overhead(self._receive("while a workload was set up"))
+        self._ready("while a workload was set up")
 
     def call(self, call: wire.Call) -> wire.Done:
         """Make one call. Raises `FaultError` if the runner fails, dies or does not answer."""
-        self._channel.allow(self._config.call_timeout_s)
+        self._allow(self._config.call_timeout_s)
+        began_ns = time.monotonic_ns()
         self._send(wire.frame(wire.Command.CALL, wire.pack_call(call)))
         reply = self._receive("in a call")
+        waited_ns = time.monotonic_ns() - began_ns
         if not isinstance(reply, wire.Done) or reply.call_id != call.call_id:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
+        if reply.time_ns > waited_ns:
+            reason = f"claims {reply.time_ns:.0f} ns for a call that took {waited_ns} ns in all"
+            raise FaultError(Fault(Verdict.VIOLATION, reason))
         return reply
 
     def end(self) -> None:
         """Ask the runner to exit, and wait for it for a moment."""
-        self._channel.allow(5)
+        self._allow(5)
         self._send(wire.frame(wire.Command.END))
         self._child.wait(5)
 
-    def _take_overhead(self, reply: float | wire.Done) -> None:
+    def _allow(self, seconds: float) -> None:
+        self._allowed_s = seconds
+        self._channel.allow(seconds)
+
+    def _ready(self, when: str) -> float:
+        reply = self._receive(when)
         if not isinstance(reply, float):
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
-        if not 0 <= reply <= MAX_OVERHEAD_NS:
-            raise RunnerUnfit(f"an empty measurement takes {reply:.0f} ns on this host")
-        self.overhead_ns = reply
+        return reply
 
     def _send(self, data: bytes) -> None:
         try:
@@ -149,8 +163,8 @@ class Session:
         try:
             reply = wire.unpack_reply(*wire.read_frame(self._channel.read))
         except ChannelTimeout:
-            limit = self._config.call_timeout_s
-            reason = f"no answer {when} within {limit:g} s: an endless loop or a deadlock?"
+            limit = f"{self._allowed_s:g} s"
+            reason = f"no answer {when} within {limit}: an endless loop or a deadlock?"
             raise FaultError(Fault(Verdict.TIME_LIMIT, reason)) from None
         except ChannelClosed:
             raise FaultError(self._death(when)) from None
@@ -164,7 +178,7 @@ class Session:
     def _death(self, when: str) -> Fault:
         status = self._child.wait(2)
         if self._child.memory_exceeded:
-            limit = self._config.memory_bytes / 2**30
+            limit = self._memory_bytes / 2**30
             return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")
         how = "ended" if status in (0, None) else f"died with status {status}"
         return Fault(Verdict.RUNTIME_ERROR, f"the process {how} {when} without an answer")
@@ -197,7 +211,14 @@ def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
     cuda = config.index if config.kind is DeviceKind.CUDA else None
     files = (target.runner, target.library, target.shim)
     return Jail(
-        limits=Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes),
+        limits=Limits(
+            cpu_s=3600,
+            memory_bytes=config.memory_bytes,
+            processes=config.processes,
+            file_bytes=64 << 20,  # with `open_files`, a bound on memory hidden in anonymous files
+            temporary_bytes=256 << 20,
+            open_files=256,
+        ),
         paths=[path for path in files if path is not None],
         environment={"GOMP_SPINCOUNT": "2000", **library_path(cuda)},
         cuda_index=cuda,

@@ -37,7 +37,7 @@ class Timeline:
             duration = time.monotonic() - started + (known.duration_s if known else 0.0)
             began = known.started_s if known else started - self._began
             self._times[stage] = StageTime(stage=stage, started_s=began, duration_s=duration)
-            self._report(stage, "done", "")
+            self._report(stage, "done", detail)
 
     def progress(self, stage: Stage, detail: str) -> None:
         """Tell how far a running stage is, at most twice a second."""

@@ -45,6 +45,13 @@ def test_poison_is_the_same_when_asked_again_and_another_after_renewal(arena: Ar
     assert bytes(arena.view[5000:6000]) != before
 
 
+def test_arena_of_fixed_size_can_be_written_but_not_shrunk(arena: Arena) -> None:
+    arena.seal_size()
+    os.pwrite(arena.descriptor, b"x", 0)
+    with pytest.raises(PermissionError):
+        os.ftruncate(arena.descriptor, 0)
+
+
 def test_sealed_arena_cannot_be_mapped_writable_by_anyone(arena: Arena) -> None:
     arena.seal()
     arena.view[0] = 7  # a mapping from before still writes

@@ -73,6 +73,14 @@ def test_process_that_takes_too_much_memory_is_killed() -> None:
     assert "survived" not in child.output
 
 
+def test_shared_memory_counts_too() -> None:
+    made = Jail(limits=LIMITS)
+    script = "import mmap; m = mmap.mmap(-1, 700 << 20); m.write(b'x' * (700 << 20)); print('done')"
+    with ChildProcess(made, ["/usr/bin/python3", "-c", script], jailed=True) as child:
+        child.wait(20)
+        assert child.memory_exceeded
+
+
 def test_leaving_kills_the_whole_tree_at_once() -> None:
     made = Jail(limits=LIMITS)
     began = time.monotonic()

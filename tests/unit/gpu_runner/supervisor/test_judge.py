@@ -10,7 +10,7 @@ from gpu_runner.data.evaluation import Measurement, ProcessRun
 from gpu_runner.data.task import Task, TaskFormat, Work, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.supervisor.device import Peak
-from gpu_runner.supervisor.judge import Facts, noisiest, summary, workload_result
+from gpu_runner.supervisor.judge import Facts, beats_physics, noisiest, summary, workload_result
 
 PEAK = Peak(bytes_per_s=1e9, flops={"float32": 1e9})
 SMALL = Workload(name="small", parameters={"N": 1000})
@@ -66,6 +66,15 @@ def test_baseline_that_one_workload_lacks_has_no_mean() -> None:
     found = summary(results)
     assert found["speedups"] == {}
     assert found["score"] is None
+
+
+def test_time_that_physics_forbids_is_named_and_a_fast_one_is_not() -> None:
+    honest = workload_result(TASK, SMALL, Direction.FORWARD, facts(8000.0), PEAK)
+    from_cache = workload_result(TASK, SMALL, Direction.FORWARD, facts(4100.0), PEAK)
+    forged = workload_result(TASK, SECRET, Direction.FORWARD, facts(1.0), PEAK)
+    assert beats_physics([honest, from_cache], PEAK, "float32") == ""
+    reason = beats_physics([honest, forged], PEAK, "float32")
+    assert "claims 1 ns on a hidden workload" in reason
 
 
 def test_noise_below_the_clocks_resolution_is_none() -> None:
