@@ -57,7 +57,7 @@ def _token(header: str) -> ApiToken:
     if not header:
         raise Unauthorized(
             "send the header 'Authorization: Bearer TOKEN'; create a token with:"
-            " manage.py create_token USER"
+            " .venv/bin/python manage.py create_token USER"
         )
     scheme, _, text = header.partition(" ")
     if scheme.lower() != _SCHEME or not text.strip():

@@ -91,7 +91,8 @@ def _detail(request: HttpRequest, task: Task) -> dict[str, Any]:
 
 def _command(slug: str, direction: Direction) -> str:
     extra = "" if direction is Direction.FORWARD else f" --direction {direction}"
-    return f"python -m gpu_runner evaluate --task {slug} --kernel kernel.cpp --device cpu{extra}"
+    command = ".venv/bin/python -m gpu_runner evaluate"
+    return f"{command} --task {slug} --kernel kernel.cpp --device cpu{extra}"
 
 
 def _row(task: Task) -> TaskRow:
