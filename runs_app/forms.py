@@ -11,10 +11,11 @@ from gpu_runner.data.verdict import Direction, Mode
 from runs_app import selectors
 from tasks_app.selectors import published_tasks
 
+_QUICK = "one process, public workloads; speedups where this runner already knows the baselines"
 MODES = (
     (Mode.RANKED, "Ranked", "three processes, hidden workloads; goes on the leaderboard"),
-    (Mode.QUICK, "Quick", "one process, with a speedup; for trying things out"),
-    (Mode.TEST, "Test", "a few calls, checked but not scored"),
+    (Mode.QUICK, "Quick", _QUICK),
+    (Mode.TEST, "Test", "a few calls: is it correct? its time is rough"),
     (Mode.COMPILE, "Compile", "builds it and shows the compiler's log"),
 )
 WRITTEN_BY = (("person", "A person"), ("agent", "An agent or language model"))
