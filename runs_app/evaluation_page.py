@@ -14,7 +14,7 @@ _BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
 
 @dataclass(kw_only=True)
 class StageRow:
-    """A stage in the timeline; `state` is pending, running, done, failed or skipped."""
+    """A stage in the timeline; `state` is pending, running, done, failed, cancelled or skipped."""
 
     stage: str
     state: str = "pending"
@@ -58,9 +58,17 @@ class WorkloadRow:
 
 
 def stage_rows(
-    mode: str, events: Iterable[Mapping[str, Any]], attempt: int, document: Mapping[str, Any] | None
+    mode: str,
+    events: Iterable[Mapping[str, Any]],
+    attempt: int,
+    document: Mapping[str, Any] | None,
+    *,
+    is_over: bool = False,
 ) -> list[StageRow]:
-    """The timeline of one attempt; `events` are in the form in which sockets show them."""
+    """The timeline of one attempt; `events` are in the form in which sockets show them.
+
+    Of an evaluation that is over without a result, no stage is shown as if it ran.
+    """
     stages = [Stage.BUILD] if mode == Mode.COMPILE else list(Stage)
     rows = {stage.value: StageRow(stage=stage.value) for stage in stages}
     for event in events:
@@ -74,6 +82,8 @@ def stage_rows(
         row.detail = payload.get("detail", "") or row.detail
     if document is not None:
         _close(rows, document)
+    elif is_over:
+        _cut_off(rows.values())
     return list(rows.values())
 
 
@@ -113,6 +123,13 @@ def _close(rows: dict[str, StageRow], document: Mapping[str, Any]) -> None:
         failed.state = "failed"
     for row in rows.values():
         row.state = {"pending": "skipped", "running": "done"}.get(row.state, row.state)
+
+
+def _cut_off(rows: Iterable[StageRow]) -> None:
+    """What ran was cancelled, what had not begun is skipped."""
+    for row in rows:
+        row.state = {"pending": "skipped", "running": "cancelled"}.get(row.state, row.state)
+        row.since = ""
 
 
 def _workload_row(entry: Mapping[str, Any]) -> WorkloadRow:

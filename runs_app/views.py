@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs_app import evaluation_page, selectors, services
 from runs_app.forms import MODES, SubmissionForm
-from runs_app.models import Agent, Evaluation, LanguageModel, Submission
+from runs_app.models import Agent, Evaluation, LanguageModel, Status, Submission
 from runs_app.services import SubmissionError
 from tasks_app.selectors import find_task, published_tasks
 
@@ -227,7 +227,10 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
     return {
         "evaluation": evaluation,
         "document": document,
-        "stages": evaluation_page.stage_rows(evaluation.mode, events, evaluation.attempt, document),
+        "stages": evaluation_page.stage_rows(
+            evaluation.mode, events, evaluation.attempt, document, is_over=evaluation.is_over
+        ),
+        "queue_state": _queue_state(evaluation),
         "last_seq": events[-1]["seq"] if events else 0,
         "reason": selectors.public_reason(evaluation, user),
         "waiting_reason": selectors.waiting_reason(evaluation, now),
@@ -240,6 +243,14 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         "environment": evaluation_page.environment_rows(document) if document else [],
         "is_mine": mine,
     }
+
+
+def _queue_state(evaluation: Evaluation) -> str:
+    """How the wait for a runner ended, or that it goes on, in the words of stages."""
+    if evaluation.status == Status.QUEUED:
+        return "running"
+    never_began = evaluation.is_over and evaluation.started_at is None
+    return "cancelled" if never_began else "done"
 
 
 def _user(request: HttpRequest) -> User:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
@@ -12,6 +14,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import BuildReport, Mismatch, StageTime
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Stage, Verdict
+from runs_app import services
 from runs_app.evaluation_page import stage_rows
 from runs_app.models import Evaluation, Submission
 from tests import factories
@@ -268,3 +271,16 @@ def test_stages_of_an_attempt_that_was_lost_are_forgotten() -> None:
     }  # fmt: skip
     [build, *_] = stage_rows("quick", [event], 2, None)
     assert build.state == "pending"
+
+
+def test_a_cancelled_evaluation_looks_as_if_nothing_runs(signed_in: Client) -> None:
+    user = User.objects.get(username="ada")
+    waiting, running = (factories.make_evaluation(user=user) for _ in range(2))
+    factories.start(running)
+    stage = {"stage": "build", "state": "running", "detail": ""}
+    factories.send(running, EventKind.STAGE, stage, seq=2)
+    for evaluation, words in ((waiting, ["cancelled"]), (running, ["done", "cancelled"])):
+        services.cancel(evaluation=evaluation, user=user, now=factories.later(9))
+        states = re.findall(r'data-state="(\w+)"', page_of(signed_in, evaluation))
+        assert states == words + ["skipped"] * (len(states) - len(words))
+        assert len(states) > len(words)
