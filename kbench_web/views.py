@@ -42,10 +42,11 @@ def home(request: HttpRequest) -> HttpResponse:
     """What this is, who leads on each device, what ran last, and how to begin."""
     evaluations = selectors.visible_evaluations(request.user)
     finished = evaluations.filter(finished_at__isnull=False).order_by("-finished_at")
+    under_way = evaluations.filter(finished_at__isnull=True)
     context = {
         "boards": [(device, top(device.slug)) for device in devices_with_results()],
         "recent": finished[:_RECENT],
-        "active": evaluations.filter(finished_at__isnull=True).order_by("-created_at")[:_RECENT],
+        "active": under_way.order_by("-status", "background", "created_at")[:_RECENT],
         "queues": selectors.queue_overview(request.user, timezone.now()),
         "tasks": published_tasks().count(),
         "host": request.build_absolute_uri("/").rstrip("/"),

@@ -11,7 +11,7 @@ from django.db import transaction
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import DeviceKind, Mode
-from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.models import Agent, Device, Evaluation, Status, Submission
 from runs_app.services.authors import shipped_agent
 from runs_app.services.submission import evaluate
 from tasks_app.models import TaskVersion
@@ -71,23 +71,35 @@ def _enter(
         direction=kernel.direction,
     )
     agent = shipped_agent(kernel.agent, now)
-    submission, _ = Submission.objects.get_or_create(
-        task_version=version,
-        agent=agent,
-        digest=solution.digest(),
-        defaults={
-            "author": _system_user(),
-            "source": solution.source,
-            "language": solution.language.value,
-            "direction": solution.direction.value,
-            "created_at": now,
-        },
+    # One submission for each device and mode: the demo's page shows the demo and nothing else.
+    known = Evaluation.objects.filter(
+        submission__task_version=version,
+        submission__agent=agent,
+        submission__digest=solution.digest(),
+        device=device,
+        mode=mode.value,
     )
-    known = submission.evaluations.filter(device=device, mode=mode.value)
     if known.exclude(status=Status.CANCELLED).exclude(verdict="SYSTEM_ERROR").exists():
         return None
+    lost = known.select_related("submission").order_by("created_at").first()
+    submission = lost.submission if lost else _submission(version, agent, solution, now)
     background = mode is Mode.RANKED  # many at once; the demo is one, and somebody waits for it
     return evaluate(submission=submission, device=device, mode=mode, now=now, background=background)
+
+
+def _submission(
+    version: TaskVersion, agent: Agent, solution: Solution, now: datetime
+) -> Submission:
+    return Submission.objects.create(
+        author=_system_user(),
+        task_version=version,
+        agent=agent,
+        source=solution.source,
+        language=solution.language.value,
+        direction=solution.direction.value,
+        digest=solution.digest(),
+        created_at=now,
+    )
 
 
 def _system_user() -> User:

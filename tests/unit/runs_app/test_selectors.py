@@ -179,6 +179,22 @@ def test_the_demo_is_entered_into_an_empty_site_only() -> None:
     assert services.submit_demo(device=cpu, now=make.NOW) is None
 
 
+def test_the_demo_and_the_ranked_kernels_have_submissions_of_their_own() -> None:
+    make.make_task_version()
+    cpu = Device.objects.get(slug="cpu")
+    demo = services.submit_demo(device=cpu, now=make.NOW)
+    (ranked,) = services.submit_shipped_kernels(device=cpu, now=make.NOW)
+    assert demo is not None
+    assert demo.submission.digest == ranked.submission.digest
+    assert list(demo.submission.evaluations.all()) == [demo]
+    assert list(ranked.submission.evaluations.all()) == [ranked]
+    assert services.submit_shipped_kernels(device=cpu, now=make.NOW) == []
+
+    Evaluation.objects.filter(pk=ranked.pk).update(status="CANCELLED", finished_at=make.NOW)
+    (again,) = services.submit_shipped_kernels(device=cpu, now=make.later(1))
+    assert again.submission_id == ranked.submission_id
+
+
 def test_background_work_waits_behind_everybody_else() -> None:
     make.make_runner(name="host-1")
     ours, theirs = make.make_evaluation(), make.make_evaluation(now=make.later(1))
