@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Q, QuerySet, Window
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
@@ -127,6 +127,20 @@ def ranked_evaluations() -> QuerySet[Evaluation]:
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)
 
 
+def standing_evaluations() -> QuerySet[Evaluation]:
+    """The correct ones of `ranked_evaluations` that are the latest of their submission and device.
+
+    The fastest of many re-runs would be the luckiest draw; so a re-run replaces what was before.
+    """
+    newer = ranked_evaluations().filter(
+        Q(created_at__gt=OuterRef("created_at"))
+        | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
+        submission=OuterRef("submission"),
+        device=OuterRef("device"),
+    )
+    return ranked_evaluations().filter(~Exists(newer), verdict=Verdict.CORRECT.value)
+
+
 def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]:
     """The problems that a board is about, solved or not."""
     return tuple(
@@ -143,27 +157,33 @@ def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     """The ranked board for `query`."""
     problems = problems_of(query, tasks)
-    rows = _matching(query)
-    entries = _best(rows)
+    entries = _best(_matching(query, standing_evaluations()))
     if query.by is By.SUBMISSION:
         best = best_entries(entries, lambda author: f"{author.submitter}\n{author.agent}")
         return Board(query=query, problems=problems, entries=tuple(rank_entries(best, query.sort)))
-    groups = group_entries(entries, _tallies(rows), query.by.owner, len(problems), query.p)
+    groups = group_entries(
+        entries,
+        _tallies(_matching(query, ranked_evaluations())),
+        query.by.owner,
+        len(problems),
+        query.p,
+    )
     return Board(query=query, problems=problems, groups=tuple(rank_groups(groups, query.sort)))
 
 
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
     """The first rows of a device's board by submission."""
     query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
-    entries = best_entries(_best(_matching(query)), lambda author: author.agent)
+    entries = best_entries(
+        _best(_matching(query, standing_evaluations())), lambda author: author.agent
+    )
     return rank_entries(entries, query.sort)[:limit]
 
 
 def solved_tasks() -> dict[str, Solved]:
     """By task: how many agents solved it, and the best speedup with its device."""
     rows = (
-        ranked_evaluations()
-        .filter(verdict=Verdict.CORRECT.value)
+        standing_evaluations()
         .order_by()
         .values_list("task_version__task__slug", "device__name")
         .annotate(agents=Count("submission__agent", distinct=True), best=Max("speedup_best"))
@@ -182,7 +202,7 @@ def kinds_of_agents(names: Iterable[str]) -> dict[str, str]:
     return dict(Agent.objects.filter(name__in=set(names)).values_list("name", "kind"))
 
 
-def _matching(query: Query) -> QuerySet[Evaluation]:
+def _matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     wanted = {
         "device_id": query.device,
         "task_version__task__slug": query.task,
@@ -190,11 +210,11 @@ def _matching(query: Query) -> QuerySet[Evaluation]:
         "task_version__dtype": query.dtype,
         "direction": query.direction,
     }
-    return ranked_evaluations().filter(**{name: value for name, value in wanted.items() if value})
+    return rows.filter(**{name: value for name, value in wanted.items() if value})
 
 
 def _best(rows: QuerySet[Evaluation]) -> list[Entry]:
-    """The fastest correct evaluation of each author and problem."""
+    """The fastest of each author and problem."""
     place = Window(
         RowNumber(),
         partition_by=[
@@ -204,8 +224,7 @@ def _best(rows: QuerySet[Evaluation]) -> list[Entry]:
         order_by=[F("latency_ns").asc(), F("pk").asc()],
     )  # fmt: skip
     best = list(
-        rows.filter(verdict=Verdict.CORRECT.value)
-        .annotate(place=place)
+        rows.annotate(place=place)
         .filter(place=1)
         .select_related(
             "task_version__task", "submission__author", "submission__agent",

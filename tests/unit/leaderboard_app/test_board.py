@@ -10,9 +10,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from gpu_runner.data import codec
+from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app import selectors
 from leaderboard_app.query import By, Query
+from runs_app import services
 from runs_app.models import Evaluation
 from tasks_app.models import TaskVersion
 from tests import factories
@@ -70,6 +73,37 @@ def test_an_author_stands_once_per_task_with_the_fastest(version: TaskVersion) -
     ranked(version, speedup=1.4, user=user)
     agent = ranked(version, speedup=1.3, user=user, agent="robot")
     assert shown() == [str(fast.pk), str(agent.pk)]
+
+
+def again(
+    evaluation: Evaluation, seconds: float, speedup: float, verdict: Verdict = Verdict.CORRECT
+) -> Evaluation:
+    """A finished re-run of an evaluation."""
+    rerun = services.rerun(
+        submission=evaluation.submission,
+        user=evaluation.submission.author,
+        now=factories.later(seconds),
+    )
+    numbers = {"latency_ns": 1500.0 / speedup, "speedups": {"best": speedup}}
+    right = numbers if verdict is Verdict.CORRECT else {}
+    result = codec.encode(factories.make_result(rerun, verdict=verdict, **right))
+    factories.start(rerun)
+    factories.send(rerun, EventKind.FINISHED, {"result": result}, seq=2)
+    return rerun
+
+
+def test_a_submission_stands_with_its_latest_run_and_not_with_the_luckiest(
+    version: TaskVersion,
+) -> None:
+    user = factories.make_user()
+    lucky = ranked(version, speedup=1.9, user=user)
+    slower = again(lucky, 1, 1.3)
+    assert shown() == [str(slower.pk)]
+    assert selectors.solved_tasks()["scale"].speedup == 1.3
+    other = ranked(version, speedup=1.6, user=user)
+    assert shown() == [str(other.pk)]
+    again(other, 2, 1.0, Verdict.WRONG_RESULT)
+    assert shown() == [str(slower.pk)]
 
 
 def test_a_device_has_its_own_board(version: TaskVersion) -> None:
