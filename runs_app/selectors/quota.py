@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from runs_app.models import Evaluation, Status, Submission
+from runs_app.models import Evaluation, Status
 
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Quota:
-    """A user's use of the site over the last 24 hours; `resets_at` is when one place comes free."""
+    """A user's evaluations of the last 24 hours; `resets_at` is when one place comes free."""
 
     waiting: int
     waiting_limit: int
@@ -25,18 +25,17 @@ class Quota:
 
     @property
     def remaining(self) -> int:
-        """Submissions left."""
+        """Submissions and re-runs left."""
         return max(self.daily_limit - self.today, 0)
 
 
 def quota(user: User, now: datetime) -> Quota:
     """What `user` has used, and what the limits are."""
-    recent = Submission.objects.filter(author=user, created_at__gt=now - _DAY)
+    own = Evaluation.objects.filter(submission__author=user)
+    recent = own.filter(created_at__gt=now - _DAY)
     oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
     return Quota(
-        waiting=Evaluation.objects.filter(
-            submission__author=user, status__in=(Status.QUEUED, Status.RUNNING)
-        ).count(),
+        waiting=own.filter(status__in=(Status.QUEUED, Status.RUNNING)).count(),
         waiting_limit=settings.MAX_WAITING_PER_USER,
         today=recent.count(),
         daily_limit=settings.MAX_SUBMISSIONS_PER_DAY,

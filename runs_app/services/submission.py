@@ -44,7 +44,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     solution = _solution(source, language, direction, target)
     _check_task(task_version, solution, target)
     chosen_mode = _mode(mode)
-    _check_quota(user, now, is_new=True)
+    _check_quota(user, now)
     submission = Submission.objects.create(
         author=user,
         task_version=task_version,
@@ -79,7 +79,7 @@ def rerun(
     if target.language.value != submission.language:
         raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
     chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
-    _check_quota(user, now, is_new=False)
+    _check_quota(user, now)
     return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
 
 
@@ -169,13 +169,15 @@ def _check_owner(submission: Submission, user: User) -> None:
         raise NotAllowed("", "only its author and admins may do this")
 
 
-def _check_quota(user: User, now: datetime, *, is_new: bool) -> None:
+def _check_quota(user: User, now: datetime) -> None:
     """Two requests of one user at the same time take turns, so that both cannot be the last."""
     User.objects.select_for_update().get(pk=user.pk)
     quota = selectors.quota(user, now)
     if quota.waiting >= quota.waiting_limit:
         reason = f"you have {quota.waiting} evaluations waiting or running, the most allowed;"
         raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one")
-    if is_new and quota.remaining == 0:
+    if quota.remaining == 0:
         at = f"{quota.resets_at:%Y-%m-%d %H:%M} UTC"
-        raise QuotaExceeded("", f"you have used all {quota.daily_limit} submissions until {at}")
+        raise QuotaExceeded(
+            "", f"you have used all {quota.daily_limit} submissions and re-runs until {at}"
+        )

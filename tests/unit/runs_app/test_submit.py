@@ -130,9 +130,20 @@ def test_the_daily_limit_holds_for_a_day(jobs: Jobs, settings: Any) -> None:
     settings.MAX_SUBMISSIONS_PER_DAY = 1
     user = make.make_user()
     make.make_submission(user=user)
-    with pytest.raises(services.QuotaExceeded, match="all 1 submissions until 2026-01-03 03:04"):
+    with pytest.raises(
+        services.QuotaExceeded, match="all 1 submissions and re-runs until 2026-01-03 03:04"
+    ):
         make.make_submission(user=user, now=make.NOW + timedelta(hours=23))
     make.make_submission(user=user, now=make.NOW + timedelta(hours=24))
+
+
+def test_a_rerun_counts_against_the_daily_limit(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_SUBMISSIONS_PER_DAY = 2
+    submission = make.make_submission()
+    author = submission.author
+    services.rerun(submission=submission, user=author, now=make.later(1))
+    with pytest.raises(services.QuotaExceeded, match="all 2 submissions and re-runs"):
+        services.rerun(submission=submission, user=author, now=make.later(2))
 
 
 def test_a_rerun_is_a_new_evaluation(jobs: Jobs) -> None:
