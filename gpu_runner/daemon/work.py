@@ -97,6 +97,8 @@ class Daemon:
         logger.info("runner %s serves %s", self._runner.name, self._runner.queues[0])
         if not self.fit:
             logger.error("no jobs are taken: %s", self._jail_fault)
+        # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
+        self._flush()
         while not self._stops:
             if self.fit:
                 self._slots.start()

@@ -154,6 +154,7 @@ def test_no_such_extension(start: Start, support: Path, tmp_path: Path) -> None:
     path = tmp_path / "nothing.so"
     path.write_bytes(b"no library")
     runner = start(rows_task()).runner("extension", str(path), "nothing", str(support))
+    ready(runner)  # the clock was measured before the extension was loaded
     failed = runner.read()
     assert isinstance(failed, Failed)
     assert failed.code is ErrorCode.SYMBOL
