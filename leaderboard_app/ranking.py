@@ -80,7 +80,8 @@ class Tally:
 class Entry:
     """One correct ranked evaluation, as the boards see it.
 
-    Speedups are ratios per baseline and against the "best" of them; `latency` is in nanoseconds.
+    Speedups are ratios per baseline and against the "best" of them, `hidden_speedup` against "eager";
+    `latency` is in nanoseconds.
     """
 
     evaluation_id: str
@@ -102,10 +103,14 @@ class Entry:
 
     @property
     def hidden_ratio(self) -> float | None:
-        """Public over hidden speedup: far from 1 means tuned to the workloads that it could see."""
-        if self.speedup is None or not self.hidden_speedup:
+        """Public over hidden speedup, both against the eager baseline.
+
+        Far from 1 means tuned to the workloads that it could see.
+        """
+        public = self.speedups.get("eager")
+        if public is None or not self.hidden_speedup:
             return None
-        return self.speedup.value / self.hidden_speedup
+        return public.value / self.hidden_speedup
 
 
 @dataclass(frozen=True, kw_only=True)

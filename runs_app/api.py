@@ -79,7 +79,9 @@ class EvaluationOut(Schema):
     speedup: float | None = Field(description="Against the best baseline of each workload.")
     speedup_eager: float | None
     speedup_compiled: float | None
-    hidden_speedup: float | None
+    hidden_speedup: float | None = Field(
+        description="Against eager on the hidden workloads; compare with speedup_eager."
+    )
     floor_fraction: float | None
     score: float | None
     created_at: datetime

@@ -58,7 +58,7 @@ class Evaluation(models.Model):
     speedup_compiled = models.FloatField(null=True, blank=True)
     latency_spread = models.FloatField(null=True, blank=True)
     speedup_spread = models.FloatField(null=True, blank=True)  # of the best; see the class
-    hidden_speedup = models.FloatField(null=True, blank=True)  # against the best baseline
+    hidden_speedup = models.FloatField(null=True, blank=True)  # against eager, the only one there
     floor_fraction = models.FloatField(null=True, blank=True)
     score = models.FloatField(null=True, blank=True)
 

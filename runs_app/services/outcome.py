@@ -39,7 +39,7 @@ def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
     evaluation.speedup_best = result.speedups.get("best")
     evaluation.speedup_eager = result.speedups.get("eager")
     evaluation.speedup_compiled = result.speedups.get("compiled")
-    evaluation.hidden_speedup = result.hidden_speedups.get("best")
+    evaluation.hidden_speedup = result.hidden_speedups.get("eager")
     evaluation.floor_fraction = result.floor_fraction
     evaluation.score = result.score
     if result.latency_ns is not None:

@@ -145,6 +145,8 @@ def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -
 
 
 def test_hidden_ratio_compares_public_with_hidden() -> None:
-    """4x in public and 2x hidden is a ratio of 2."""
-    assert entry("a", 4.0, hidden_speedup=2.0).hidden_ratio == 2.0
-    assert entry("a", 4.0).hidden_ratio is None
+    """4x in public and 2x hidden against the same baseline is a ratio of 2."""
+    speedups = {"best": Estimate.exact(3.0), "eager": Estimate.exact(4.0)}
+    assert entry("a", speedups=speedups, hidden_speedup=2.0).hidden_ratio == 2.0
+    assert entry("a", speedups=speedups).hidden_ratio is None
+    assert entry("a", 3.0, hidden_speedup=2.0).hidden_ratio is None  # eager is not known
