@@ -7,15 +7,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 HIDDEN = "a hidden workload"
-WITHHELD = "Not shown: hidden workloads ran, and the kernel could have printed them."
-_TELLING_VERDICTS = (
-    "RUNTIME_ERROR",
-    "MEMORY_LIMIT",
-    "WRONG_SHAPE",
-    "WRONG_DTYPE",
-    "VIOLATION",
-)
-"""Verdicts whose reason quotes the kernel's process, or what it returned."""
 _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
 
 JsonObject = dict[str, Any]
@@ -48,7 +39,7 @@ def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) ->
     """
     workloads = document.get("workloads", [])
     names = {*hidden_names, *(w["name"] for w in workloads if w.get("hidden"))}
-    public = {
+    return {
         **document,
         "workloads": [w for w in workloads if w["name"] not in names],
         "reason": public_reason(document, names),
@@ -56,29 +47,19 @@ def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) ->
         "environment": _without_names(document.get("environment", {}), names),
         "log": "",
     }
-    if document.get("output") and _kernel_saw_hidden(document, names):
-        public["output"] = WITHHELD
-    return public
 
 
 def public_reason(document: Mapping[str, Any], hidden_names: Collection[str]) -> str:
-    """Reason of an encoded result's verdict, without words that the kernel could have chosen.
+    """Reason of an encoded result's verdict, without what it says of a hidden workload.
 
-    A kernel could put what it saw of a hidden workload into an error's text, a shape or a value.
+    What a kernel itself could have chosen, such as an error's text, comes from processes that have
+    seen public workloads only: hidden ones run last, apart, and leave no words.
     """
     reason: str = document.get("reason", "")
-    verdict, mismatch = document.get("verdict"), document.get("mismatch")
-    if not _kernel_saw_hidden(document, hidden_names):
-        return public_text(reason, hidden_names)
-    if verdict == "WRONG_RESULT" and mismatch and mismatch["workload"] in hidden_names:
+    mismatch = document.get("mismatch")
+    if mismatch and mismatch["workload"] in hidden_names:
         return f"{mismatch['output']!r} is wrong on {HIDDEN}"
-    if verdict in _TELLING_VERDICTS:
-        return f"{verdict} while hidden workloads ran as well; mode quick shows the message"
     return public_text(reason, hidden_names)
-
-
-def _kernel_saw_hidden(document: Mapping[str, Any], hidden_names: Collection[str]) -> bool:
-    return bool(hidden_names) and document.get("mode") == "ranked"
 
 
 def _without_names(value: Any, names: Collection[str]) -> Any:

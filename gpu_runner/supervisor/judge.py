@@ -86,10 +86,11 @@ def beats_physics(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -
         computed_s = _FLOPS_MARGIN * workload.flops / rate if rate else 0.0
         least_ns = max(moved_s, computed_s) * 1e9
         if workload.measurement.median_ns < least_ns:
-            where = "a hidden workload" if workload.hidden else workload.name
+            if workload.hidden:
+                return "claims a time on a hidden workload that the device cannot reach"
             return (
-                f"claims {workload.measurement.median_ns:.0f} ns on {where}, but the device needs"
-                f" at least {least_ns:.0f} ns for its bytes and operations"
+                f"claims {workload.measurement.median_ns:.0f} ns on {workload.name}, but the device"
+                f" needs at least {least_ns:.0f} ns for its bytes and operations"
             )
     return ""
 

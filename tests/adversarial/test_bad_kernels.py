@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from pathlib import Path
 
@@ -206,6 +207,34 @@ def test_fork_bomb_ends_and_the_next_kernel_runs_unharmed(config: SupervisorConf
     assert time.monotonic() - began < 60
     assert run(in_function(ADD), config).verdict is Verdict.CORRECT
     assert processes_left(config) == []
+
+
+def test_kernel_cannot_tell_what_it_saw_of_hidden_workloads(config: SupervisorConfig) -> None:
+    task = dataclasses.replace(find_task("vector_add"), baselines=())
+    public = [w.parameters["N"] for w in task.workloads if not w.hidden]
+    body = f"""
+      bool seen = false;
+      for (int n : {{{", ".join(map(str, public))}}}) seen |= n == N;
+      {ADD}
+      if (!seen) {{
+        printf("N=%d", N);
+        fflush(stdout);
+        throw std::length_error(std::to_string(N));
+      }}
+    """
+    source = "#include <stdexcept>\n#include <string>\n" + in_function(body)
+    request = EvaluationRequest(
+        evaluation_id="test",
+        task=task,
+        solution=Solution(source=source, language=Language.CPP),
+        mode=Mode.RANKED,
+        device="cpu",
+    )
+    result = evaluate(request, config)
+    assert result.verdict is Verdict.RUNTIME_ERROR
+    assert result.reason == "right on the public workloads, but not on a hidden one"
+    assert result.output == ""
+    assert all(not workload.processes for workload in result.workloads if workload.hidden)
 
 
 def test_source_of_one_mebibyte_is_refused() -> None:
