@@ -80,8 +80,8 @@ class Tally:
 class Entry:
     """One correct ranked evaluation, as the boards see it.
 
-    Speedups are ratios per baseline and against the "best" of them, `hidden_speedup` against "eager";
-    `latency` is in nanoseconds.
+    Speedups are ratios per baseline and against the "best" of them, `hidden_speedup` against
+    "eager"; `latency` is in nanoseconds.
     """
 
     evaluation_id: str
