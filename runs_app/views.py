@@ -73,6 +73,7 @@ def _submit_page(request: HttpRequest, form: SubmissionForm, status: int = 200) 
     now = timezone.now()
     user = request.user
     tasks = list(published_tasks())
+    agents, language_models = selectors.author_names(user)
     context = {
         "form": form,
         "modes": [(mode.value, label, text) for mode, label, text in MODES],
@@ -80,8 +81,8 @@ def _submit_page(request: HttpRequest, form: SubmissionForm, status: int = 200) 
         "written_by": form["written_by"].value(),
         "queues": selectors.queue_overview(user, now),
         "quota": selectors.quota(user, now) if user.is_authenticated else None,
-        "agents": Agent.objects.filter(kind=Agent.Kind.AGENT).values_list("name", flat=True),
-        "language_models": LanguageModel.objects.values_list("name", flat=True),
+        "agents": agents,
+        "language_models": language_models,
         "task_facts": {task.slug: _task_facts(task) for task in tasks},
         "host": request.build_absolute_uri("/").rstrip("/"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runs_app.selectors.access import (
+    author_names,
     find_evaluation,
     find_submission,
     may_see,
@@ -22,6 +23,7 @@ __all__ = [
     "QueueEntry",
     "Quota",
     "RunnerStatus",
+    "author_names",
     "devices",
     "events",
     "find_evaluation",

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from runs_app.models import Evaluation, Result, Submission
+from runs_app.models import Agent, Evaluation, LanguageModel, Result, Submission
 from tasks_app.disclosure import public_result, public_text, sees_hidden
 
 
@@ -62,6 +62,17 @@ def public_reason(evaluation: Evaluation, user: Any) -> str:
     if sees_hidden(user):
         return evaluation.reason
     return public_text(evaluation.reason, evaluation.task_version.hidden_names)
+
+
+def author_names(user: Any) -> tuple[list[str], list[str]]:
+    """Names of agents and of language models that `user` may know: of public or own submissions."""
+    seen = Submission.objects.filter(_visible(user)).order_by()
+    agents = Agent.objects.filter(kind=Agent.Kind.AGENT, submissions__in=seen).distinct()
+    models = LanguageModel.objects.filter(submissions__in=seen).distinct()
+    return (
+        list(agents.values_list("name", flat=True)),
+        list(models.values_list("name", flat=True)),
+    )
 
 
 def _visible(user: Any, prefix: str = "") -> Q:
