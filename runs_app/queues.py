@@ -58,6 +58,18 @@ def _connection(url: str) -> Redis:
     return Redis.from_url(url, socket_connect_timeout=5, socket_timeout=_ANSWER_TIMEOUT_S)
 
 
+def failure() -> str:
+    """Why nothing can be queued now; empty if something can."""
+    try:
+        connection().ping()
+    except RedisError as error:
+        return (
+            f"the Redis that REDIS_URL names does not answer ({error}): nothing was queued or"
+            " stored; set REDIS_URL to the address that `make up` prints, and try again"
+        )
+    return ""
+
+
 def queue(device_slug: str, *, background: bool = False) -> Queue:
     """The queue of a device, or the one that its runners turn to when that is empty."""
     name = f"device-{device_slug}{'-background' if background else ''}"

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from runs_app import services
+from runs_app import queues, services
 
 
 class Command(BaseCommand):
@@ -25,6 +25,8 @@ class Command(BaseCommand):
             device = services.resolve_device(options["device"])
         except services.SubmissionError as error:
             raise CommandError(str(error)) from None
+        if failure := queues.failure():
+            raise CommandError(failure)
         evaluation = services.submit_demo(device=device, now=timezone.now())
         if evaluation is None:
             self.stdout.write(f"no demo: {device.slug} has evaluations, or no task has a kernel")

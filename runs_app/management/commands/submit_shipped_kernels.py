@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Mode
-from runs_app import selectors, services
+from runs_app import queues, selectors, services
 
 
 class Command(BaseCommand):
@@ -27,6 +27,8 @@ class Command(BaseCommand):
             chosen = [services.resolve_device(options["device"])] if options["device"] else None
         except services.SubmissionError as error:
             raise CommandError(str(error)) from None
+        if failure := queues.failure():
+            raise CommandError(failure)
         for device in chosen or selectors.devices():
             entered = services.submit_shipped_kernels(
                 device=device, now=timezone.now(), mode=Mode(options["mode"])

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
@@ -189,6 +190,17 @@ def test_a_cancelled_evaluation_leaves_the_queue(
     assert jobs.dropped == [f"evaluation-{evaluation.pk}-1"]
     with pytest.raises(services.NotAllowed, match="cancelled already"):
         services.cancel(evaluation=evaluation, user=user, now=make.later(6))
+
+
+@pytest.mark.parametrize("command", ["demo", "submit_shipped_kernels"])
+def test_without_redis_a_command_says_so_and_stores_nothing(command: str, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    make.make_task_version()
+    with pytest.raises(CommandError, match=r"REDIS_URL.*nothing was queued") as caught:
+        call_command(command)
+    assert "\n" not in str(caught.value)
+    assert caught.value.returncode == 1
+    assert not Evaluation.objects.exists()
 
 
 def test_without_redis_a_submission_is_stored_all_the_same(
