@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -211,18 +211,19 @@ def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
     cuda = config.index if config.kind is DeviceKind.CUDA else None
     files = (target.runner, target.library, target.shim)
     return Jail(
-        limits=Limits(
-            cpu_s=3600,
-            memory_bytes=config.memory_bytes,
-            processes=config.processes,
-            file_bytes=64 << 20,  # with `open_files`, a bound on memory hidden in anonymous files
-            temporary_bytes=256 << 20,
-            open_files=256,
-        ),
+        limits=_native_limits(config),
         paths=[path for path in files if path is not None],
         environment={"GOMP_SPINCOUNT": "2000", **library_path(cuda)},
         cuda_index=cuda,
     )
+
+
+def _native_limits(config: SupervisorConfig) -> Limits:
+    limits = Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes)
+    if config.kind is DeviceKind.CUDA:
+        return limits  # the driver wants files and descriptors of its own
+    # Together these bound the memory that can hide in anonymous files.
+    return replace(limits, file_bytes=64 << 20, temporary_bytes=256 << 20, open_files=128)
 
 
 def _torch_program(
