@@ -222,7 +222,8 @@ def show_queue(request: HttpRequest) -> list[dict[str, Any]]:
 def _version(payload: SubmissionIn) -> TaskVersion:
     task = find_task(payload.task)
     if task is None or task.current_version is None:
-        raise services.SubmissionError("task", f"there is no task {payload.task!r}")
+        reason = f"there is no task {payload.task!r}; see /api/v1/tasks"
+        raise services.SubmissionError("task", reason)
     version = task.current_version
     if payload.abi and payload.abi != version.abi:
         raise services.SubmissionError("abi", f"task {task.slug} has the abi {version.abi}")

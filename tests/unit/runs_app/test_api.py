@@ -243,3 +243,24 @@ def test_the_documentation_needs_no_inline_script() -> None:
     for attributes in re.findall(r"<script([^>]*)>", page):
         assert "src=" in attributes or "application/json" in attributes
     assert "script-src 'self'" in response["Content-Security-Policy"]
+
+
+def test_unknown_addresses_and_methods_are_refused_in_the_form_of_errors() -> None:
+    for path in ("/api/v1/nothing", "/api/v2/tasks", "/api/nothing"):
+        answer = Client().get(path)
+        assert answer.status_code == 404
+        assert answer.json() == {
+            "field": "",
+            "reason": "there is no such address; see /api/v1/docs",
+        }
+    answer = Client().delete("/api/v1/tasks")
+    assert answer.status_code == 405
+    assert answer["Allow"] == "GET"
+    assert answer.json()["reason"].startswith("this address does not take DELETE")
+
+
+def test_an_unknown_task_leads_to_the_list(token: str) -> None:
+    answer = post(token, body(task="nothing"))
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "task"
+    assert "see /api/v1/tasks" in answer.json()["reason"]
