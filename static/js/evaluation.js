@@ -102,6 +102,19 @@
     };
   }
 
+  // The form led here, so the server has the source: the draft has served.
+  function forgetDraft() {
+    try {
+      const name = sessionStorage.getItem("kbench-sent");
+      sessionStorage.removeItem("kbench-sent");
+      const from = document.referrer && new URL(document.referrer);
+      if (name && from && from.origin === location.origin && from.pathname.startsWith("/submit/")) localStorage.removeItem(name);
+    } catch {
+      // Without storage there is no draft.
+    }
+  }
+
+  forgetDraft();
   seq = Number(live().dataset.seq);
   const clock = setInterval(tick, 200);
   if (isOver()) clearInterval(clock);

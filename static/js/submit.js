@@ -131,8 +131,21 @@
     if ([task, device, direction].includes(event.target)) restore();
   });
   form.addEventListener("input", showCommand);
-  form.addEventListener("submit", save);
+  form.addEventListener("submit", () => {
+    clearTimeout(saving);
+    save();
+    try {
+      sessionStorage.setItem("kbench-sent", key());
+    } catch {
+      // Without storage there is no draft either.
+    }
+  });
 
+  try {
+    sessionStorage.removeItem("kbench-sent"); // whoever sees the form again has submitted nothing
+  } catch {
+    // Without storage there is nothing to forget.
+  }
   showFacts();
   showAuthor();
   showCommand();

@@ -83,6 +83,11 @@ def test_a_refusal_names_the_field_and_keeps_the_source(page: Page, stack: Stack
     expect(page.get_by_label("Source")).to_have_value(GOOD)
     expect(page.locator("#draft-state")).to_contain_text("restored")
 
+    submit(page, stack.url, GOOD)
+    page.goto(f"{stack.url}/submit/?task=vector_add")
+    expect(page.locator("#id_task")).to_have_value("vector_add")
+    expect(page.get_by_label("Source")).to_have_value("")  # the draft has served
+
 
 def test_the_queue_page_follows(page: Page, stack: Stack, runner: FakeRunner) -> None:
     """What waits appears, and goes when it is cancelled."""
