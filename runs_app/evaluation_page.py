@@ -88,8 +88,10 @@ def stage_rows(
 
 
 def workload_rows(document: Mapping[str, Any]) -> list[WorkloadRow]:
-    """The workloads of a result, the public ones first."""
+    """The workloads of a result, the public ones first; none if nothing was found out of any."""
     rows = [_workload_row(entry) for entry in document.get("workloads", [])]
+    if not any(row.measurement or row.comparisons or row.errors for row in rows):
+        return []
     return sorted(rows, key=lambda row: row.hidden)
 
 

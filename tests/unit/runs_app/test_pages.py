@@ -284,3 +284,14 @@ def test_a_cancelled_evaluation_looks_as_if_nothing_runs(signed_in: Client) -> N
         states = re.findall(r'data-state="(\w+)"', page_of(signed_in, evaluation))
         assert states == words + ["skipped"] * (len(states) - len(words))
         assert len(states) > len(words)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.COMPILE_ERROR, Verdict.TIME_LIMIT])
+def test_without_a_measured_workload_there_is_no_table(client: Client, verdict: Verdict) -> None:
+    bare = factories.make_workload_result(measurement=None, baselines={}, speedups={})
+    evaluation = factories.make_finished_evaluation(verdict, {"workloads": (bare,)})
+    assert "Times by workload" not in page_of(client, evaluation)
+    timed = factories.make_finished_evaluation(
+        verdict, {"workloads": (factories.make_workload_result(),)}
+    )
+    assert "Times by workload" in page_of(client, timed)
