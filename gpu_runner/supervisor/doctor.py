@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
@@ -18,6 +20,7 @@ def doctor() -> tuple[str, bool, dict[str, Any]]:
         "g++": _version(DeviceKind.CPU),
         "nvcc": _version(DeviceKind.CUDA),
         "torch": _torch(),
+        "headers": _headers(),
         "devices": [device_slug(DeviceKind.CPU, 0)],
         "cpu": device_name(DeviceKind.CPU, 0),
     }
@@ -33,6 +36,12 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
         _line("jail", facts["jail"] == "works", facts["jail"], "nothing is run without a jail"),
         _line("g++", _there(facts["g++"]), facts["g++"], "no C++ kernel can be built"),
         _line("torch", _there(facts["torch"]), facts["torch"], "no reference can be computed"),
+        _line(
+            "headers",
+            _there(facts["headers"]),
+            facts["headers"],
+            "no torch extension and no compiled baseline can be built",
+        ),
         _line("cpu", True, facts["cpu"], ""),
         _line("nvcc", _there(facts["nvcc"]), facts["nvcc"], "no CUDA kernel can be built"),
         _line("gpu", bool(gpus), f"{len(gpus)} found", "CUDA kernels cannot be run here"),
@@ -46,7 +55,7 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
 
 def _line(name: str, ok: bool, found: str, meaning: str) -> str:  # noqa: FBT001
     mark = "ok" if ok else "--"
-    return f"  {mark}  {name:<6} {found}" + ("" if ok or not meaning else f": {meaning}")
+    return f"  {mark}  {name:<7} {found}" + ("" if ok or not meaning else f": {meaning}")
 
 
 def _there(text: str) -> bool:
@@ -59,6 +68,11 @@ def _version(kind: DeviceKind) -> str:
 
 def _torch() -> str:
     return _or_missing(toolchain.torch_version)
+
+
+def _headers() -> str:
+    path = Path(sysconfig.get_path("include")) / "Python.h"
+    return str(path) if path.exists() else "missing: Python.h (Debian: python3-dev)"
 
 
 def _or_missing(find: Callable[[], str]) -> str:

@@ -113,5 +113,5 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["doctor"])
     printed = capsys.readouterr().out
     assert status == (0 if not jail.probe() else 2)
-    for name in ("jail", "g++", "torch", "cpu", "nvcc", "gpu"):
+    for name in ("jail", "g++", "torch", "headers", "cpu", "nvcc", "gpu"):
         assert f" {name}" in printed
