@@ -87,6 +87,9 @@ def test_a_refusal_names_the_field_and_keeps_the_source(page: Page, stack: Stack
     page.goto(f"{stack.url}/submit/?task=vector_add")
     expect(page.locator("#id_task")).to_have_value("vector_add")
     expect(page.get_by_label("Source")).to_have_value("")  # the draft has served
+    page.go_back()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#outcome")).to_contain_text("Cancelled")
 
 
 def test_the_queue_page_follows(page: Page, stack: Stack, runner: FakeRunner) -> None:
