@@ -1,4 +1,4 @@
-"""Reads GPUs through the driver's management library, which is much faster than nvidia-smi."""
+"""Reads GPUs through the driver's management library, without starting nvidia-smi."""
 
 from __future__ import annotations
 
