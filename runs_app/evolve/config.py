@@ -1,0 +1,112 @@
+"""What a run is about, and how it is to go: frozen, and stored with the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+
+
+class ProfileMode(StrEnum):
+    """How much of a profile a prompt shows (CUDAMaster's ablation)."""
+
+    NONE = "none"
+    FILTERED = "filtered"
+    FULL = "full"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """A language model as a run sees it; prices in USD for a million tokens, as they were at the start."""
+
+    name: str
+    price_in_usd: float = 0.0
+    price_out_usd: float = 0.0
+    max_output_tokens: int = 8192
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Caps of a run; None is no cap, 0 leaves nothing to spend."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    evaluations: int | None = None
+    wall_time_s: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse caps below zero; raises `DataError` naming the field."""
+        for name in ("usd", "tokens", "evaluations", "wall_time_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise DataError(f"budget.{name}", "must be 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifierConfig:
+    """Which verifiers vote before hardware, and what their votes do.
+
+    A candidate's score is the mean of its votes (robust-kbench). Soft: of a generation the best
+    `survivors` by score are measured. Hard: those with a score below `threshold` are dropped.
+    prompts: name of the tuned prompt for each verifier; the shipped one where there is none.
+    """
+
+    names: tuple[str, ...] = ()  # of compile, memory, numerics; none switches them off
+    soft: bool = True
+    threshold: float = 0.5
+    survivors: int = 4
+    reflect: bool = True
+    model: str = ""  # empty: the model that wrote the candidate
+    prompts: Mapping[str, str] = field(default_factory=dict)  # verifier -> instructions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How a run is to go. `parameters` belong to the strategy, named as in its paper."""
+
+    strategy: str
+    seed: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[ModelSpec, ...] = ()
+    temperatures: tuple[float, ...] = (0.5, 0.75, 1.0)  # robust-kbench's
+    max_tokens: int = 8192
+    budget: Budget = field(default_factory=Budget)
+    verifiers: VerifierConfig = field(default_factory=VerifierConfig)
+    profile: ProfileMode = ProfileMode.FILTERED
+    concurrent_asks: int = 4
+    concurrent_evaluations: int = 4
+
+    def model(self, name: str) -> ModelSpec:
+        """The language model of that name; raises `DataError`."""
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise DataError("models", f"{name!r} is not one of the run's language models")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a prompt may tell of the task and the device; hidden workloads are not among it."""
+
+    task: str
+    title: str
+    description: str
+    abi: Abi
+    signature: str
+    direction: Direction
+    dtype: str
+    language: Language
+    device_name: str
+    device_kind: DeviceKind
+    reference: str  # source of the reference
+    workloads: tuple[str, ...]  # such as "n16_c256: N=16, C=256"
+    toolchain: str  # the fixed compiler command, for people
+    seed_source: str = ""  # empty: the run begins with a translation
+    seed_title: str = ""
+    threshold_pct: float = 30.0  # CUDAMaster's, recalibrated for the device where that was possible
+    baselines_ns: Mapping[str, float] = field(default_factory=dict)
+    floor_ns: float | None = None
