@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app import views
+from runs_app.views import submissions as views
 
 urlpatterns = [
     path("submit/", views.submit, name="submit"),

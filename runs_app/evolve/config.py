@@ -21,7 +21,7 @@ class ProfileMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """A language model as a run sees it; prices in USD for a million tokens, as they were at the start."""
+    """A language model as a run sees it; prices in USD a million tokens, as at the start."""
 
     name: str
     price_in_usd: float = 0.0

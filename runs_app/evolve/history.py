@@ -116,7 +116,7 @@ class History:
         self.budget: Budget | None = None  # the latest extension
         self.best: Candidate | None = None
 
-    def apply(self, fact: Fact) -> None:
+    def apply(self, fact: Fact) -> None:  # noqa: C901 - one short case for each kind of fact
         """Add one fact. The order is the one in which they were stored."""
         match fact:
             case facts.Asked():
@@ -141,7 +141,7 @@ class History:
             case facts.Extended():
                 self.finished, self.budget = None, fact.budget
 
-    def find(  # noqa: PLR0913 - keywords only: each narrows the search
+    def find(
         self,
         *roles: Role,
         generation: int | None = None,

@@ -84,7 +84,7 @@ class Optimizer:
                 return self._record([Move(fact=self._measured(outcome))])
 
     def ask(self) -> list[Move]:
-        """What to do now. Call it again until it returns nothing: one move opens the way to more."""
+        """What to do now. Call it until it returns nothing: one move opens the way to another."""
         if self.history.finished is not None:
             return []
         moves: list[Move] = []
@@ -114,7 +114,9 @@ class Optimizer:
             case Draft():
                 return self._drafted(wish)
             case Measure():
-                return [Move(fact=facts.Measuring(candidate=wish.candidate, mode=wish.mode), wish=wish)]
+                return [
+                    Move(fact=facts.Measuring(candidate=wish.candidate, mode=wish.mode), wish=wish)
+                ]
             case Drop():
                 return [Move(fact=facts.Dropped(candidate=wish.candidate, reason=wish.reason))]
             case Finish():

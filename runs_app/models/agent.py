@@ -57,6 +57,30 @@ class LanguageModel(models.Model):
     name = models.CharField(max_length=150, unique=True)
     created_at = models.DateTimeField()
 
+    # How to call it; without a base URL it can only be named as an author.
+    base_url = models.URLField(
+        max_length=500, blank=True, help_text="OpenAI-compatible, such as https://api.openai.com/v1"
+    )
+    api_name = models.CharField(
+        max_length=150, blank=True, help_text="Its name at the endpoint; empty: the name above."
+    )
+    key_variable = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text="Environment variable of the web host that holds the key; never the key itself.",
+    )
+    price_in_usd = models.FloatField(default=0.0, help_text="USD for a million tokens of input.")
+    price_out_usd = models.FloatField(default=0.0, help_text="USD for a million tokens of output.")
+    max_output_tokens = models.PositiveIntegerField(default=8192)
+    token_parameter = models.CharField(
+        max_length=30,
+        default="max_tokens",
+        choices=[(v, v) for v in ("max_tokens", "max_completion_tokens")],
+    )
+    supports_temperature = models.BooleanField(default=True)
+    timeout_s = models.PositiveIntegerField(default=120, help_text="Longest silence in an answer.")
+    extra = models.JSONField(default=dict, blank=True, help_text="Further fields of the request.")
+
     class Meta:
         """Language models are listed by name."""
 
@@ -69,3 +93,8 @@ class LanguageModel(models.Model):
     def get_absolute_url(self) -> str:
         """Address of the language model's page."""
         return reverse("language-model", args=[self.pk])
+
+    @property
+    def is_callable(self) -> bool:
+        """Whether runs can use it."""
+        return bool(self.base_url)

@@ -11,6 +11,7 @@ from django.urls import reverse
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Direction, Language
 from runs_app.models.agent import Agent, LanguageModel
+from runs_app.models.run import Run
 from tasks_app.models import TaskVersion
 
 
@@ -37,6 +38,10 @@ class Submission(models.Model):
         related_name="submissions",
     )
     private = models.BooleanField(default=False)
+    # The trial of a run's candidate: measured like any other, but entered for no board.
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, null=True, blank=True, related_name="trials"
+    )
     created_at = models.DateTimeField()
 
     class Meta:

@@ -17,6 +17,8 @@ FORBIDDEN = {
     "gpu_runner.daemon": {"torch", "numpy", "django", "channels"},
     "gpu_runner.engine": {"django", "redis", "rq"},
     "gpu_runner.__main__": {"torch", "numpy", "django"},
+    "runs_app.evolve": {"torch", "numpy", "django", "redis", "rq", "openai"},
+    "runs_app.llm": {"torch", "django", "redis", "rq"},
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.formats import load_task
-from runs_app.api import SubmissionIn
+from runs_app.api.submissions import SubmissionIn
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SIGNATURE = load_task(_ROOT / "tasks_app/catalog/vector_add").signature

@@ -1,0 +1,127 @@
+"""Optimisation runs, and the log from which they can be replayed."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from gpu_runner.data.verdict import Direction
+from runs_app.models.agent import Agent
+from runs_app.models.runner import Device
+from tasks_app.models import TaskVersion
+
+
+class Run(models.Model):
+    """One optimisation campaign on a task version and device, with a budget.
+
+    `config` is an encoded `runs_app.evolve.config.RunConfig`, `problem` an encoded `Problem`: what
+    was true at the start, prices included, so that the run can be replayed. The spent columns
+    repeat what the log says, for lists; calls that wait for an answer count at their worst.
+    """
+
+    class Status(models.TextChoices):
+        """What the run is doing."""
+
+        RUNNING = "RUNNING", "Running"
+        PAUSED = "PAUSED", "Paused"
+        FINISHED = "FINISHED", "Finished"
+        STOPPED = "STOPPED", "Stopped"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=150, blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
+    )
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
+    task_version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="runs")
+    direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="runs")
+    strategy = models.CharField(max_length=30)
+    seed = models.BigIntegerField()
+    config = models.JSONField()
+    problem = models.JSONField()
+    private = models.BooleanField(default=False)
+    enters_best = models.BooleanField(default=False)  # the best is submitted by itself at the end
+
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.RUNNING)
+    reason = models.TextField(blank=True)  # why it is paused, or why it ended
+    by_budget = models.BooleanField(
+        default=False
+    )  # its budget ended it: an extension lets it go on
+    failures = models.PositiveIntegerField(default=0)  # calls that failed one after the other
+
+    usd = models.FloatField(default=0.0)
+    tokens = models.BigIntegerField(default=0)
+    evaluations = models.PositiveIntegerField(default=0)
+    active_s = models.FloatField(default=0.0)  # time spent running before `resumed_at`
+    candidates_made = models.PositiveIntegerField(default=0)
+    best = models.ForeignKey(
+        "Candidate", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    seed_latency_ns = models.FloatField(null=True, blank=True)
+    best_latency_ns = models.FloatField(null=True, blank=True)
+    events_stored = models.PositiveIntegerField(default=0)  # seq of the newest event
+
+    created_at = models.DateTimeField()
+    resumed_at = models.DateTimeField(null=True, blank=True)  # null while it is not running
+    advanced_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """The newest run comes first."""
+
+        ordering = ("-created_at",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(status__in=("FINISHED", "STOPPED"), ended_at__isnull=False)
+                | Q(status__in=("RUNNING", "PAUSED"), ended_at__isnull=True),
+                name="run_ended_at_iff_over",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="RUNNING", resumed_at__isnull=False)
+                | (~Q(status="RUNNING") & Q(resumed_at__isnull=True)),
+                name="run_resumed_at_iff_running",
+            ),
+        )
+        indexes = (models.Index(fields=("status", "advanced_at"), name="run_status"),)
+
+    def __str__(self) -> str:
+        """Name, or the short id."""
+        return self.name or str(self.pk)[:8]
+
+    def get_absolute_url(self) -> str:
+        """Address of the run's page."""
+        return reverse("run", args=[self.pk])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended; an extension may still let it go on."""
+        return self.status in (self.Status.FINISHED, self.Status.STOPPED)
+
+
+class RunEvent(models.Model):
+    """One event of a run: a fact of `runs_app.evolve.facts`, or what a person did.
+
+    `seq` counts from 1 in each run. `payload` of a fact is its encoded form, with `id`s of rows
+    beside it under the key "row" where the page needs them; facts alone replay the run.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20)
+    payload = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """No place is taken twice."""
+
+        ordering = ("run", "seq")
+        constraints = (models.UniqueConstraint(fields=("run", "seq"), name="run_event_seq"),)
+
+    def __str__(self) -> str:
+        """Number and kind."""
+        return f"{self.seq} {self.kind}"
