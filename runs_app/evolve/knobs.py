@@ -23,6 +23,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
 _TYPE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_:]*")
 _DEFINE = re.compile(r"\s*#\s*define\s+(\S+)\s+(\S+)\s*")
 _COMMENT = re.compile(r"//\s*knob:(.*)", re.DOTALL)
+_NOT_NEWLINE = re.compile(r"[^\n]")
 _TOKEN = re.compile(
     r"""
       (?P<line>//(?:\\\r?\n|[^\n])*)
@@ -125,39 +126,22 @@ def _commented(source: str) -> Iterator[tuple[int, int, str, str]]:
 
     In the code, other comments are spaces and literals are NULs, so that offsets stay.
     """
-    masked = list[str]()  # the masked pieces of the current line
-    start, line = 0, 1
-    at = 0
-    for token in _TOKEN.finditer(source):
-        pieces = [source[at : token.start()]]
-        at = token.end()
-        if token["line"]:
-            code = _last_line([*masked, *pieces])
-            number = line + pieces[0].count("\n")
-            yield token.start() - len(code), number, code, token["line"]
-            pieces.append(_blank(token[0], " "))
-        elif token["block"]:
-            pieces.append(_blank(token[0], " "))
-        elif token["raw"] or token["quoted"]:
-            pieces.append(_blank(token[0], "\0"))
-        else:
-            pieces.append(token[0])
-        text = "".join(pieces)
-        if "\n" in text:
-            line += text.count("\n")
-            masked = [text[text.rindex("\n") + 1 :]]
-            start = at - len(masked[0])
-        else:
-            masked.append(text)
-    del start
+    comments = [token for token in _TOKEN.finditer(source) if token["line"]]
+    code = _TOKEN.sub(_masked, source)
+    line, counted = 1, 0
+    for comment in comments:
+        start = code.rfind("\n", 0, comment.start()) + 1
+        line += code.count("\n", counted, start)
+        counted = start
+        yield start, line, code[start : comment.start()], comment[0]
 
 
-def _last_line(pieces: list[str]) -> str:
-    return "".join(pieces).rpartition("\n")[2]
-
-
-def _blank(text: str, filler: str) -> str:
-    return re.sub(r"[^\n]", filler, text)
+def _masked(token: re.Match[str]) -> str:
+    if token["line"] or token["block"]:
+        return _NOT_NEWLINE.sub(" ", token[0])
+    if token["raw"] or token["quoted"]:
+        return _NOT_NEWLINE.sub("\0", token[0])
+    return token[0]
 
 
 def _constant(code: str, line: int) -> tuple[str, str, int]:
@@ -176,7 +160,7 @@ def _assigned(code: str, line: int) -> tuple[str, str, int]:
     head, equals, tail = code.partition("=")
     words = head.split()
     plain = len(words) > 1 and all(_TYPE_WORD.fullmatch(word) for word in words)
-    fixed = plain and ({"const", "constexpr"} & set(words[:-2]) or words[:-1] == ["using"])
+    fixed = plain and ({"const", "constexpr"} & set(words[:-1]) or words[:-1] == ["using"])
     if not fixed or not equals or not tail.rstrip().endswith(";"):
         raise KnobError(
             line,
