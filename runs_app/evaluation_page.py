@@ -69,8 +69,7 @@ def stage_rows(
 
     Of an evaluation that is over without a result, no stage is shown as if it ran.
     """
-    stages = [Stage.BUILD] if mode == Mode.COMPILE else list(Stage)
-    rows = {stage.value: StageRow(stage=stage.value) for stage in stages}
+    rows = {stage.value: StageRow(stage=stage.value) for stage in _stages(mode)}
     for event in events:
         payload = event["payload"]
         row = rows.get(event["stage"])
@@ -85,6 +84,12 @@ def stage_rows(
     elif is_over:
         _cut_off(rows.values())
     return list(rows.values())
+
+
+def _stages(mode: str) -> list[Stage]:
+    if mode == Mode.COMPILE:
+        return [Stage.BUILD]
+    return [stage for stage in Stage if stage is not Stage.PROFILE or mode == Mode.PROFILE]
 
 
 def workload_rows(document: Mapping[str, Any]) -> list[WorkloadRow]:

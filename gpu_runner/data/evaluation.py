@@ -8,6 +8,7 @@ from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.profile import KernelResources, Profile
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
@@ -119,7 +120,10 @@ class WorkloadResult:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildReport:
-    """What the compiler did: its commands and its log, cut to a readable length."""
+    """What the compiler did: its commands and its log, cut to a readable length.
+
+    resources: of each CUDA kernel, by the assembler; none for a CPU.
+    """
 
     ok: bool
     cached: bool
@@ -128,6 +132,7 @@ class BuildReport:
     command: str
     compiler: str
     digest: str
+    resources: tuple[KernelResources, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +151,8 @@ class EvaluationResult:
     latency_ns: geometric mean of the public workloads' medians. speedups: geometric means over
     the public workloads, per baseline and against the "best" of them in each workload.
     hidden_speedups: the same over the hidden workloads. floor_fraction: geometric mean of physical
-    limit over time. score: MSKernelBench's P against the best baseline, weighted by work.
+    limit over time. score: MSKernelBench's P against the best baseline, weighted by work. profile:
+    in mode `profile`, of a kernel whose outputs were right.
     """
 
     evaluation_id: str
@@ -166,6 +172,7 @@ class EvaluationResult:
     workloads: tuple[WorkloadResult, ...] = ()
     mismatch: Mismatch | None = None
     build: BuildReport | None = None
+    profile: Profile | None = None
     stages: tuple[StageTime, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     output: str = ""  # what the kernel printed, cut; never judged

@@ -29,6 +29,7 @@ class Mode(StrEnum):
     TEST = "test"
     QUICK = "quick"
     RANKED = "ranked"
+    PROFILE = "profile"  # as quick, and then a profile: what an optimiser learns from
 
 
 class Stage(StrEnum):
@@ -40,6 +41,7 @@ class Stage(StrEnum):
     BASELINES = "baselines"
     MEASURE = "measure"
     VERIFY = "verify"
+    PROFILE = "profile"  # mode `profile` only
 
 
 class Direction(StrEnum):

@@ -46,11 +46,14 @@ class Plan:
         return max(self.min_taken, min(self.max_taken, affordable))
 
 
+_QUICK = Plan(
+    processes=1, min_calls=9, max_calls=60, precision=0.01, budget_s=0.3, judges_noise=True
+)
+
 PLANS = {
     Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3),
-    Mode.QUICK: Plan(
-        processes=1, min_calls=9, max_calls=60, precision=0.01, budget_s=0.3, judges_noise=True
-    ),
+    Mode.QUICK: _QUICK,
+    Mode.PROFILE: _QUICK,  # the profile comes after it, from calls that are neither timed nor judged
     Mode.RANKED: Plan(
         processes=3,
         min_calls=15,
