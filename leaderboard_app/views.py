@@ -16,14 +16,9 @@ from leaderboard_app.charts import fast_p_figure
 from leaderboard_app.query import By, Choices, Query, QueryError, parse_query
 from leaderboard_app.ranking import THRESHOLDS, Sort, fast_p
 from runs_app.models import Device
+from runs_app.plotly_policy import PLOTLY_STYLES
 
 PAGE_ROWS = 100
-PLOTLY_STYLES = [
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
-    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
-]
-"""Hashes of the style elements that plotly.js 4.1 writes: an empty one, which it fills rule by
-rule, and that of its maps, which nothing here draws but which would be an error in the console."""
 _TABS = ((By.SUBMISSION, "Submissions"), (By.AGENT, "Agents"), (By.MODEL, "Language models"))
 _SORTS = {
     Sort.SPEEDUP: "speedup",

@@ -16,7 +16,20 @@ from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdi
 from kbench_web.models import ApiToken
 from kbench_web.tokens import create_token
 from runs_app import services
-from runs_app.models import Device, Evaluation, Runner, Status, Submission
+from runs_app.evolve import facts
+from runs_app.evolve.config import Budget, Problem, RunConfig
+from runs_app.evolve.facts import Fact
+from runs_app.models import (
+    Agent,
+    Candidate,
+    Device,
+    Evaluation,
+    Run,
+    RunEvent,
+    Runner,
+    Status,
+    Submission,
+)
 from tasks_app.models import TaskVersion
 from tasks_app.services import publish
 
@@ -249,3 +262,84 @@ def start(evaluation: Evaluation, runner: str = "nobody", now: datetime = NOW) -
     send(evaluation, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
     evaluation.refresh_from_db()
     assert evaluation.status == Status.RUNNING
+
+
+def make_run(**overrides: Any) -> Run:
+    """A running autotune run on the CPU, of which nothing has happened yet."""
+    version = overrides.get("task_version") or make_task_version()
+    strategy = overrides.get("strategy", "autotune")
+    config = overrides.pop("config", None) or RunConfig(
+        strategy=strategy, seed=7, budget=Budget(evaluations=40, wall_time_s=600)
+    )
+    running = overrides.get("status", Run.Status.RUNNING) == Run.Status.RUNNING
+    ended = overrides.get("status") in (Run.Status.FINISHED, Run.Status.STOPPED)
+    agent, _ = Agent.objects.get_or_create(
+        name=f"kbench-{strategy}", defaults={"kind": Agent.Kind.AGENT, "created_at": NOW}
+    )
+    fields: dict[str, Any] = {
+        "agent": agent,
+        "task_version": version,
+        "direction": Direction.FORWARD.value,
+        "strategy": strategy,
+        "seed": config.seed,
+        "config": codec.encode(config),
+        "problem": codec.encode(make_problem()),
+        "created_at": NOW,
+        "resumed_at": NOW if running else None,
+        "ended_at": NOW if ended else None,
+    }
+    if "device" not in overrides:
+        fields["device"] = make_cpu()
+    if "user" not in overrides:
+        fields["user"] = make_user()
+    return Run.objects.create(**{**fields, **overrides})
+
+
+def make_problem(**overrides: Any) -> Problem:
+    """What a prompt tells of the task that `make_task` makes."""
+    fields: dict[str, Any] = {
+        "task": "scale",
+        "title": "Scale a vector",
+        "description": "",
+        "abi": Abi.C,
+        "signature": "void scale(float* out, const float* x, int N)",
+        "direction": Direction.FORWARD,
+        "dtype": "float32",
+        "language": Language.CPP,
+        "device_name": "CPU",
+        "device_kind": DeviceKind.CPU,
+        "reference": "def make_inputs(N):\n    return {}\n",
+        "workloads": ("n256: N=256",),
+        "toolchain": "g++ -O3",
+        "seed_source": SOURCE,
+        "seed_title": "kbench-good",
+    }
+    return Problem(**{**fields, **overrides})
+
+
+def make_candidate(run: Run, **overrides: Any) -> Candidate:
+    """The next candidate of a run, drafted and not measured."""
+    run.candidates_made += 1
+    run.save()
+    fields: dict[str, Any] = {
+        "number": run.candidates_made,
+        "source": SOURCE,
+        "digest": "0" * 64,
+        "edit": "knobs" if run.candidates_made > 1 else "seed",
+        "parents": [1] if run.candidates_made > 1 else [],
+        "created_at": NOW,
+    }
+    return Candidate.objects.create(run=run, **{**fields, **overrides})
+
+
+def make_run_event(
+    run: Run, kind: str | Fact, payload: dict[str, Any] | None = None, now: datetime = NOW
+) -> RunEvent:
+    """The next event of a run: a fact, or a kind with its payload."""
+    if not isinstance(kind, str):
+        kind, payload = facts.kind_of(kind), facts.encode(kind)
+    run.events_stored += 1
+    run.save()
+    return RunEvent.objects.create(
+        run=run, seq=run.events_stored, kind=kind, payload=payload or {}, created_at=now
+    )

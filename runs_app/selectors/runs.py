@@ -1,0 +1,107 @@
+"""Questions about optimisation runs: who sees them, what happened, and why they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
+from runs_app.selectors.queue import waiting_reason
+from tasks_app.disclosure import public_payload, sees_hidden
+
+EVENTS_AT_ONCE = 5000
+"""Events of one answer: a few hundred kilobytes once they are compressed."""
+RUN_FILTERS = ("task", "device", "strategy", "status", "mine")
+
+
+def visible_runs(user: Any) -> QuerySet[Run]:
+    """The runs that `user` may see, the newest first, with what lists show of them."""
+    rows = Run.objects.select_related("user", "agent", "device", "task_version__task", "best")
+    rows = rows.defer("problem", "task_version__document", "best__source", "best__feedback")
+    if sees_hidden(user):
+        return rows
+    public = Q(private=False)
+    return rows.filter(public | Q(user_id=user.pk) if user.pk is not None else public)
+
+
+def find_run(run_id: UUID | str, user: Any) -> Run | None:
+    """The run, or None if there is none that `user` may see."""
+    return visible_runs(user).filter(pk=run_id).first()
+
+
+def may_control(user: Any, run: Run) -> bool:
+    """Whether `user` may pause, resume, stop and extend the run, and enter its candidates."""
+    return bool(user.is_authenticated) and (user.pk == run.user_id or sees_hidden(user))
+
+
+def filtered_runs(user: Any, filters: Mapping[str, str]) -> QuerySet[Run]:
+    """Visible runs that fit the filters of `RUN_FILTERS`; empty values do not narrow."""
+    rows = visible_runs(user)
+    columns = {"task": "task_version__task__slug", "device": "device_id"}
+    for name in ("task", "device", "strategy", "status"):
+        if filters.get(name):
+            rows = rows.filter(**{columns.get(name, name): filters[name]})
+    return rows.filter(user_id=user.pk) if filters.get("mine") and user.pk is not None else rows
+
+
+def running_runs(user: Any, most: int) -> QuerySet[Run]:
+    """Visible runs that are running, those with the newest step first."""
+    return visible_runs(user).filter(status=Run.Status.RUNNING).order_by("-advanced_at")[:most]
+
+
+def run_events(run: Run, since: int = 0, limit: int = EVENTS_AT_ONCE) -> list[RunEvent]:
+    """The first `limit` events after number `since`, in order."""
+    return list(run.events.filter(seq__gt=since).order_by("seq")[:limit])
+
+
+def compact_event(event: RunEvent, hidden_names: tuple[str, ...]) -> list[Any]:
+    """[seq, kind, milliseconds since 1970, payload]; what is empty or null is left out."""
+    payload = public_payload(event.payload, hidden_names) if hidden_names else event.payload
+    kept = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
+    return [event.seq, event.kind, int(event.created_at.timestamp() * 1000), kept]
+
+
+def run_summary(run: Run, now: datetime) -> dict[str, Any]:
+    """What an event tells of its run, beside itself; the keys of sockets' messages."""
+    return {
+        "status": run.status,
+        "reason": run.reason,
+        "usd": run.usd,
+        "tokens": run.tokens,
+        "evaluations": run.evaluations,
+        "active_s": active_s(run, now),
+        "best_latency_ns": run.best_latency_ns,
+        "candidates": run.candidates_made,
+    }
+
+
+def active_s(run: Run, now: datetime) -> float:
+    """Seconds that the run has been running, pauses left out."""
+    running = (now - run.resumed_at).total_seconds() if run.resumed_at else 0.0
+    return run.active_s + max(running, 0.0)
+
+
+def find_candidate(run: Run, number: int) -> Candidate | None:
+    """The run's candidate of that number, with its call and its submissions; or None."""
+    rows = run.candidates.select_related("call__language_model", "trial", "entry")
+    return rows.filter(number=number).first()
+
+
+def run_waiting_reason(run: Run, now: datetime) -> str:
+    """Why the oldest evaluation of a running run has not begun; empty if none waits."""
+    if run.status != Run.Status.RUNNING:
+        return ""
+    trials = Evaluation.objects.filter(submission__run=run)
+    if trials.filter(status=Status.RUNNING).exists():
+        return ""
+    oldest = trials.filter(status=Status.QUEUED).order_by("queued_at", "pk").first()
+    return waiting_reason(oldest, now) if oldest is not None else ""
+
+
+def callable_models() -> QuerySet[LanguageModel]:
+    """Language models that runs can use: those with an endpoint."""
+    return LanguageModel.objects.exclude(base_url="").order_by("name")
