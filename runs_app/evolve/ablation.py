@@ -1,0 +1,156 @@
+"""What repeats of a setting say: geometric means with intervals, and which settings tie."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+BOOTSTRAP_FROM = 10
+"""Fewer repeats than this get an interval by Student's t: a bootstrap of so few is too narrow."""
+
+RESAMPLES = 4000
+_T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306)
+"""97.5 % points of Student's t with 1 to 8 degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A geometric mean with its 95 % interval; `method` is "t", "bootstrap" or, for one, "none"."""
+
+    mean: float
+    low: float
+    high: float
+    method: str
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether neither is shown to be better. One value has no interval, so it shows nothing."""
+        if "none" in (self.method, other.method):
+            return True
+        return self.low <= other.high and other.low <= self.high
+
+
+def geometric_interval(values: Sequence[float], seed: int = 0) -> Interval | None:
+    """Geometric mean of positive `values` with a 95 % interval; None for no values.
+
+    On logarithms: Student's t below `BOOTSTRAP_FROM` values, else percentiles of `RESAMPLES`
+    resamples, drawn from `seed`. Raises `ValueError` for a value that is not positive.
+    """
+    if not values:
+        return None
+    if min(values) <= 0:
+        raise ValueError("values: must be positive")
+    logs = [math.log(value) for value in values]
+    mean = math.fsum(logs) / len(logs)
+    if len(logs) == 1:
+        return Interval(math.exp(mean), math.exp(mean), math.exp(mean), "none")
+    if len(logs) < BOOTSTRAP_FROM:
+        variance = math.fsum((x - mean) ** 2 for x in logs) / (len(logs) - 1)
+        half = _T_975[len(logs) - 2] * math.sqrt(variance / len(logs))
+        return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), "t")
+    low, high = _percentiles(logs, seed)
+    return Interval(math.exp(mean), math.exp(low), math.exp(high), "bootstrap")
+
+
+def _percentiles(logs: Sequence[float], seed: int) -> tuple[float, float]:
+    rng = random.Random(seed)  # noqa: S311 - resampling, no secret
+    size = len(logs)
+    means = sorted(math.fsum(rng.choices(logs, k=size)) / size for _ in range(RESAMPLES))
+    cut = round(RESAMPLES * 0.025)
+    return means[cut], means[RESAMPLES - 1 - cut]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One finished run: its setting by factor, and what came of it.
+
+    speedup: of its best correct kernel, None if it has none. measured, correct: its candidates.
+    improved: whether its best is faster than its seed.
+    """
+
+    run: str
+    setting: Mapping[str, str]
+    speedup: float | None
+    improved: bool
+    usd: float
+    tokens: int
+    measured: int
+    correct: int
+
+
+@dataclass(kw_only=True)
+class Group:
+    """Runs with the same values of the chosen factors; `mixes` are other factors that differ."""
+
+    values: tuple[tuple[str, str], ...]
+    trials: list[Trial] = field(default_factory=list)
+    mixes: tuple[str, ...] = ()
+    rank: int = 0
+    tied: bool = False
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the speedups of those runs that found a correct kernel."""
+        return geometric_interval([t.speedup for t in self.trials if t.speedup is not None])
+
+    @property
+    def improved_share(self) -> float:
+        """Share of its runs that ended with something faster than the seed."""
+        return sum(trial.improved for trial in self.trials) / len(self.trials)
+
+    @property
+    def correct_share(self) -> float | None:
+        """Share of its measured candidates that were correct."""
+        measured = sum(trial.measured for trial in self.trials)
+        return sum(trial.correct for trial in self.trials) / measured if measured else None
+
+    @property
+    def mean_usd(self) -> float:
+        """Mean cost of a run."""
+        return math.fsum(trial.usd for trial in self.trials) / len(self.trials)
+
+    @property
+    def mean_tokens(self) -> float:
+        """Mean tokens of a run."""
+        return sum(trial.tokens for trial in self.trials) / len(self.trials)
+
+
+def varying(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """Factors that do not have the same value in all trials, by name."""
+    names = sorted({name for trial in trials for name in trial.setting})
+    return tuple(name for name in names if len({t.setting.get(name, "") for t in trials}) > 1)
+
+
+def group(trials: Sequence[Trial], factors: Sequence[str]) -> list[Group]:
+    """Trials by their values of `factors`, the best group first, ranked with ties."""
+    found: dict[tuple[tuple[str, str], ...], Group] = {}
+    for trial in trials:
+        values = tuple((name, trial.setting.get(name, "")) for name in factors)
+        found.setdefault(values, Group(values=values)).trials.append(trial)
+    groups = sorted(found.values(), key=_order)
+    for each in groups:
+        each.mixes = varying(each.trials)
+    _rank(groups)
+    return groups
+
+
+def _order(each: Group) -> tuple[float, tuple[tuple[str, str], ...]]:
+    interval = each.interval
+    return (-interval.mean if interval else math.inf, each.values)
+
+
+def _rank(groups: Sequence[Group]) -> None:
+    """A group ties with the first of its rank as long as their intervals overlap."""
+    leader: Interval | None = None
+    rank = 0
+    for place, each in enumerate(groups, 1):
+        interval = each.interval
+        if interval is None:
+            continue
+        if leader is None or not interval.overlaps(leader):
+            rank, leader = place, interval
+        each.rank = rank
+    counts = [each.rank for each in groups]
+    for each in groups:
+        each.tied = each.rank > 0 and counts.count(each.rank) > 1
