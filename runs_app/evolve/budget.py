@@ -6,22 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runs_app.evolve.config import Budget, ModelSpec
-from runs_app.evolve.history import AskState, History
+from runs_app.evolve.history import History
 from runs_app.evolve.wishes import Message
 
 MIN_OUTPUT_TOKENS = 256
 """An answer that may be no longer than this is not worth asking for."""
 
-_BYTES_PER_TOKEN = 2  # tokenizers need fewer tokens than this for code and English
-_TOKENS_PER_MESSAGE = 16
+_TOKENS_PER_MESSAGE = 16  # the template around a message
 
 
 def tokens_bound(messages: Iterable[Message]) -> int:
-    """More tokens than a tokenizer makes of these messages: half their bytes in UTF-8."""
-    return sum(
-        len(message.content.encode()) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE
-        for message in messages
-    )
+    """No fewer tokens than any tokenizer makes of these messages: a token has a byte or more.
+
+    Usual text has about four bytes a token, but some tokenizers make a token of every digit.
+    """
+    return sum(len(message.content.encode()) + _TOKENS_PER_MESSAGE for message in messages)
 
 
 def cost_usd(model: ModelSpec, tokens_in: int, tokens_out: int) -> float:
@@ -40,12 +39,12 @@ class Spent:
 
 def spent(history: History) -> Spent:
     """Answered asks at their cost, unanswered ones at their worst."""
-    usd, tokens = 0.0, 0
-    for question in history.questions.values():
-        waits = question.state is AskState.WAITING
-        usd += question.worst_usd if waits else question.cost_usd
-        tokens += question.worst_tokens if waits else question.tokens
-    return Spent(usd, tokens, history.evaluations())
+    waiting = history.waiting()
+    return Spent(
+        history.paid_usd + sum(question.worst_usd for question in waiting),
+        history.paid_tokens + sum(question.worst_tokens for question in waiting),
+        history.evaluations(),
+    )
 
 
 @dataclass(frozen=True)
@@ -63,26 +62,36 @@ def allow(
 ) -> Allowance:
     """How long an answer the budget can pay for, at most `wanted` tokens."""
     most = min(wanted, model.max_output_tokens)
+    least = min(most, MIN_OUTPUT_TOKENS)
     if budget.tokens is not None:
         most = min(most, budget.tokens - so_far.tokens - tokens_in)
+        if most < least:
+            left = max(budget.tokens - so_far.tokens, 0)
+            return Allowance(
+                0,
+                refusal=f"the budget of {budget.tokens} tokens leaves no room for another call:"
+                f" {left} are left, and it may take {tokens_in + least}",
+            )
     if budget.usd is not None:
-        left = budget.usd - so_far.usd - cost_usd(model, tokens_in, 0)
-        if model.price_out_usd > 0:
-            most = min(most, int(left * 1e6 / model.price_out_usd))
-        elif left < 0:
-            most = 0
-    if most < MIN_OUTPUT_TOKENS:
-        return Allowance(0, refusal=_refusal(budget, so_far, model, tokens_in))
+        left_usd = budget.usd - so_far.usd
+        most = min(most, _affordable(model, left_usd - cost_usd(model, tokens_in, 0)))
+        if most < least:
+            worst = cost_usd(model, tokens_in, least)
+            return Allowance(
+                0,
+                refusal=f"the budget of ${budget.usd:g} leaves no room for another call of"
+                f" {model.name}: ${max(left_usd, 0):.4f} is left, and it may cost ${worst:.4f}",
+            )
     return Allowance(most, cost_usd(model, tokens_in, most), tokens_in + most)
 
 
-def _refusal(budget: Budget, so_far: Spent, model: ModelSpec, tokens_in: int) -> str:
-    short = budget.tokens is not None and (
-        budget.tokens - so_far.tokens - tokens_in < MIN_OUTPUT_TOKENS
-    )
-    if short:
-        return f"the budget of {budget.tokens} tokens leaves no room for another call"
-    return f"the budget of ${budget.usd:g} leaves no room for another call of {model.name}"
+def _affordable(model: ModelSpec, left_usd: float) -> int:
+    """Most tokens of output for that much money."""
+    if left_usd < 0:
+        return -1
+    if model.price_out_usd == 0:
+        return model.max_output_tokens
+    return int(left_usd * 1e6 / model.price_out_usd)
 
 
 def evaluations_refusal(budget: Budget, so_far: Spent) -> str:
@@ -90,3 +99,10 @@ def evaluations_refusal(budget: Budget, so_far: Spent) -> str:
     if budget.evaluations is None or so_far.evaluations < budget.evaluations:
         return ""
     return f"the budget of {budget.evaluations} evaluations is used up"
+
+
+def wall_time_refusal(budget: Budget, active_s: float) -> str:
+    """Why the run may go on no longer; empty if it may. The clock is the caller's."""
+    if budget.wall_time_s is None or active_s < budget.wall_time_s:
+        return ""
+    return f"the budget of {budget.wall_time_s} s of running time is used up"

@@ -80,6 +80,12 @@ class RunConfig:
     concurrent_asks: int = 4
     concurrent_evaluations: int = 4
 
+    def __post_init__(self) -> None:
+        """Refuse a run that could do nothing; raises `DataError` naming the field."""
+        for name in ("concurrent_asks", "concurrent_evaluations", "max_tokens"):
+            if getattr(self, name) < 1:
+                raise DataError(name, "must be 1 or more")
+
     def model(self, name: str) -> ModelSpec:
         """The language model of that name; raises `DataError`."""
         for model in self.models:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -105,7 +107,10 @@ class Details(Protocol):
 
 
 class History:
-    """Everything that happened so far, in order of numbers."""
+    """Everything that happened so far, in order of numbers.
+
+    Sums and indices grow with each fact, so that a question costs the same in a long run.
+    """
 
     def __init__(self, details: Details) -> None:
         """Nothing has happened yet."""
@@ -115,31 +120,42 @@ class History:
         self.finished: facts.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
         self.best: Candidate | None = None
+        self.paid_usd = 0.0  # for asks that are over
+        self.paid_tokens = 0
+        self._begun = 0
+        self._in_flight = 0
+        self._correct: list[tuple[float, int]] = []  # (-latency in ns, number), sorted
+        self._waiting: dict[int, Question] = {}
+        self._by_digest: dict[str, Candidate] = {}
+        self._by_role: defaultdict[Role, list[Question]] = defaultdict(list)
+        self._by_generation: defaultdict[int, list[Question]] = defaultdict(list)
+        self._by_subject: defaultdict[int, list[Question]] = defaultdict(list)
+        self._generations: defaultdict[int, list[Candidate]] = defaultdict(list)
 
     def apply(self, fact: Fact) -> None:  # noqa: C901 - one short case for each kind of fact
         """Add one fact. The order is the one in which they were stored."""
         match fact:
             case facts.Asked():
-                self.questions[fact.number] = _question(fact)
+                self._asked(_question(fact))
             case facts.Answered() | facts.Failed():
-                _settle(self.questions[fact.ask], fact)
+                self._settled(fact)
             case facts.Drafted():
-                self.candidates[fact.number] = _candidate(fact)
-                if fact.ask is not None:
-                    self.questions[fact.ask].candidate = fact.number
+                self._drafted(_candidate(fact))
             case facts.Voted():
                 self.candidates[fact.candidate].votes[fact.verifier] = fact.passes
             case facts.Dropped():
                 dropped = self.candidates[fact.candidate]
                 dropped.state, dropped.reason = CandidateState.DROPPED, fact.reason
             case facts.Measuring():
-                _measuring(self.candidates[fact.candidate], fact)
+                self._measuring(self.candidates[fact.candidate], fact.mode)
             case facts.Measured():
                 self._measured(self.candidates[fact.candidate], fact)
             case facts.Finished():
                 self.finished = fact
             case facts.Extended():
-                self.finished, self.budget = None, fact.budget
+                self.budget = fact.budget
+                if self.finished is not None and self.finished.by_budget:
+                    self.finished = None
 
     def find(
         self,
@@ -151,14 +167,18 @@ class History:
         verifier: str | None = None,
     ) -> list[Question]:
         """Questions of any of the roles, in order; None does not narrow."""
-        wanted = {"generation": generation, "slot": slot, "island": island}
-        narrowed = {name: value for name, value in wanted.items() if value is not None}
+        narrowed: Iterable[Question] = self.questions.values()
+        if about is not None:
+            narrowed = self._by_subject.get(about, ())
+        elif generation is not None:
+            narrowed = self._by_generation.get(generation, ())
+        elif len(roles) == 1:
+            narrowed = self._by_role.get(roles[0], ())
         return [
             question
-            for question in self.questions.values()
+            for question in narrowed
             if (not roles or question.role in roles)
-            and all(getattr(question.place, name) == value for name, value in narrowed.items())
-            and (about is None or question.about == about)
+            and _is_at(question.place, generation, slot, island)
             and (verifier is None or question.verifier == verifier)
         ]
 
@@ -166,34 +186,30 @@ class History:
         self, *, generation: int | None = None, slot: int | None = None, island: int | None = None
     ) -> list[Candidate]:
         """Candidates of a place, in order; None does not narrow."""
-        wanted = {"generation": generation, "slot": slot, "island": island}
-        narrowed = {name: value for name, value in wanted.items() if value is not None}
-        return [
-            candidate
-            for candidate in self.candidates.values()
-            if all(getattr(candidate.place, name) == value for name, value in narrowed.items())
-        ]
+        narrowed: Iterable[Candidate] = self.candidates.values()
+        if generation is not None:
+            narrowed = self._generations.get(generation, ())
+        return [c for c in narrowed if _is_at(c.place, generation, slot, island)]
 
     def correct(self) -> list[Candidate]:
         """Correct candidates, from the slowest to the fastest."""
-        found = [c for c in self.candidates.values() if c.is_correct]
-        return sorted(found, key=lambda c: (-(c.latency_ns or 0.0), c.number))
+        return [self.candidates[number] for _, number in self._correct]
 
     def waiting(self) -> list[Question]:
         """Questions without an answer."""
-        return [q for q in self.questions.values() if q.state is AskState.WAITING]
+        return list(self._waiting.values())
 
     def in_flight(self) -> int:
         """How many evaluations are queued or running."""
-        return sum(len(candidate.measuring) for candidate in self.candidates.values())
+        return self._in_flight
 
     def evaluations(self) -> int:
         """How many evaluations were begun."""
-        return sum(len(c.measured) + len(c.measuring) for c in self.candidates.values())
+        return self._begun
 
     def known(self, digest: str) -> Candidate | None:
         """The first candidate with that source."""
-        return next((c for c in self.candidates.values() if c.digest == digest), None)
+        return self._by_digest.get(digest)
 
     def lineage(self, number: int) -> Iterator[Candidate]:
         """A candidate and its first parents, up to the seed."""
@@ -202,16 +218,52 @@ class History:
             yield candidate
             at = candidate.parents[0] if candidate.parents else None
 
+    def _asked(self, question: Question) -> None:
+        self.questions[question.number] = self._waiting[question.number] = question
+        self._by_role[question.role].append(question)
+        self._by_generation[question.place.generation].append(question)
+        if question.about is not None:
+            self._by_subject[question.about].append(question)
+
+    def _settled(self, fact: facts.Answered | facts.Failed) -> None:
+        question = self._waiting.pop(fact.ask)
+        answered = isinstance(fact, facts.Answered)
+        question.state = AskState.ANSWERED if answered else AskState.FAILED
+        question.problem = fact.problem if isinstance(fact, facts.Answered) else fact.reason
+        question.tokens = fact.tokens_in + fact.tokens_out
+        question.cost_usd = fact.cost_usd
+        self.paid_usd += question.cost_usd
+        self.paid_tokens += question.tokens
+
+    def _drafted(self, candidate: Candidate) -> None:
+        self.candidates[candidate.number] = candidate
+        self._by_digest.setdefault(candidate.digest, candidate)
+        self._generations[candidate.place.generation].append(candidate)
+        if candidate.ask is not None:
+            self.questions[candidate.ask].candidate = candidate.number
+
+    def _measuring(self, candidate: Candidate, mode: Mode) -> None:
+        self._begun += 1
+        self._in_flight += 1
+        candidate.measuring.add(mode)
+        if candidate.state is CandidateState.DRAFTED:
+            candidate.state = CandidateState.MEASURING
+
     def _measured(self, candidate: Candidate, fact: facts.Measured) -> None:
+        self._in_flight -= 1
         candidate.measuring.discard(fact.mode)
         candidate.measured.add(fact.mode)
         candidate.bottleneck = fact.bottleneck or candidate.bottleneck
         if candidate.verdict and fact.mode is Mode.PROFILE:
             return  # a profile explains a time, it does not replace it
+        if candidate.latency_ns is not None:  # another mode's time takes the place of the first
+            self._correct.remove((-candidate.latency_ns, candidate.number))
         candidate.state = CandidateState.MEASURED
         candidate.verdict, candidate.reason = fact.verdict, fact.reason
         candidate.latency_ns, candidate.spread = fact.latency_ns, fact.spread
         candidate.speedup, candidate.floor_fraction = fact.speedup, fact.floor_fraction
+        if fact.latency_ns is not None:
+            insort(self._correct, (-fact.latency_ns, candidate.number))
         if candidate.is_correct and is_faster(candidate, self.best):
             self.best = candidate
 
@@ -243,14 +295,6 @@ def _question(fact: facts.Asked) -> Question:
     )
 
 
-def _settle(question: Question, fact: facts.Answered | facts.Failed) -> None:
-    answered = isinstance(fact, facts.Answered)
-    question.state = AskState.ANSWERED if answered else AskState.FAILED
-    question.problem = fact.problem if isinstance(fact, facts.Answered) else fact.reason
-    question.tokens = fact.tokens_in + fact.tokens_out
-    question.cost_usd = fact.cost_usd
-
-
 def _candidate(fact: facts.Drafted) -> Candidate:
     return Candidate(
         number=fact.number,
@@ -266,7 +310,9 @@ def _candidate(fact: facts.Drafted) -> Candidate:
     )
 
 
-def _measuring(candidate: Candidate, fact: facts.Measuring) -> None:
-    candidate.measuring.add(fact.mode)
-    if candidate.state is CandidateState.DRAFTED:
-        candidate.state = CandidateState.MEASURING
+def _is_at(place: Place, generation: int | None, slot: int | None, island: int | None) -> bool:
+    return (
+        (generation is None or place.generation == generation)
+        and (slot is None or place.slot == slot)
+        and (island is None or place.island == island)
+    )

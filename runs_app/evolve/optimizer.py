@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
@@ -11,7 +11,7 @@ from runs_app.evolve import budget, facts
 from runs_app.evolve.bottleneck import classify
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.facts import Fact
-from runs_app.evolve.history import CandidateState, History
+from runs_app.evolve.history import AskState, History
 from runs_app.evolve.intake import Intake, digest_of
 from runs_app.evolve.strategies import make_strategy
 from runs_app.evolve.wishes import Ask, Draft, Drop, Finish, Measure, Wish
@@ -75,6 +75,8 @@ class Optimizer:
 
     def tell(self, outcome: Outcome) -> list[Move]:
         """Learn of an outcome. One that was told before changes nothing."""
+        if not self._is_awaited(outcome):
+            return []
         match outcome:
             case Answer():
                 return self._record(self.intake.answer(outcome))
@@ -84,21 +86,34 @@ class Optimizer:
                 return self._record([Move(fact=self._measured(outcome))])
 
     def ask(self) -> list[Move]:
-        """What to do now. Call it until it returns nothing: one move opens the way to another."""
+        """What to do now. Call it until it returns nothing: one move opens the way to another.
+
+        What has no room now is wished for again later. The run ends when nothing is under way and
+        either the budget forbids what is wished for, or there is no wish.
+        """
         if self.history.finished is not None:
             return []
         moves: list[Move] = []
         refusals: list[str] = []
         for wish in self.strategy.ask(self.history):
+            if not self._has_room(wish):
+                continue
             refusal = self._refusal(wish)
             if refusal:
                 refusals.append(refusal)
-            elif self._has_room(wish):
+            else:
                 moves += self._record(self._moves(wish))
-        if not moves and self._is_idle() and (refusals or not self._waits()):
+                if self.history.finished is not None:
+                    break
+        if not moves and self._is_idle():
             reason = refusals[0] if refusals else "the strategy has nothing more to ask"
             moves = self._record([_finish(reason, by_budget=bool(refusals))])
         return moves
+
+    def _is_awaited(self, outcome: Outcome) -> bool:
+        if isinstance(outcome, Evaluated):
+            return outcome.mode in self.history.candidates[outcome.candidate].measuring
+        return self.history.questions[outcome.ask].state is AskState.WAITING
 
     def _record(self, moves: Iterable[Move]) -> list[Move]:
         made = []
@@ -178,7 +193,7 @@ class Optimizer:
         )
         first = not candidate.verdict or outcome.mode is not Mode.PROFILE
         best = first and result.latency_ns is not None and _beats(result.latency_ns, self.history)
-        return facts.Measured(**{**vars(trial), "best": best})
+        return replace(trial, best=best)
 
     def _refusal(self, wish: Wish) -> str:
         """Why the budget forbids a wish; empty if it does not."""
@@ -203,19 +218,23 @@ class Optimizer:
         return self.history.budget or self.config.budget
 
     def _has_room(self, wish: Wish) -> bool:
-        if isinstance(wish, Ask):
-            return len(self.history.waiting()) < self.config.concurrent_asks
-        if isinstance(wish, Measure):
-            return self.history.in_flight() < self.config.concurrent_evaluations
-        return True
+        """Whether it can be done now: a measurement once for each mode, the end when idle."""
+        match wish:
+            case Ask():
+                return len(self.history.waiting()) < self.config.concurrent_asks
+            case Measure():
+                candidate = self.history.candidates[wish.candidate]
+                return (
+                    self.history.in_flight() < self.config.concurrent_evaluations
+                    and wish.mode not in candidate.measuring | candidate.measured
+                )
+            case Finish():
+                return self._is_idle()
+            case _:
+                return True
 
     def _is_idle(self) -> bool:
         return not self.history.waiting() and not self.history.in_flight()
-
-    def _waits(self) -> bool:
-        """Whether a candidate waits for a decision that a later ask will bring."""
-        states = (c.state for c in self.history.candidates.values())
-        return any(state is CandidateState.MEASURING for state in states)
 
 
 def _beats(latency_ns: float, history: History) -> bool:

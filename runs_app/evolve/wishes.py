@@ -118,7 +118,7 @@ class Drop:
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """The strategy has come to its end."""
+    """The strategy has come to its end; the run ends when nothing is under way any more."""
 
     reason: str
 
