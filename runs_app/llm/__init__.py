@@ -1,0 +1,1 @@
+"""Language models behind OpenAI-compatible endpoints: calls, their failures and their prices."""

@@ -1,0 +1,181 @@
+"""One attempt at a call: what is sent, and what the answer amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import openai
+
+from runs_app.llm import failure
+from runs_app.llm.endpoint import Endpoint
+from runs_app.llm.errors import CallError, CallInterrupted, MissingKey, StopCall, Usage
+from runs_app.llm.listener import Listener, Progress
+from runs_app.llm.metering import Meter
+from runs_app.llm.price import Message
+from runs_app.llm.reading import Answer, Garbage, read
+from runs_app.llm.wire import Watch, connection
+
+MAX_REASON = 400
+BROKEN = (openai.APIError, httpx2.HTTPError, httpx2.InvalidURL, Garbage, StopCall)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """An answer with text. `finish_reason` is the endpoint's, "cut" if more came than is kept.
+
+    `latency_s` and `first_token_s` are those of the attempt that succeeded, from the moment it
+    was sent; the latter is None for an answer in one piece. `estimated`: tokens were not, or not
+    believably, reported.
+    """
+
+    text: str
+    finish_reason: str
+    usage: Usage
+    model: str  # as the endpoint named it
+    latency_s: float
+    first_token_s: float | None
+    attempts: int
+
+    @property
+    def tokens_in(self) -> int:
+        """Tokens of the prompt."""
+        return self.usage.tokens_in
+
+    @property
+    def tokens_out(self) -> int:
+        """Tokens that are paid as output, reasoning included."""
+        return self.usage.tokens_out
+
+    @property
+    def tokens_reasoning(self) -> int:
+        """The part of the output that was thought and not shown."""
+        return self.usage.tokens_reasoning
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the tokens are an estimate on the high side."""
+        return self.usage.estimated
+
+
+@dataclass(kw_only=True)
+class Call:
+    """What is asked, and how an attempt to ask it goes."""
+
+    endpoint: Endpoint
+    messages: list[Message]
+    temperature: float | None
+    max_tokens: int
+    seed: int | None
+    call_id: str
+    on_progress: Progress | None
+    clock: Callable[[], float]
+    ends_at: float  # on that clock
+    meter: Meter = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count what is asked."""
+        self.meter = Meter(self.endpoint, self.messages, self.max_tokens)
+
+    def body(self) -> dict[str, Any]:
+        """The JSON body of the request."""
+        body: dict[str, Any] = {
+            "model": self.endpoint.api_name,
+            "messages": self.messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            self.endpoint.token_parameter: self.max_tokens,
+            "seed": self.seed,
+            "temperature": self.temperature if self.endpoint.supports_temperature else None,
+        }
+        body |= self.endpoint.extra
+        return {name: value for name, value in body.items() if value is not None}
+
+    def attempt(self, number: int) -> Completion | CallError:
+        """Send once. An error is returned: raised here, what holds the key would hang on it."""
+        listener = Listener(self.on_progress, self.clock)
+        answer = Answer()
+        error = self._send(answer, listener) or self._judge(answer)
+        if error is not None:
+            error.attempts = number
+            error.reason = self._without_key(error.reason)[:MAX_REASON]
+            error.text = self._without_key(error.text)
+            error.args = (error.reason,)
+            return error
+        return Completion(
+            text=self._without_key(answer.text),
+            finish_reason=answer.finish_reason or "unknown",
+            usage=self.meter.usage(answer),
+            model=self._without_key(answer.model) or self.endpoint.api_name,
+            latency_s=self.clock() - listener.started_at,
+            first_token_s=listener.first_token_s,
+            attempts=number,
+        )
+
+    def _send(self, answer: Answer, listener: Listener) -> CallError | None:
+        """Send, and read into `answer`; the error if it does not come to its end."""
+        silence_s = min(self.endpoint.timeout_s, max(0.001, self.ends_at - self.clock()))
+        watch = Watch(self.clock, self.endpoint.timeout_s, self.ends_at)
+        try:
+            with connection(self.endpoint, self.call_id, watch, silence_s) as client:
+                stream = client.post(
+                    "/chat/completions",
+                    body=self.body(),
+                    cast_to=object,
+                    stream=True,
+                    stream_cls=openai.Stream[object],
+                )
+                with stream:
+                    read(stream, watch, answer, listener.hear)
+        except openai.APIStatusError as error:
+            return failure.of_status(error, datetime.now(UTC))
+        except MissingKey as error:
+            return error.with_traceback(None)
+        except BROKEN as error:
+            return self._broken(error, answer, began=watch.body is not None)
+        return None
+
+    def _broken(self, error: Exception, answer: Answer, *, began: bool) -> CallError:
+        usage = self.meter.usage(answer)
+        if not began:
+            return failure.of_connection(error, usage)
+        if type(error) is openai.APIError and not answer.is_answer:
+            return failure.of_document(error.body)
+        return failure.of_answer(error, usage, answer.text)
+
+    def _judge(self, answer: Answer) -> CallError | None:
+        """What is wrong with an answer that came to its end; None if it can be used."""
+        if answer.is_html:
+            return CallError("the endpoint sent an HTML page: check base_url", "garbage")
+        if answer.error and not answer.is_answer:
+            return failure.of_document(answer.error)
+        usage = self.meter.usage(answer)
+        text = answer.text
+        if answer.refusal or answer.finish_reason == "content_filter":
+            said = failure.explained(answer.refusal)
+            return CallError(f"the language model refused{said}", "refused", usage=usage, text=text)
+        if answer.has_bytes and not answer.is_answer:
+            return CallError("the endpoint sent no chat completion", "garbage", usage=usage)
+        if not text.strip():
+            return CallError(f"the answer has no text{why_empty(answer)}", "empty", usage=usage)
+        if not answer.finish_reason and not answer.usage and not answer.is_whole:
+            return CallInterrupted("the answer ended in the middle", usage, text)
+        return None
+
+    def _without_key(self, text: str) -> str:
+        """Take the key out of the endpoint's words: some repeat it."""
+        try:
+            key = self.endpoint.key()
+        except MissingKey:
+            return text
+        return text.replace(key, "[key]") if key else text
+
+
+def why_empty(answer: Answer) -> str:
+    """What is known of an answer without text, in brackets."""
+    facts = ["only reasoning"] if answer.unseen_bytes else []
+    facts += [f"finish_reason {answer.finish_reason}"] if answer.finish_reason else []
+    return f" ({', '.join(facts)})" if facts else ""
