@@ -132,6 +132,24 @@ class History:
         self._by_subject: defaultdict[int, list[Question]] = defaultdict(list)
         self._generations: defaultdict[int, list[Candidate]] = defaultdict(list)
 
+    def restore(
+        self,
+        candidates: Iterable[Candidate],
+        questions: Iterable[Question],
+        *,
+        best: int | None,
+        finished: facts.Finished | None,
+        budget: Budget | None,
+    ) -> None:
+        """Take over what folding a run's facts has made before; both in order of numbers."""
+        self.candidates = {candidate.number: candidate for candidate in candidates}
+        self.questions = {question.number: question for question in questions}
+        for candidate in self.candidates.values():
+            if candidate.ask is not None:
+                self.questions[candidate.ask].candidate = candidate.number
+        self.best = self.candidates[best] if best is not None else None
+        self.finished, self.budget = finished, budget
+
     def apply(self, fact: Fact) -> None:  # noqa: C901 - one short case for each kind of fact
         """Add one fact. The order is the one in which they were stored."""
         match fact:
