@@ -142,11 +142,19 @@ class History:
         budget: Budget | None,
     ) -> None:
         """Take over what folding a run's facts has made before; both in order of numbers."""
-        self.candidates = {candidate.number: candidate for candidate in candidates}
-        self.questions = {question.number: question for question in questions}
-        for candidate in self.candidates.values():
-            if candidate.ask is not None:
-                self.questions[candidate.ask].candidate = candidate.number
+        for question in questions:
+            self._asked(question)
+            if question.state is not AskState.WAITING:
+                del self._waiting[question.number]
+                self.paid_usd += question.cost_usd
+                self.paid_tokens += question.tokens
+        for candidate in candidates:
+            self._drafted(candidate)
+            self._begun += len(candidate.measured) + len(candidate.measuring)
+            self._in_flight += len(candidate.measuring)
+            if candidate.latency_ns is not None:
+                self._correct.append((-candidate.latency_ns, candidate.number))
+        self._correct.sort()
         self.best = self.candidates[best] if best is not None else None
         self.finished, self.budget = finished, budget
 
