@@ -1,0 +1,120 @@
+"""CUDAMaster's deterministic filter: what limits a kernel, and the metrics that speak of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.profile import THROUGHPUTS
+
+DEFAULT_THRESHOLD_PCT = 30.0
+"""CUDAMaster's: Otsu's threshold over its baseline kernels, on its device."""
+
+MIN_PROFILES = 8
+"""Fewer profiles than this say too little of a device to move the threshold."""
+
+_COMPUTE, _DRAM, _MEMORY = THROUGHPUTS
+
+
+class Bottleneck(StrEnum):
+    """CUDAMaster's three classes."""
+
+    COMPUTE = "compute"
+    MEMORY_LATENCY = "memory_latency"
+    MEMORY_BANDWIDTH = "memory_bandwidth"
+
+
+MEANINGS: dict[str, str] = {
+    Bottleneck.COMPUTE: "limited by computation: the arithmetic units are busy",
+    Bottleneck.MEMORY_LATENCY: "limited by latency: neither arithmetic nor memory is busy",
+    Bottleneck.MEMORY_BANDWIDTH: "limited by memory bandwidth: data moves as fast as it can",
+}
+"""What a class says of a kernel."""
+
+CLASS_METRICS: dict[str, tuple[str, ...]] = {
+    Bottleneck.COMPUTE: (
+        "compute_throughput_pct",  # SM Throughput
+        "issue_slots_busy_pct",
+        "ipc_active",
+        "sm_busy_pct",
+    ),
+    Bottleneck.MEMORY_LATENCY: (
+        "l2_hit_rate_pct",
+        "l1_hit_rate_pct",
+        "ipc_elapsed",
+        "mem_busy_pct",
+    ),
+    Bottleneck.MEMORY_BANDWIDTH: (
+        "dram_throughput_pct",
+        "memory_throughput_pct",
+        "max_bandwidth_pct",
+        "mem_pipes_busy_pct",
+    ),
+}
+"""The metrics that CUDAMaster shows of each class, of those that a profiler may give."""
+
+
+def class_of(metrics: Mapping[str, float], threshold_pct: float) -> str:
+    """The class of a profile's throughputs, in percent; "" where one of them is missing.
+
+    Compute above the threshold is `compute`; else DRAM or memory above it `memory_bandwidth`;
+    else `memory_latency` (CUDAMaster, its filter's rules).
+    """
+    if any(name not in metrics for name in THROUGHPUTS):
+        return ""
+    if metrics[_COMPUTE] > threshold_pct:
+        return Bottleneck.COMPUTE
+    if max(metrics[_DRAM], metrics[_MEMORY]) > threshold_pct:
+        return Bottleneck.MEMORY_BANDWIDTH
+    return Bottleneck.MEMORY_LATENCY
+
+
+def classify(result: EvaluationResult, threshold_pct: float) -> str:
+    """The class of an evaluation's profile; "" without one."""
+    return class_of(result.profile.metrics, threshold_pct) if result.profile else ""
+
+
+def filtered(metrics: Mapping[str, float], bottleneck: str) -> dict[str, float]:
+    """Of a profile's metrics those of its class; all throughputs where none of them was measured.
+
+    Without a class (no such rule applied) nothing is left out.
+    """
+    if bottleneck not in CLASS_METRICS:
+        return dict(metrics)
+    chosen = {name: metrics[name] for name in CLASS_METRICS[bottleneck] if name in metrics}
+    return chosen or {name: metrics[name] for name in THROUGHPUTS if name in metrics}
+
+
+def otsu(values: Sequence[float]) -> float:
+    """Otsu's threshold: the cut between values that separates two classes best.
+
+    It maximises the variance between the classes (Otsu 1979), over the values themselves instead
+    of a histogram's bins; the cut lies midway between two neighbours. Raises `ValueError` where
+    fewer than two different values leave nothing to cut.
+    """
+    ordered = sorted(values)
+    if not ordered or ordered[0] == ordered[-1]:
+        raise ValueError("needs two different values")
+    total, count = sum(ordered), len(ordered)
+    best, cut, below = -1.0, ordered[0], 0.0
+    for size in range(1, count):
+        below += ordered[size - 1]
+        if ordered[size - 1] == ordered[size]:
+            continue
+        gap = below / size - (total - below) / (count - size)
+        variance = size * (count - size) * gap * gap
+        if variance > best:
+            best, cut = variance, (ordered[size - 1] + ordered[size]) / 2
+    return cut
+
+
+def calibrate(throughputs: Sequence[float], default: float = DEFAULT_THRESHOLD_PCT) -> float:
+    """The threshold for a device: Otsu's, over the throughputs of its naive kernels' profiles.
+
+    throughputs: in percent, the three of `THROUGHPUTS` of each profile. `default` where they are of
+    fewer than `MIN_PROFILES` profiles, or leave nothing to separate.
+    """
+    if len(throughputs) < MIN_PROFILES * len(THROUGHPUTS) or len(set(throughputs)) < 2:
+        return default
+    return otsu(throughputs)

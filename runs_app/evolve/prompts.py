@@ -1,0 +1,135 @@
+"""Loads prompts from files, and fills them in: nothing may be missing and nothing left over."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.signature import Signature
+from gpu_runner.data.verdict import Abi, DeviceKind
+from runs_app.evolve.config import Problem
+from runs_app.evolve.wishes import Message, Prompt
+
+FOLDER = Path(__file__).with_name("prompts")
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
+_FRONT = re.compile(r"\A---\n(?P<front>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
+_PART = re.compile(r"^## (system|user)[ \t]*\n", re.MULTILINE)
+
+
+class PromptError(ValueError):
+    """A prompt file that cannot be used, or values that do not fit its placeholders."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A prompt file: name and version from its front matter, and its two parts."""
+
+    name: str
+    version: int
+    system: str
+    user: str
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """Names of all placeholders."""
+        return frozenset(_PLACEHOLDER.findall(self.system + self.user))
+
+
+def render(name: str, problem: Problem, **values: str) -> Prompt:
+    """The prompt of that name for a problem.
+
+    Placeholders about the problem (`common`) are filled in by themselves; every other one must be
+    among `values`, and every value must be used. Raises `PromptError`.
+    """
+    template = load(name)
+    known = common(problem)
+    missing = template.placeholders - values.keys() - known.keys()
+    unused = values.keys() - template.placeholders
+    if missing:
+        raise PromptError(f"prompt {name!r} needs a value for {sorted(missing)[0]!r}")
+    if unused:
+        raise PromptError(f"prompt {name!r} has no placeholder {sorted(unused)[0]!r}")
+    return Prompt(
+        name=template.name,
+        version=template.version,
+        messages=tuple(
+            Message(role=role, content=_filled(text, {**known, **values}))
+            for role, text in (("system", template.system), ("user", template.user))
+        ),
+    )
+
+
+@functools.cache
+def load(name: str) -> Template:
+    """The prompt file of that name. Raises `PromptError`."""
+    fields, body = _read(FOLDER / f"{name}.md")
+    parts = _PART.split(body)
+    if [part.strip() for part in parts[0::2]][:1] != [""] or parts[1::2] != ["system", "user"]:
+        raise PromptError(f"prompt {name!r} needs the parts '## system' and '## user', in order")
+    if fields.get("name") != name or not fields.get("version", "").isdigit():
+        raise PromptError(f"prompt {name!r} needs its name and a whole version in its front matter")
+    return Template(name, int(fields["version"]), parts[2].strip(), parts[4].strip())
+
+
+def names() -> list[str]:
+    """Names of all prompts."""
+    return sorted(path.stem for path in FOLDER.glob("*.md"))
+
+
+def common(problem: Problem) -> dict[str, str]:
+    """What every prompt may say of a problem."""
+    facts = {
+        "title": problem.title,
+        "description": problem.description.strip(),
+        "direction": problem.direction.value,
+        "dtype": problem.dtype,
+        "device": problem.device_name,
+        "signature": problem.signature,
+        "symbol": _symbol(problem),
+        "toolchain": problem.toolchain,
+        "reference": problem.reference.strip(),
+        "workloads": "\n".join(f"- {workload}" for workload in problem.workloads),
+        "goal": _goal(problem),
+        "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++17 with OpenMP",
+    }
+    task = _filled(_part("task"), facts)
+    contract = _filled(_part(f"contract_{problem.abi}_{problem.language}"), facts)
+    rules = _filled(_part("rules"), facts)
+    hints = _part(f"hints_{problem.language}")
+    return {**facts, "task": task, "contract": contract, "rules": rules, "hints": hints}
+
+
+@functools.cache
+def _part(name: str) -> str:
+    """A piece that several prompts share."""
+    _, body = _read(FOLDER / "parts" / f"{name}.md")
+    return body.strip()
+
+
+def _read(path: Path) -> tuple[dict[str, str], str]:
+    match = _FRONT.match(path.read_text()) if path.is_file() else None
+    if match is None:
+        raise PromptError(f"there is no prompt {path.stem!r} with front matter")
+    pairs = (line.partition(":") for line in match["front"].splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}, match["body"]
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    """One pass: what a value says in double braces stays as it is."""
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+def _symbol(problem: Problem) -> str:
+    if problem.abi is Abi.C:
+        return Signature.parse(problem.signature).symbol
+    return problem.direction.value
+
+
+def _goal(problem: Problem) -> str:
+    lines = [f"- {name}: {time / 1e3:.2f} us" for name, time in problem.baselines_ns.items()]
+    if problem.floor_ns is not None:
+        lines.append(f"- physical limit of the device: {problem.floor_ns / 1e3:.2f} us")
+    return "\n".join(lines) or "No baseline has been measured on this device yet."

@@ -1,0 +1,157 @@
+"""Writes feedback for a prompt: short titled sections, each within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.evaluation import Mismatch
+from runs_app.evolve.bottleneck import MEANINGS, filtered
+from runs_app.evolve.config import ProfileMode
+from runs_app.evolve.feedback import Feedback, WorkloadTime
+
+CHARACTERS_PER_TOKEN = 3
+"""Compiler logs and tables give a tokenizer no more characters a token than this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenBudgets:
+    """Tokens that each section may take, counted as `CHARACTERS_PER_TOKEN` characters."""
+
+    verdict: int = 200
+    times: int = 700
+    compiler: int = 800
+    mismatch: int = 250
+    output: int = 200
+    profile: int = 700
+
+    def __post_init__(self) -> None:
+        """Refuse budgets that hold no line; raises `DataError`."""
+        for spec in fields(self):
+            if getattr(self, spec.name) < 20:
+                raise DataError(f"budgets.{spec.name}", "must be 20 tokens or more")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled piece of feedback."""
+
+    title: str
+    text: str
+
+
+_DEFAULT = TokenBudgets()
+
+
+def sections(
+    feedback: Feedback,
+    mode: ProfileMode,
+    bottleneck: str,
+    threshold_pct: float,
+    budgets: TokenBudgets = _DEFAULT,
+) -> list[Section]:
+    """What a prompt shows of an evaluation; sections with nothing to say are left out.
+
+    mode: none hides the profile and its class, filtered shows the class's metrics, full all.
+    """
+    found = [
+        ("Verdict", f"{feedback.verdict}: {feedback.reason}".rstrip(": "), budgets.verdict),
+        ("First wrong element", _mismatch(feedback.mismatch), budgets.mismatch),
+        ("Times", _times(feedback), budgets.times),
+        ("Compiler report", _compiler(feedback), budgets.compiler),
+        ("What the kernel printed", feedback.output.strip(), budgets.output),
+        ("Profile", _profile(feedback, mode, bottleneck, threshold_pct), budgets.profile),
+    ]
+    return [Section(title, clip(text, tokens)) for title, text, tokens in found if text]
+
+
+def text_of(found: list[Section]) -> str:
+    """Sections as Markdown."""
+    return "\n\n".join(f"### {section.title}\n{section.text}" for section in found)
+
+
+def clip(text: str, tokens: int) -> str:
+    """A text of at most so many tokens: what is too much goes from its middle, and is counted."""
+    limit = tokens * CHARACTERS_PER_TOKEN
+    if len(text) <= limit:
+        return text
+    note = f"\n[... {len(text) - limit} characters or more left out ...]\n"
+    kept = max(limit - len(note), 0)
+    head = kept * 2 // 3
+    return text[:head] + note + text[len(text) - (kept - head) :]
+
+
+def _times(feedback: Feedback) -> str:
+    lines = []
+    if feedback.latency_ns is not None:
+        spread = f" ± {feedback.spread:.1%}" if feedback.spread is not None else ""
+        lines.append(f"Overall: {_us(feedback.latency_ns)}{spread} (geometric mean of medians)")
+    if feedback.speedups:
+        named = (f"{value:.3g}x {name}" for name, value in feedback.speedups.items())
+        lines.append("Speedup against baselines: " + ", ".join(named))
+    if feedback.floor_fraction is not None:
+        lines.append(f"Fraction of the device's physical limit: {feedback.floor_fraction:.1%}")
+    lines += map(_workload, feedback.workloads)
+    return "\n".join(lines)
+
+
+def _workload(time: WorkloadTime) -> str:
+    shape = ", ".join(f"{name}={value}" for name, value in time.parameters.items())
+    parts = [f"- {time.name} ({shape}): {_us(time.median_ns)}"]
+    if time.baseline_ns is not None:
+        parts.append(f"fastest baseline {_us(time.baseline_ns)}")
+    if time.floor_ns is not None:
+        parts.append(
+            f"physical limit {_us(time.floor_ns)}, {time.median_ns / time.floor_ns:.1f}x above it"
+        )
+    return "; ".join(parts)
+
+
+def _us(time_ns: float) -> str:
+    return f"{time_ns / 1e3:.2f} us"
+
+
+def _mismatch(mismatch: Mismatch | None) -> str:
+    if mismatch is None:
+        return ""
+    lines = [f"Workload {mismatch.workload}, output {mismatch.output}: {mismatch.reason}"]
+    if mismatch.index:
+        index = ", ".join(map(str, mismatch.index))
+        lines.append(
+            f"At index ({index}): expected {_number(mismatch.expected)}, got "
+            f"{_number(mismatch.actual)}, allowed difference {_number(mismatch.bound)}"
+        )
+    if mismatch.elements:
+        lines.append(f"{mismatch.wrong_elements} of {mismatch.elements} elements are wrong")
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.9g}"
+
+
+def _compiler(feedback: Feedback) -> str:
+    """Resources of each kernel; the log itself where it did not build."""
+    if feedback.verdict == "COMPILE_ERROR":
+        return feedback.build_log.strip()
+    return "\n".join(feedback.resources)
+
+
+def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_pct: float) -> str:
+    if mode is ProfileMode.NONE or not feedback.profile_tool:
+        return ""
+    lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
+    if bottleneck in MEANINGS:
+        lines.append(f"Class: {bottleneck}, {MEANINGS[bottleneck]} (threshold {threshold_pct:g} %)")
+    shown = feedback.profile
+    if mode is ProfileMode.FILTERED:
+        shown = filtered(feedback.profile, bottleneck)
+    lines += _metrics(shown)
+    if mode is ProfileMode.FULL:
+        lines += [*feedback.profile_kernels, *feedback.profile_notes]
+    return "\n".join(lines)
+
+
+def _metrics(metrics: Mapping[str, float]) -> list[str]:
+    return [f"- {name}: {value:.5g}" for name, value in metrics.items()]
