@@ -107,7 +107,7 @@ class Call:
             return error
         return Completion(
             text=self._without_key(answer.text),
-            finish_reason=answer.finish_reason or "unknown",
+            finish_reason="cut" if answer.is_cut else answer.finish_reason or "unknown",
             usage=self.meter.usage(answer),
             model=self._without_key(answer.model) or self.endpoint.api_name,
             latency_s=self.clock() - listener.started_at,
@@ -161,7 +161,8 @@ class Call:
             return CallError("the endpoint sent no chat completion", "garbage", usage=usage)
         if not text.strip():
             return CallError(f"the answer has no text{why_empty(answer)}", "empty", usage=usage)
-        if not answer.finish_reason and not answer.usage and not answer.is_whole:
+        ended = answer.finish_reason or answer.usage or answer.is_whole or answer.is_cut
+        if not ended:
             return CallInterrupted("the answer ended in the middle", usage, text)
         return None
 

@@ -33,6 +33,7 @@ class Answer:
         self.usage: dict[str, Any] = {}
         self.error: dict[str, Any] | None = None
         self.is_answer = False  # something had the form of a chat completion
+        self.is_cut = False  # more came than is kept
         self.is_html = False
         self.has_bytes = False
         self.is_whole = False  # it came as one document
@@ -64,6 +65,7 @@ class Answer:
         thought = part.get("reasoning_content") or part.get("reasoning")
         thought_bytes = len(plain(thought).encode())
         self.unseen_bytes += thought_bytes
+        self.is_cut = self.is_cut or self.unseen_bytes > MAX_UNSEEN_BYTES
         refusal = plain(part.get("refusal")) + plain(part.get("content"), "refusal")
         self.refusal = (self.refusal + refusal)[:MAX_TEXT_BYTES]
         text = plain(part.get("content"))
@@ -74,8 +76,7 @@ class Answer:
         """Keep at most MAX_TEXT_BYTES of text; half a character at the end goes."""
         raw = text.encode()
         room = MAX_TEXT_BYTES - self.text_bytes
-        if len(raw) > room:
-            self.finish_reason = "cut"
+        self.is_cut = self.is_cut or len(raw) > room
         self.text_bytes += min(len(raw), room)
         self._pieces.append(raw[:room].decode(errors="ignore"))
 
@@ -84,11 +85,6 @@ class Answer:
         """The text so far."""
         self._pieces = ["".join(self._pieces)]
         return self._pieces[0]
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether more came than is kept."""
-        return self.finish_reason == "cut" or self.unseen_bytes > MAX_UNSEEN_BYTES
 
 
 def plain(content: object, kind: str = "text") -> str:
@@ -129,7 +125,6 @@ def read(
                 watch.progress()
                 tell(answer)
             if answer.is_cut:
-                answer.finish_reason = "cut"
                 return
 
 
