@@ -47,9 +47,9 @@ def test_hidden_workloads_are_not_public_ones_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ROUTINES))
-def test_a_routine_ships_a_naive_and_a_good_kernel_for_both_devices(name: str) -> None:
+def test_a_routine_ships_three_kernels_for_both_devices(name: str) -> None:
     shipped = {(kernel.agent, kernel.language) for kernel in task(name).kernels}
-    agents = ("kbench-naive", "kbench-good")
+    agents = ("kbench-naive", "kbench-good", "kbench-tunable")
     assert shipped == {(agent, language) for agent in agents for language in Language}
     assert len(task(name).kernels) == len(shipped)
 

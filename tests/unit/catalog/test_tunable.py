@@ -1,0 +1,72 @@
+"""Kernels with knobs: every combination of values is right, or refused by a static_assert."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.formats import catalog_folder
+from runs_app.evolve.knobs import find_knobs, space_size, with_knobs
+from tests.unit.catalog.calling import assert_right, compile_kernel
+from tests.unit.catalog.judging import cases
+from tests.unit.catalog.test_tasks import ROUTINES
+
+REFUSED = "static assertion failed"
+NVCC = ("nvcc", "-std=c++17", "-O3", "-arch=sm_90", "-c")
+CHOICES = ("first", "last", "random-1", "random-2", "random-3")
+
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+
+
+def source_of(name: str, suffix: str) -> str:
+    return (catalog_folder() / name / "kernels" / f"tunable.{suffix}").read_text()
+
+
+def chosen(source: str, name: str, choice: str) -> str:
+    """The source with the first, the last, or random values of all knobs; the same each time."""
+    rng = random.Random(f"{name} {choice}")
+    picks = {"first": lambda values: values[0], "last": lambda values: values[-1]}
+    pick = picks.get(choice, rng.choice)
+    return with_knobs(source, {knob.name: pick(knob.values) for knob in find_knobs(source)})
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("name", sorted(ROUTINES))
+def test_a_combination_is_right_or_refused(name: str, choice: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
+    source.write_text(chosen(source_of(name, "cpp"), name, choice))
+    done = compile_kernel(source, target)
+    if done.returncode != 0:
+        assert REFUSED in done.stderr
+        return
+    library = ctypes.CDLL(str(target))
+    for case in cases(name):
+        assert_right(case, library, seed=1)
+
+
+@needs_nvcc
+@pytest.mark.parametrize("choice", ["default", "random-1"])
+@pytest.mark.parametrize("name", sorted(ROUTINES))
+def test_a_cuda_combination_compiles_or_is_refused(name: str, choice: str, tmp_path: Path) -> None:
+    text, source = source_of(name, "cu"), tmp_path / "kernel.cu"
+    source.write_text(text if choice == "default" else chosen(text, name, choice))
+    command = [*NVCC, str(source), "-o", str(tmp_path / "kernel.o")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        assert "warning" not in done.stderr
+    else:
+        assert choice != "default"
+        assert REFUSED in done.stderr
+
+
+@pytest.mark.parametrize("suffix", ["cpp", "cu"])
+@pytest.mark.parametrize("name", sorted({*ROUTINES, "layernorm"}))
+def test_the_knobs_are_few_and_leave_something_to_search(name: str, suffix: str) -> None:
+    knobs = find_knobs(source_of(name, suffix))
+    assert 3 <= len(knobs) <= 6
+    assert space_size(knobs) > 100
