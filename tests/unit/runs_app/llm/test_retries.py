@@ -101,7 +101,7 @@ def test_somebody_who_does_not_speak_http(caller: Caller) -> None:
         def greet() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.sendall(b"220 mail.example ESMTP\r\n")
+                connection.sendall(b"220 mail.example ESMTP\r\n\r\n")
                 connection.shutdown(socket.SHUT_WR)
                 while connection.recv(65536):
                     pass
