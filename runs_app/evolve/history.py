@@ -120,6 +120,7 @@ class History:
         self.finished: facts.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
         self.best: Candidate | None = None
+        self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_usd = 0.0  # for asks that are over
         self.paid_tokens = 0
         self._begun = 0
@@ -282,6 +283,8 @@ class History:
         candidate.bottleneck = fact.bottleneck or candidate.bottleneck
         if candidate.verdict and fact.mode is Mode.PROFILE:
             return  # a profile explains a time, it does not replace it
+        if not candidate.verdict:
+            self.settled.append(candidate)
         if candidate.latency_ns is not None:  # another mode's time takes the place of the first
             self._correct.remove((-candidate.latency_ns, candidate.number))
         candidate.state = CandidateState.MEASURED

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import budget, facts
 from runs_app.evolve.bottleneck import classify
@@ -13,55 +12,9 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.facts import Fact
 from runs_app.evolve.history import AskState, History
 from runs_app.evolve.intake import Intake, digest_of
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
 from runs_app.evolve.strategies import make_strategy
 from runs_app.evolve.wishes import Ask, Draft, Drop, Finish, Measure, Wish
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """A language model's answer to an ask."""
-
-    ask: int
-    text: str
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    latency_s: float
-    finish_reason: str = "stop"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallFailure:
-    """No whole answer came; `text` is what came of it."""
-
-    ask: int
-    reason: str
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-    text: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluated:
-    """An evaluation ended; no result means that it was cancelled or lost, for `reason`."""
-
-    candidate: int
-    mode: Mode
-    result: EvaluationResult | None = None
-    reason: str = ""
-
-
-Outcome = Answer | CallFailure | Evaluated
-
-
-@dataclass(frozen=True, kw_only=True)
-class Move:
-    """A fact that was recorded, and what it takes to make it true in the world."""
-
-    fact: Fact
-    wish: Wish | None = None  # Ask: send the prompt. Measure: queue the evaluation.
-    source: str = ""  # of a candidate that was drafted
 
 
 class Optimizer:

@@ -1,0 +1,268 @@
+"""A simulated world that carries a run's moves out: scripted answers, scripted hardware."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.profile import THROUGHPUTS, Profile
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
+from runs_app.evolve import budget, facts
+from runs_app.evolve.config import Budget, ModelSpec, Problem, RunConfig
+from runs_app.evolve.facts import Fact
+from runs_app.evolve.feedback import Feedback, feedback_of
+from runs_app.evolve.history import History
+from runs_app.evolve.optimizer import Optimizer
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
+from runs_app.evolve.strategies import Strategy
+from runs_app.evolve.wishes import Ask, Message, Wish
+
+SIGNATURE = "void scale(const float* x, float* y, int64_t n)"
+MODELS = (
+    ModelSpec(name="small", price_in_usd=0.2, price_out_usd=1.0),
+    ModelSpec(name="large", price_in_usd=2.0, price_out_usd=10.0),
+)
+
+
+def kernel(body: str = "y[i] = 2 * x[i];") -> str:
+    """A whole kernel in C++."""
+    return (
+        f'extern "C" {SIGNATURE} {{\n  for (int64_t i = 0; i < n; ++i) {{\n    {body}\n  }}\n}}\n'
+    )
+
+
+def fenced(source: str, title: str = "kernel") -> str:
+    """An answer as a language model would give it."""
+    return f"NAME: {title}\nTHOUGHT: it may be faster.\n```cpp\n{source}```\n"
+
+
+def a_problem(**changes: Any) -> Problem:
+    """A problem on a CPU; `changes` replace its fields."""
+    fields: dict[str, Any] = {
+        "task": "scale",
+        "title": "Scale",
+        "description": "Multiply by two.",
+        "abi": Abi.C,
+        "signature": SIGNATURE,
+        "direction": Direction.FORWARD,
+        "dtype": "float32",
+        "language": Language.CPP,
+        "device_name": "a CPU",
+        "device_kind": DeviceKind.CPU,
+        "reference": "def forward(x):\n    return 2 * x\n",
+        "workloads": ("n1024: n=1024",),
+        "toolchain": "g++ -O3",
+        "seed_source": kernel(),
+        "seed_title": "naive",
+        "floor_ns": 100.0,
+    }
+    return Problem(**{**fields, **changes})
+
+
+def a_config(strategy: str = "islands", **changes: Any) -> RunConfig:
+    """A run with two language models; `changes` replace its fields."""
+    fields: dict[str, Any] = {"strategy": strategy, "seed": 7, "models": MODELS}
+    return RunConfig(**{**fields, **changes})
+
+
+def a_result(
+    latency_ns: float | None,
+    *,
+    verdict: Verdict = Verdict.CORRECT,
+    mode: Mode = Mode.QUICK,
+    spread: float = 0.01,
+    floor_ns: float | None = 100.0,
+    throughputs: Sequence[float] = (10.0, 80.0, 80.0),
+) -> EvaluationResult:
+    """What hardware says: a time in nanoseconds, or the verdict alone where that is None."""
+    workload = WorkloadResult(name="n1024", parameters={"n": 1024}, hidden=False)
+    if latency_ns is not None:
+        interval = latency_ns * (1 - spread), latency_ns * (1 + spread)
+        measured = Measurement(
+            median_ns=latency_ns, low_ns=interval[0], high_ns=interval[1], calls=20
+        )
+        workload = WorkloadResult(
+            name="n1024",
+            parameters={"n": 1024},
+            hidden=False,
+            measurement=measured,
+            floor_ns=floor_ns,
+        )
+    profiled = mode is Mode.PROFILE and latency_ns is not None
+    metrics = dict(zip(THROUGHPUTS, throughputs, strict=True))
+    return EvaluationResult(
+        evaluation_id="0",
+        attempt=1,
+        verdict=verdict,
+        reason="as scripted",
+        mode=mode,
+        device="cpu",
+        task="scale",
+        task_digest="0",
+        solution_digest="0",
+        latency_ns=latency_ns,
+        floor_fraction=floor_ns / latency_ns if latency_ns and floor_ns else None,
+        workloads=(workload,),
+        profile=Profile(tool="portable", reason="no ncu", workload="n1024", metrics=metrics)
+        if profiled
+        else None,
+    )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An answer that did not come."""
+
+    reason: str = "HTTP 500"
+
+
+@dataclass
+class World:
+    """Carries moves out and tells what came of them, in an order drawn from `seed`.
+
+    speak: the language models' answer to an ask. judge: what hardware says of a source, None for
+    an evaluation that got lost. It holds the texts of the run, as the site's rows would.
+    """
+
+    judge: Callable[[str, Mode], EvaluationResult | None] = lambda _source, mode: a_result(
+        1000.0, mode=mode
+    )
+    speak: Callable[[Ask], str | Failure] = lambda _ask: fenced(kernel())
+    seed: int = 0
+    sources: dict[int, str] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
+    prompts: dict[int, tuple[Message, ...]] = field(default_factory=dict)
+    feedbacks: dict[tuple[int, Mode], Feedback] = field(default_factory=dict)
+    asks: dict[int, tuple[Ask, facts.Asked]] = field(default_factory=dict)
+    pending: list[facts.Asked | facts.Measuring] = field(default_factory=list)
+    most_pending: dict[str, int] = field(default_factory=lambda: {"asked": 0, "measuring": 0})
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+
+    def source(self, candidate: int) -> str:
+        return self.sources[candidate]
+
+    def answer(self, ask: int) -> str:
+        return self.answers[ask]
+
+    def feedback(self, candidate: int, mode: Mode | None = None) -> Feedback | None:
+        """Of the newest mode, where none is named."""
+        modes = (Mode.PROFILE, Mode.QUICK) if mode is None else (mode,)
+        found = (self.feedbacks.get((candidate, m)) for m in modes)
+        return next((feedback for feedback in found if feedback), None)
+
+    def prompt(self, ask: int) -> tuple[Message, ...]:
+        return self.prompts[ask]
+
+    def carry_out(self, moves: Sequence[Move]) -> None:
+        """Do what the moves say; what they begin ends when its turn comes."""
+        for move in moves:
+            match move.fact:
+                case facts.Asked() as asked:
+                    assert isinstance(move.wish, Ask)
+                    self.asks[asked.number] = move.wish, asked
+                    self.prompts[asked.number] = move.wish.prompt.messages
+                    self.pending.append(asked)
+                case facts.Drafted() as drafted:
+                    self.sources[drafted.number] = move.source
+                case facts.Measuring() as measuring:
+                    self.pending.append(measuring)
+        for kind in self.most_pending:
+            number = sum(facts.kind_of(fact) == kind for fact in self.pending)
+            self.most_pending[kind] = max(self.most_pending[kind], number)
+
+    def next_outcome(self) -> Outcome:
+        """One of the things under way ends."""
+        fact = self.pending.pop(self.random.randrange(len(self.pending)))
+        return self._answer(fact) if isinstance(fact, facts.Asked) else self._evaluate(fact)
+
+    def _answer(self, asked: facts.Asked) -> Outcome:
+        wish, _ = self.asks[asked.number]
+        said = self.speak(wish)
+        if isinstance(said, Failure):
+            return CallFailure(ask=asked.number, reason=said.reason)
+        self.answers[asked.number] = said
+        model = next(m for m in MODELS if m.name == asked.model)
+        tokens_in = budget.tokens_bound(wish.prompt.messages) // 4
+        tokens_out = min(len(said) // 4 + 1, asked.max_tokens)
+        return Answer(
+            ask=asked.number,
+            text=said,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost_usd=budget.cost_usd(model, tokens_in, tokens_out),
+            latency_s=1.0,
+        )
+
+    def _evaluate(self, fact: facts.Measuring) -> Evaluated:
+        result = self.judge(self.sources[fact.candidate], fact.mode)
+        if result is None:
+            return Evaluated(candidate=fact.candidate, mode=fact.mode, reason="the runner is gone")
+        self.feedbacks[fact.candidate, fact.mode] = feedback_of(result)
+        return Evaluated(candidate=fact.candidate, mode=fact.mode, result=result)
+
+
+class Scripted:
+    """A strategy that is a function of the history."""
+
+    def __init__(self, wishes: Callable[[History], list[Wish]]) -> None:
+        self.wishes = wishes
+
+    def ask(self, history: History) -> list[Wish]:
+        return self.wishes(history)
+
+
+@dataclass
+class Drive:
+    """A run in a simulated world, and what was recorded of it."""
+
+    optimizer: Optimizer
+    world: World
+    facts: list[Fact] = field(default_factory=list)
+
+    @property
+    def history(self) -> History:
+        return self.optimizer.history
+
+    def record(self, moves: Sequence[Move]) -> None:
+        self.world.carry_out(moves)
+        self.facts += [move.fact for move in moves]
+
+    def step(self, tells: int) -> None:
+        """Tell up to so many outcomes, then ask until nothing is left, as the site does."""
+        for _ in range(min(tells, len(self.world.pending))):
+            self.record(self.optimizer.tell(self.world.next_outcome()))
+        while moves := self.optimizer.ask():
+            self.record(moves)
+
+    def go(self, facts_at_most: int = 100_000) -> Drive:
+        """Until nothing is under way."""
+        self.step(0)
+        while self.world.pending and len(self.facts) < facts_at_most:
+            self.step(self.world.random.choice((1, 1, 1, 2, 3)))
+        return self
+
+    def extend(self, new: Budget) -> None:
+        """Give the run another budget."""
+        fact = facts.Extended(budget=new)
+        self.history.apply(fact)
+        self.facts.append(fact)
+
+
+def begin(
+    problem: Problem, config: RunConfig, world: World, strategy: Strategy | None = None
+) -> Drive:
+    """A run that has not begun; `strategy` replaces the configured one."""
+    optimizer = Optimizer(problem, config, History(world))
+    if strategy is not None:
+        optimizer.strategy = strategy
+    return Drive(optimizer, world)
+
+
+def drive(problem: Problem, config: RunConfig, world: World) -> list[Fact]:
+    """The facts of a whole run."""
+    return begin(problem, config, world).go().facts
