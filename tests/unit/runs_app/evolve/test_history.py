@@ -1,0 +1,131 @@
+"""A history answers the same whether its sums and indices grew or are counted anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve import facts
+from runs_app.evolve.budget import spent, wall_time_refusal
+from runs_app.evolve.config import Budget
+from runs_app.evolve.history import AskState, History, draw
+from runs_app.evolve.wishes import Edit, Place, Role
+from tests.unit.runs_app.evolve.driving import World
+
+
+def asked(number: int, **changes: object) -> facts.Asked:
+    fields = {
+        "number": number,
+        "role": Role.PROPOSE,
+        "place": Place(generation=number % 3, slot=number % 5, island=number % 2),
+        "model": "small",
+        "temperature": 1.0,
+        "prompt": "p",
+        "prompt_version": 1,
+        "max_tokens": 300,
+        "worst_usd": 0.5,
+        "worst_tokens": 400,
+    }
+    return facts.Asked(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def drafted(number: int, **changes: object) -> facts.Drafted:
+    fields = {"number": number, "digest": f"d{number}", "edit": Edit.SEED, "place": Place()}
+    return facts.Drafted(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def measured(candidate: int, latency_ns: float | None, mode: Mode = Mode.QUICK) -> facts.Measured:
+    verdict = "CORRECT" if latency_ns else "WRONG_RESULT"
+    return facts.Measured(
+        candidate=candidate, mode=mode, verdict=verdict, reason="", latency_ns=latency_ns
+    )
+
+
+def a_history(*told: facts.Fact) -> History:
+    history = History(World())
+    for fact in told:
+        history.apply(fact)
+    return history
+
+
+def test_spent_counts_calls_under_way_at_their_worst() -> None:
+    answered = facts.Answered(ask=1, tokens_in=7, tokens_out=3, cost_usd=0.1, latency_s=1.0)
+    failed = facts.Failed(ask=2, reason="429", tokens_in=1, cost_usd=0.01)
+    history = a_history(asked(1), asked(2), asked(3), answered, failed)
+    now = spent(history)
+    assert now.usd == pytest.approx(0.61)
+    assert now.tokens == 411
+    assert [q.number for q in history.waiting()] == [3]
+    assert history.questions[2].state is AskState.FAILED
+    assert history.questions[2].problem == "429"
+
+
+def test_find_narrows_by_each_field() -> None:
+    told = [
+        asked(n, about=n % 7 or None, verifier="memory" if n % 4 else "", role=role)
+        for n, role in enumerate([Role.PROPOSE, Role.VERIFY, Role.CODE] * 20, start=1)
+    ]
+    history = a_history(*told)
+    for roles in ((), (Role.VERIFY,), (Role.VERIFY, Role.CODE)):
+        for place in ({}, {"generation": 1}, {"slot": 2}, {"island": 1, "generation": 2}):
+            for about in (None, 3):
+                for verifier in (None, "memory"):
+                    found = history.find(*roles, **place, about=about, verifier=verifier)
+                    assert [q.number for q in found] == [
+                        fact.number
+                        for fact in told
+                        if (not roles or fact.role in roles)
+                        and all(getattr(fact.place, k) == v for k, v in place.items())
+                        and about in (None, fact.about)
+                        and verifier in (None, fact.verifier)
+                    ]
+
+
+def test_candidates_are_found_by_place_and_digest() -> None:
+    history = a_history(*(drafted(n, place=Place(generation=n % 2, slot=n)) for n in range(1, 9)))
+    assert [c.number for c in history.candidates_at(generation=1)] == [1, 3, 5, 7]
+    assert [c.number for c in history.candidates_at(generation=1, slot=3)] == [3]
+    assert [c.number for c in history.candidates_at(slot=4)] == [4]
+    assert history.known("d4") is history.candidates[4]
+    assert history.known("other") is None
+
+
+def test_correct_candidates_come_from_slow_to_fast() -> None:
+    history = a_history(*map(drafted, range(1, 6)))
+    for number, latency in ((1, 50.0), (2, 70.0), (3, None), (4, 60.0), (5, 50.0)):
+        history.apply(facts.Measuring(candidate=number, mode=Mode.QUICK))
+        history.apply(measured(number, latency))
+    assert [c.number for c in history.correct()] == [2, 4, 1, 5]
+    assert history.best is history.candidates[1]
+    assert [c.number for c in history.settled] == [1, 2, 3, 4, 5]
+
+
+def test_a_profile_explains_a_time_and_does_not_replace_it() -> None:
+    history = a_history(drafted(1))
+    for mode, latency in ((Mode.QUICK, 50.0), (Mode.PROFILE, 90.0)):
+        history.apply(facts.Measuring(candidate=1, mode=mode))
+        history.apply(measured(1, latency, mode))
+    assert history.candidates[1].latency_ns == 50.0
+    assert len(history.correct()) == len(history.settled) == 1
+    assert history.evaluations() == 2
+    assert history.in_flight() == 0
+
+
+def test_a_first_profile_counts_and_another_mode_replaces_it() -> None:
+    history = a_history(drafted(1))
+    for mode, latency in ((Mode.PROFILE, 90.0), (Mode.QUICK, 50.0)):
+        history.apply(facts.Measuring(candidate=1, mode=mode))
+        history.apply(measured(1, latency, mode))
+    assert [c.latency_ns for c in history.correct()] == [50.0]
+    assert len(history.settled) == 1
+
+
+def test_draws_depend_on_seed_and_label_alone() -> None:
+    assert draw(1, "a", 2).random() == draw(1, "a", 2).random()
+    assert draw(1, "a", 2).random() != draw(2, "a", 2).random()
+
+
+def test_wall_time_has_its_reason() -> None:
+    assert wall_time_refusal(Budget(wall_time_s=60), 59.9) == ""
+    assert "60 s" in wall_time_refusal(Budget(wall_time_s=60), 60.0)
+    assert wall_time_refusal(Budget(), 1e9) == ""
