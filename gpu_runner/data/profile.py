@@ -57,5 +57,5 @@ class Profile:
         if self.tool not in TOOLS:
             raise DataError("tool", f"{self.tool!r} is not one of {', '.join(TOOLS)}")
         for name in THROUGHPUTS:
-            if not 0 <= self.metrics.get(name, math.nan) <= 100:  # noqa: PLR2004 - a percentage
+            if not 0 <= self.metrics.get(name, math.nan) <= 100:
                 raise DataError(f"metrics.{name}", "must be a percentage from 0 to 100")

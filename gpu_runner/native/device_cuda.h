@@ -1,10 +1,12 @@
 // Timed calls on a CUDA device: fresh copies, cold L2, one event pair a call behind a busy stream.
 #pragma once
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "arenas.h"
@@ -54,13 +56,23 @@ class Device {
     for (const auto& argument : call.arguments)
       if (argument.kind == wire::kInout)
         copy(outputs_ + argument.output_offset, inputs_ + argument.input_offset, argument.bytes);
-    double time_ns = timed(invoke);
+    double time_ns = profiled_ && calls_++ > 0 ? profiled(invoke) : timed(invoke);
     copy(arenas_.outputs.data + head.outputs_low, outputs_ + head.outputs_low, out_bytes);
     copy(arenas_.echo.data + head.inputs_low, inputs_ + head.inputs_low, in_bytes);
     return std::max(1.0, time_ns - overhead_ns_);
   }
 
  private:
+  // The first call is left out: it may load modules or fill a kernel's own tables.
+  template <typename Invoke>
+  double profiled(Invoke&& invoke) {
+    return timed([&] {
+      cudaProfilerStart();
+      invoke();
+      cudaProfilerStop();
+    });
+  }
+
   template <typename Invoke>
   double timed(Invoke&& invoke) {
     check(cudaCtxResetPersistingL2Cache());
@@ -106,4 +118,6 @@ class Device {
   size_t flush_bytes_ = 0;
   cudaEvent_t start_{}, end_{};
   double overhead_ns_ = 0;
+  bool profiled_ = getenv("KERNEL_PROFILED") != nullptr;  // only where a profiler wraps us
+  int calls_ = 0;
 };

@@ -10,10 +10,19 @@ from gpu_runner.data import wire
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.data.wire import ArgumentKind
+from gpu_runner.supervisor import ncu, ncu_report
 from gpu_runner.supervisor.arena import Arena, Poison, extent, place, span_bytes
 from gpu_runner.supervisor.build import build_anchor, build_runner, build_shim
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.session import Arenas, FaultError, RunnerUnfit, Session, Target
+from gpu_runner.supervisor.ncu import Ncu
+from gpu_runner.supervisor.session import (
+    Arenas,
+    FaultError,
+    RunnerUnfit,
+    Session,
+    Target,
+    keeping_output,
+)
 
 SIGNATURE = Signature.parse("void anchor(float* out, const float* in, int n)")
 ELEMENTS = {DeviceKind.CUDA: 16 << 20, DeviceKind.CPU: 1 << 20}
@@ -22,6 +31,33 @@ CALLS = 25
 
 def measure_anchor(config: SupervisorConfig) -> float:
     """Median time of the anchor kernel in ns. Raises `RunnerUnfit` if even that fails."""
+    try:
+        return statistics.median(_times(config, CALLS))
+    except FaultError as error:
+        raise RunnerUnfit(f"the anchor kernel fails on this host: {error}") from None
+
+
+def probe_ncu(config: SupervisorConfig) -> str:
+    """Empty if ncu reads counters of the anchor kernel in the jail, else why it does not.
+
+    Raises `ToolchainError` where the kernel cannot be built.
+    """
+    path = ncu.find()
+    if not path:
+        return "ncu is not installed"
+    with ncu.Ncu(path) as profiler:
+        fault = ""
+        try:
+            _times(config, 2, profiler)
+        except FaultError as error:
+            fault = f"{error}. {error.output.strip()}"
+        report = profiler.report()
+    if ncu_report.complete(ncu_report.parse(report)):
+        return ""
+    return ncu.complaint(report, fault) or fault or ncu.SAW_NOTHING
+
+
+def _times(config: SupervisorConfig, calls: int, profiler: Ncu | None = None) -> list[float]:
     target = Target(
         Abi.C,
         Direction.FORWARD,
@@ -36,22 +72,24 @@ def measure_anchor(config: SupervisorConfig) -> float:
         closing(Arena("anchor-echo")) as echo,
     ):
         arenas = Arenas(inputs, outputs, echo)
-        try:
-            return statistics.median(_times(target, arenas, config))
-        except FaultError as error:
-            raise RunnerUnfit(f"the anchor kernel fails on this host: {error}") from None
+        size = _prepare(arenas, config)
+        rng = random.Random(0)  # noqa: S311 - content of no consequence
+        with Session(target, arenas, config, profiler) as session, keeping_output(session):
+            session.ready()
+            times = [session.call(_call(number, size, rng)).time_ns for number in range(calls)]
+            session.end()
+            return times
 
 
-def _times(target: Target, arenas: Arenas, config: SupervisorConfig) -> list[float]:
+def _prepare(arenas: Arenas, config: SupervisorConfig) -> int:
+    """Size the arenas and fill the inputs; returns the bytes of a tensor."""
     size = ELEMENTS[config.kind] * 4
     for arena in (arenas.inputs, arenas.outputs, arenas.echo):
         arena.resize(span_bytes([size]))
         arena.seal_size()
     rng = random.Random(0)  # noqa: S311 - content of no consequence
     Poison(rng).fill(arenas.inputs.view, 0, span_bytes([size]))
-    with Session(target, arenas, config) as session:
-        session.ready()
-        return [session.call(_call(call_id, size, rng)).time_ns for call_id in range(CALLS)]
+    return size
 
 
 def _call(call_id: int, size: int, rng: random.Random) -> wire.Call:

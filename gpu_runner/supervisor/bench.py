@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from gpu_runner.data import wire
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.arena import Arena, Poison
 from gpu_runner.supervisor.checks import check_guards, check_inputs, check_returned
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.layout import Layout, arena_sizes
+from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
+from gpu_runner.supervisor.ncu import Ncu
 from gpu_runner.supervisor.oracle import Description, Oracle
 from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Arenas, FaultError, Session, Target
+from gpu_runner.supervisor.session import Arenas, Session, Target, keeping_output
 from gpu_runner.supervisor.taken import TakenOutputs
 
 SEED_BITS = 62
@@ -123,7 +124,7 @@ class Bench:
         collected = {workload.name: Collected() for workload in workloads}
         pending = list(workloads)
         arenas = Arenas(self._inputs, self._outputs, self._echo)
-        with Session(target, arenas, self._config) as session, _keeping_output(session):
+        with Session(target, arenas, self._config) as session, keeping_output(session):
             session.ready()
             if target.python:
                 for workload in workloads:
@@ -141,6 +142,27 @@ class Bench:
             session.end()
             return Measured(collected, session.output)
 
+    def run_profiled(self, target: Target, workload: Workload, ncu: Ncu) -> str:
+        """Two calls under the profiler, which looks at the second; returns what was printed.
+
+        Nothing of them is timed or verified. Raises `FaultError` for whatever goes wrong.
+        """
+        timeout_s = self._config.profile_timeout_s
+        config = replace(self._config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
+        arenas = Arenas(self._inputs, self._outputs, self._echo)
+        with Session(target, arenas, config, ncu) as session, keeping_output(session):
+            session.ready()
+            if target.python:
+                session.setup(self._setup(workload, {}))
+            for _ in range(2):
+                self._make_call(session, workload, 0)
+            session.end()
+            return session.output
+
+    def tensor_bytes(self, workload: Workload) -> int:
+        """Bytes of a call's inputs and outputs."""
+        return tensor_bytes(self._described[workload.name])
+
     def verify(self, workload: Workload, collected: Collected) -> Checked:
         """Compare what was taken from a process, which has exited, with the reference."""
         errors: dict[str, OutputError] = {}
@@ -156,19 +178,24 @@ class Bench:
     def _one_call(
         self, session: Session, target: Target, workload: Workload, setup: int, state: Collected
     ) -> None:
-        layout, seed = self._layout(workload), self._seed()
-        self._fill(workload, layout, seed)
-        self._call_id += 1
-        call = layout.call(self._call_id, setup)
-        self._poison.renew()
-        self._poison.fill(self._outputs.view, call.outputs_low, call.outputs_high)
-        done = session.call(call)
+        layout, seed, done = self._make_call(session, workload, setup)
         if target.python:
             check_returned(done, layout.description)
         check_guards(self._outputs.view, self._poison, layout)
         state.times_ns.append(done.time_ns)
         state.seeds.append(seed)
         self._maybe_take(target, workload, layout, state)
+
+    def _make_call(
+        self, session: Session, workload: Workload, setup: int
+    ) -> tuple[Layout, int, wire.Done]:
+        layout, seed = self._layout(workload), self._seed()
+        self._fill(workload, layout, seed)
+        self._call_id += 1
+        call = layout.call(self._call_id, setup)
+        self._poison.renew()
+        self._poison.fill(self._outputs.view, call.outputs_low, call.outputs_high)
+        return layout, seed, session.call(call)
 
     def _maybe_take(
         self, target: Target, workload: Workload, layout: Layout, state: Collected
@@ -203,16 +230,6 @@ class Bench:
 
     def _seed(self) -> int:
         return self._rng.getrandbits(SEED_BITS)
-
-
-@contextmanager
-def _keeping_output(session: Session) -> Iterator[None]:
-    """Give a fault what the process had printed, before the process is gone."""
-    try:
-        yield
-    except FaultError as error:
-        error.output = session.output
-        raise
 
 
 def larger_error(known: OutputError | None, new: OutputError) -> OutputError:

@@ -21,12 +21,14 @@ from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.jail import Jail, Limits
 from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.ptxas import kernel_resources
 
 LIBRARY_LIMIT_BYTES = 64 << 20
 LOG_LIMIT_CHARACTERS = 32 * 1024
 NATIVE_FOLDER = Path(__file__).resolve().parents[1] / "native"
 _DECLARATION = "kbench_declaration.h"
 _RESULT = "library.so"
+_REPORT_VERSION = "2"  # of what is kept beside a library; part of the cache's key
 _SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
 
 
@@ -47,7 +49,8 @@ class Recipe:
 
     def key(self) -> str:
         """Content address: everything that the result depends on."""
-        parts = [toolchain.compiler(self.kind).version, toolchain.machine(), *self.command()]
+        version = toolchain.compiler(self.kind).version
+        parts = [_REPORT_VERSION, version, toolchain.machine(), *self.command()]
         parts += [text for item in sorted(self.files.items()) for text in item]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -64,14 +67,14 @@ class Built:
 
 def build_solution(request: EvaluationRequest, config: SupervisorConfig) -> Built:
     """Compile a submission; a failure is the author's, and its log is for the author."""
-    return build(_solution_recipe(request, config), config)
+    return build(solution_recipe(request, config), config)
 
 
 def build_shim(signature: Signature, config: SupervisorConfig) -> Path:
     """The library through which the runner calls a function of this signature."""
     flags = ("-std=c++17", "-O2", "-shared", "-fPIC")
     files = {"shim.cpp": shim_source(signature)}
-    return _trusted(Recipe(files, "shim.cpp", DeviceKind.CPU, flags), config)
+    return build_trusted(Recipe(files, "shim.cpp", DeviceKind.CPU, flags), config)
 
 
 def build_runner(config: SupervisorConfig) -> Path:
@@ -79,11 +82,11 @@ def build_runner(config: SupervisorConfig) -> Path:
     files = _native_files()
     if config.kind is DeviceKind.CPU:
         flags = ["-O2", "-std=c++17", "-fopenmp", "-ldl"]
-        return _trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
+        return build_trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
     flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA", f"-arch={cuda_architecture(config.index)}"]
     files["runner.cu"] = files.pop("runner.cpp")
     flags += [*toolchain.shared_cuda_runtime(), "-ldl"]
-    return _trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
+    return build_trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
 
 
 def build_anchor(config: SupervisorConfig) -> Path:
@@ -92,20 +95,21 @@ def build_anchor(config: SupervisorConfig) -> Path:
     source = f"anchor{config.kind.language.suffix}"
     files = {source: (NATIVE_FOLDER / "anchor.cpp").read_text()}
     flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))
-    return _trusted(Recipe(files, source, config.kind, flags), config)
+    return build_trusted(Recipe(files, source, config.kind, flags), config)
 
 
 def build_support(config: SupervisorConfig) -> Path:
     """The library from which the torch runner takes its clock and its cache flush."""
     flags = ("-O2", "-std=c++17", "-fPIC", "-shared")
-    return _trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
+    return build_trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
 
 
 def _native_files() -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
 
 
-def _trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
+def build_trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
+    """Compile code of our own. Raises `ToolchainError` with the log if that fails."""
     built = build(recipe, config)
     if built.library is None:
         raise toolchain.ToolchainError(f"cannot build {recipe.source}:\n{built.report.log}")
@@ -137,7 +141,8 @@ def _shim_type(parameter: CParameter) -> str:
     return parameter.ctype if parameter.role is Role.SCALAR else f"{parameter.ctype}*"
 
 
-def _solution_recipe(request: EvaluationRequest, config: SupervisorConfig) -> Recipe:
+def solution_recipe(request: EvaluationRequest, config: SupervisorConfig) -> Recipe:
+    """How a submission is compiled."""
     task, kind = request.task, request.kind
     source = f"kernel{request.solution.language.suffix}"
     files = {source: request.solution.source}
@@ -167,21 +172,27 @@ def build(recipe: Recipe, config: SupervisorConfig) -> Built:
     return replace(built, library=library)
 
 
-def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None]:
-    command = shlex.join(recipe.command())
-    started = time.monotonic()
+def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
+    """Where a recipe's compiler runs, its files beside it."""
     limits = Limits(
         cpu_s=int(config.build_timeout_s * 2),
         memory_bytes=config.memory_bytes,
         processes=config.processes,
     )
-    jail = Jail(limits=limits, paths=recipe.paths, files=recipe.files)
+    return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
+
+
+def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None]:
+    command = shlex.join(recipe.command())
+    started = time.monotonic()
+    # Names of kernels are for people: the demangler, too, runs in the jail.
+    compiled = f"({command}) 2>&1 | c++filt" if recipe.kind is DeviceKind.CUDA else command
     with tempfile.TemporaryFile() as library:
         # The result leaves the jail as bytes through an inherited descriptor: nothing of the
         # host is writable inside.
-        script = f"{command} && cat {_RESULT} >&{library.fileno()}"
+        script = f"set -o pipefail; {compiled} && cat {_RESULT} >&{library.fileno()}"
         with ChildProcess(
-            jail,
+            build_jail(recipe, config),
             ["/bin/bash", "-c", script],
             jailed=not config.allow_unjailed,
             descriptors=[library.fileno()],
@@ -197,6 +208,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         command=command,
         compiler=toolchain.compiler(recipe.kind).version,
         digest=recipe.key(),
+        resources=kernel_resources(child.output),
     )
     built = Built(report, None, timed_out=status is None, memory_exceeded=child.memory_exceeded)
     return built, content if ok else None

@@ -9,7 +9,10 @@ from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor import jail, toolchain
+from gpu_runner.supervisor.anchor import probe_ncu
+from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import PEAKS, cuda_devices, device_name, device_slug
+from gpu_runner.supervisor.session import RunnerUnfit
 from gpu_runner.supervisor.toolchain import ToolchainError
 
 
@@ -26,6 +29,7 @@ def doctor() -> tuple[str, bool, dict[str, Any]]:
     }
     gpus = cuda_devices()
     facts["devices"] += [device_slug(DeviceKind.CUDA, index) for index in gpus]
+    facts["ncu"] = _ncu(gpus, facts)
     fit = facts["jail"] == "works" and not facts["g++"].startswith("missing")
     fit = fit and not facts["torch"].startswith("missing")
     return "\n".join(_lines(facts, gpus)), fit, facts
@@ -45,6 +49,7 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
         _line("cpu", True, facts["cpu"], ""),
         _line("nvcc", _there(facts["nvcc"]), facts["nvcc"], "no CUDA kernel can be built"),
         _line("gpu", bool(gpus), f"{len(gpus)} found", "CUDA kernels cannot be run here"),
+        _line("ncu", facts["ncu"] == "works", facts["ncu"], "profiles have no hardware counters"),
     ]
     for index in gpus:
         name = device_name(DeviceKind.CUDA, index)
@@ -64,6 +69,21 @@ def _there(text: str) -> bool:
 
 def _version(kind: DeviceKind) -> str:
     return _or_missing(lambda: toolchain.compiler(kind).version)
+
+
+def _ncu(gpus: list[int], facts: dict[str, Any]) -> str:
+    """Tried for real, on the first GPU: drivers often refuse counters to ordinary users."""
+    if not gpus:
+        return "not tried: no GPU"
+    if facts["jail"] != "works":
+        return "not tried: no jail"
+    config = SupervisorConfig(
+        kind=DeviceKind.CUDA, index=gpus[0], device=device_slug(DeviceKind.CUDA, gpus[0])
+    )
+    try:
+        return probe_ncu(config) or "works"
+    except (ToolchainError, RunnerUnfit) as error:
+        return f"not tried: {error}".splitlines()[0]
 
 
 def _torch() -> str:

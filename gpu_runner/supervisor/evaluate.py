@@ -28,6 +28,7 @@ from gpu_runner.supervisor.device import DeviceError, exclusive
 from gpu_runner.supervisor.environment import clocks, environment
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, Plan
+from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit, Target
 from gpu_runner.supervisor.timeline import Report, Timeline
@@ -113,7 +114,10 @@ class _Evaluation:
                 with self._timeline.stage(Stage.PREPARE):
                     self._record.environment["oracle"] = dict(oracle.load(self._task))
                     bench.prepare(self._workloads, self._direction)
-                return self._on_device(bench, target, plan)
+                fault = self._on_device(bench, target, plan)
+                if self._request.mode is Mode.PROFILE:
+                    self._profile(bench, target, fault)
+                return fault
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):
@@ -220,6 +224,19 @@ class _Evaluation:
         if self._record.mismatch is not None:
             raise FaultError(self._record.wrong_result(self._record.mismatch))
         return measured.output
+
+    def _profile(self, bench: Bench, target: Target, fault: Fault) -> None:
+        """Profile a kernel whose outputs were right; a profiler that fails harms nobody."""
+        if fault.verdict not in (Verdict.CORRECT, Verdict.UNSTABLE):
+            return
+        with self._timeline.stage(Stage.PROFILE):
+            profiler = Profiler(self._request, self._config, bench, target)
+            try:
+                results = self._record.results()
+                self._record.profile = profiler.profile(results, self._record.build)
+            except Exception as error:  # the verdict stands: it needs no profile
+                logger.exception("profile of %s failed", self._request.evaluation_id)
+                self._record.environment["profile_error"] = repr(error)
 
     def _progress(self, stage: Stage, prefix: str) -> Progress:
         def tell(done: int, of: int, calls: int) -> None:

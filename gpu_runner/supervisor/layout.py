@@ -57,6 +57,11 @@ def output_bytes(description: Description) -> int:
     return sum(aligned(output.nbytes) for output in description.outputs)
 
 
+def tensor_bytes(description: Description) -> int:
+    """Bytes of one call's inputs and outputs."""
+    return sum(_input_sizes(description)) + sum(o.nbytes for o in description.outputs)
+
+
 def aligned(size: int) -> int:
     """`size` rounded up to the arenas' alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT

@@ -93,6 +93,31 @@ def driver_version() -> str:
     return text.value.decode()
 
 
+def memory_bus_bits(index: int) -> int:
+    """Width of the memory's bus in bits."""
+    return _nvml().number("nvmlDeviceGetMemoryBusWidth", _nvml().device(index))
+
+
+def cores(index: int) -> int:
+    """CUDA cores: float32 lanes of all multiprocessors."""
+    return _nvml().number("nvmlDeviceGetNumGpuCores", _nvml().device(index))
+
+
+def memory_clock_mhz(index: int) -> int:
+    """Highest clock of the memory."""
+    return _max_clock_mhz(index, _CLOCK_MEMORY)
+
+
+def sm_clock_mhz(index: int) -> int:
+    """Highest clock of the multiprocessors."""
+    return _max_clock_mhz(index, _CLOCK_SM)
+
+
+def _max_clock_mhz(index: int, clock: int) -> int:
+    device = _nvml().device(index)
+    return _nvml().number("nvmlDeviceGetMaxClockInfo", device, ctypes.c_uint(clock))
+
+
 def state(index: int) -> dict[str, Any]:
     """Clocks in MHz, temperature in degrees Celsius, power in W, and why clocks are lowered."""
     nvml = _nvml()

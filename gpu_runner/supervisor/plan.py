@@ -53,7 +53,7 @@ _QUICK = Plan(
 PLANS = {
     Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3),
     Mode.QUICK: _QUICK,
-    Mode.PROFILE: _QUICK,  # the profile comes after it, from calls that are neither timed nor judged
+    Mode.PROFILE: _QUICK,  # the profile itself comes after it, from calls of its own
     Mode.RANKED: Plan(
         processes=3,
         min_calls=15,

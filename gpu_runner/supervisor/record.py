@@ -13,6 +13,7 @@ from gpu_runner.data.evaluation import (
     StageTime,
     WorkloadResult,
 )
+from gpu_runner.data.profile import Profile
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.baselines import Baseline
@@ -33,6 +34,7 @@ class Record:
         self._workloads: Sequence[Workload] = ()
         self.environment: dict[str, Any] = {}
         self.build: BuildReport | None = None
+        self.profile: Profile | None = None
         self.mismatch: Mismatch | None = None
         self.output = ""
         self.log = ""
@@ -62,12 +64,12 @@ class Record:
 
     def noise(self) -> tuple[str, float]:
         """The public workload with the widest interval, and half its relative width."""
-        return noisiest(self._results())
+        return noisiest(self.results())
 
     def impossible(self) -> str:
         """Why a claimed time cannot be true; empty if it can."""
         peak = generous_peak(self._config.kind, self._config.index)
-        return beats_physics(self._results(), peak, self._request.task.dtype) if peak else ""
+        return beats_physics(self.results(), peak, self._request.task.dtype) if peak else ""
 
     def wrong_result(self, mismatch: Mismatch) -> Fault:
         """The fault for a mismatch; a hidden workload is not named."""
@@ -79,7 +81,7 @@ class Record:
     def result(self, fault: Fault, stages: tuple[StageTime, ...]) -> EvaluationResult:
         """The whole result; headline numbers only for CORRECT."""
         request = self._request
-        workloads = self._results()
+        workloads = self.results()
         headline = summary(workloads) if fault.verdict is Verdict.CORRECT else {}
         return EvaluationResult(
             evaluation_id=request.evaluation_id,
@@ -94,6 +96,7 @@ class Record:
             workloads=tuple(workloads),
             mismatch=self.mismatch,
             build=self.build,
+            profile=self.profile,
             stages=stages,
             environment=self.environment,
             output=self.output,
@@ -101,7 +104,8 @@ class Record:
             **headline,
         )
 
-    def _results(self) -> list[WorkloadResult]:
+    def results(self) -> list[WorkloadResult]:
+        """What is known of each workload by now."""
         kind, index = self._config.kind, self._config.index
         peak = PEAKS.get(device_name(kind, index)) if kind is DeviceKind.CUDA else None
         task, direction = self._request.task, self._request.solution.direction

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 
+_KERNELS_SHOWN, _NAME_LIMIT = 5, 100
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
 
@@ -28,6 +30,8 @@ def describe(result: EvaluationResult) -> str:
     lines += [_workload(w) for w in result.workloads if w.measurement is not None]
     if result.latency_ns is not None:
         lines.append(_headline(result))
+    if result.profile is not None:
+        lines += _profile(result.profile)
     stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
     lines.append(f"  stages: {stages}")
     jail = result.environment.get("jail", "")
@@ -49,6 +53,20 @@ def _workload(workload: WorkloadResult) -> str:
         f"  {workload.name + hidden:<28} {_interval(measured):<28} {measured.calls:>4} calls"
         f"  error {worst:.2g} of the bound  {speedups}"
     )
+
+
+def _profile(profile: Profile) -> list[str]:
+    """The throughputs that every profile has, the kernels that take longest, and the notes."""
+    tool = profile.tool + (f" ({profile.reason})" if profile.reason else "")
+    words = [
+        f"{name.removesuffix('_throughput_pct')} {profile.metrics[name]:.1f} %"
+        for name in THROUGHPUTS
+    ]
+    lines = [f"  profile of {profile.workload} by {tool}: {', '.join(words)} of the peak"]
+    for kernel in profile.kernels[:_KERNELS_SHOWN]:
+        time = f"{duration(kernel.duration_ns)}  " if kernel.duration_ns else ""
+        lines.append(f"    {time}{kernel.name[:_NAME_LIMIT]}")
+    return lines + [f"    {note}" for note in profile.notes]
 
 
 def _interval(measured: Measurement) -> str:

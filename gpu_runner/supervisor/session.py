@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits
+from gpu_runner.supervisor.ncu import Ncu
 from gpu_runner.supervisor.oracle import library_path, python_jail
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.toolchain import TORCH_MODULE
@@ -76,18 +78,24 @@ class Arenas:
 class Session:
     """A running runner process. Use as a context manager."""
 
-    def __init__(self, target: Target, arenas: Arenas, config: SupervisorConfig) -> None:
-        """Start the process; `ready` waits for it."""
-        self._target, self._config = target, config
+    def __init__(
+        self, target: Target, arenas: Arenas, config: SupervisorConfig, ncu: Ncu | None = None
+    ) -> None:
+        """Start the process, under a profiler if there is one; `ready` waits for it."""
+        self._target, self._config, self._ncu = target, config, ncu
         self._channel = Channel()
         shared = [arenas.inputs.descriptor, arenas.outputs.descriptor, arenas.echo.descriptor]
         descriptors = [self._channel.child_descriptor, *shared]
-        program = _torch_program if target.python else _native_program
+        make_program = _torch_program if target.python else _native_program
+        program = make_program(target, config, descriptors)
         jail = (_torch_jail if target.python else _native_jail)(target, config)
+        if ncu is not None:
+            program, jail = ncu.command(program), ncu.jail(jail)
+            descriptors.append(ncu.descriptor)
         self._memory_bytes = jail.limits.memory_bytes
         self._child = ChildProcess(
             jail,
-            program(target, config, descriptors),
+            program,
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
             measured=True,
@@ -114,7 +122,7 @@ class Session:
         """Wait until the runner has started and measured its clock, with no submission loaded."""
         self._allow(self._config.start_timeout_s)
         overhead_ns = self._ready("while it was started")
-        if not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
+        if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
             raise RunnerUnfit(f"an empty measurement takes {overhead_ns:.0f} ns on this host")
 
     def setup(self, description: dict[str, Any]) -> None:
@@ -141,7 +149,7 @@ class Session:
         """Ask the runner to exit, and wait for it for a moment."""
         self._allow(5)
         self._send(wire.frame(wire.Command.END))
-        self._child.wait(5)
+        self._child.wait(5 if self._ncu is None else self._config.profile_timeout_s)
 
     def _allow(self, seconds: float) -> None:
         self._allowed_s = seconds
@@ -198,6 +206,16 @@ class Session:
                 hint = " (a null pointer: did an allocation fail?)" if "(nil)" in text else ""
                 return Fault(Verdict.RUNTIME_ERROR, f"{text}{hint} {when}")
         return Fault(Verdict.RUNTIME_ERROR, f"{text} ({when})")
+
+
+@contextmanager
+def keeping_output(session: Session) -> Iterator[None]:
+    """Give a fault what the process had printed, before the process is gone."""
+    try:
+        yield
+    except FaultError as error:
+        error.output = session.output
+        raise
 
 
 def _native_program(
