@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runs_app.llm import wire
 from runs_app.llm.errors import CallInterrupted, StopCall
 from tests.scripted_endpoint import HUGE, MODEL, Answer, ScriptedEndpoint
 from tests.unit.runs_app.llm.conftest import MESSAGES, Caller
@@ -117,6 +118,14 @@ def test_a_large_answer_is_kept(caller: Caller) -> None:
     with ScriptedEndpoint([HUGE]) as endpoint:
         done = caller.ask(endpoint.base_url, max_output_tokens=64_000)
     assert (len(done.text), done.finish_reason) == (200_000, "stop")
+
+
+def test_only_what_is_unread_counts_as_too_long(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "MAX_UNREAD_BYTES", 70_000)
+    with ScriptedEndpoint([Answer("x" * 20_000)]) as endpoint:  # 230 bytes of event for each 16
+        assert caller.ask(endpoint.base_url).finish_reason == "stop"
 
 
 @pytest.mark.parametrize("stream", [True, False])

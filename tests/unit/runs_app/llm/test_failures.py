@@ -123,8 +123,8 @@ def test_a_body_without_a_byte(caller: Caller) -> None:
         Answer(body="data: {no\n\n", content_type="text/event-stream"),
         Answer(body="data: {no\n\n", content_type="application/json"),
         Answer(body="SSH-2.0-OpenSSH_9.2", content_type="text/plain"),
-        Answer(body="data: " + "x" * 9 * 2**20, content_type="text/event-stream"),
-        Answer(body='{"a": "' + "x" * 9 * 2**20),
+        Answer(body=json.dumps(choice(message={"content": "yes"}) | {"pad": "x" * 9 * 2**20})),
+        events(choice(delta={"content": "yes"}) | {"pad": "x" * 9 * 2**20}),
         events(1, None, [], "x", {"choices": 3}),
     ],
 )

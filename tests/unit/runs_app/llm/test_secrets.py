@@ -63,7 +63,7 @@ def held_by_frames(error: BaseException, key: str) -> list[str]:
     "answer",
     [
         Answer(status=401, message=f"Incorrect API key provided: {KEY}"),
-        Answer(status=400, message="x" * 350 + KEY),
+        Answer(status=400, message="x" * 330 + KEY),
         Answer(status=400, body=f"you sent Bearer {KEY}", content_type="text/plain"),
         Answer(None, refusal=f"I will not repeat {KEY}"),
         Answer(f"{KEY} {KEY}", drop="after", chunk_chars=100),
