@@ -40,8 +40,7 @@ class Watch:
         self._ends_at = ends_at
         self._heard_at = clock()
         self._unread = 0
-        self.status: int | None = None  # of HTTP, once the answer began
-        self.body: WatchedBody | None = None
+        self.body: WatchedBody | None = None  # there once the answer began
 
     def progress(self) -> None:
         """The answer got further."""
@@ -64,7 +63,6 @@ class Watch:
 
     def begin(self, response: httpx2.Response) -> None:
         """Stand between the connection and whoever reads the answer (a response hook)."""
-        self.status = response.status_code
         is_error = response.status_code >= 300
         if response.headers.pop("content-encoding", "identity") != "identity" and not is_error:
             raise Compressed("the answer is compressed")
@@ -129,7 +127,6 @@ def connection(
     """A client of `openai` for one call: no redirects, no retries, no headers but ours.
 
     It gives up when nothing at all comes for `silence_s`; `watch` sees what comes.
-
     MissingKey if the endpoint's key is not in the environment.
     """
     key = endpoint.key()

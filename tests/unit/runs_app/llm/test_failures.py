@@ -210,13 +210,13 @@ def test_silence_is_interrupted(caller: Caller, answer: Answer) -> None:
 
 
 def test_a_slow_answer_that_goes_on_is_not_silence(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.08)]) as endpoint:
-        assert caller.ask(endpoint.base_url, timeout_s=0.4).text == LONG
+    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.2)]) as endpoint:
+        assert caller.ask(endpoint.base_url, timeout_s=1.0).text == LONG
 
 
 def test_a_call_ends_when_its_time_is_over(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.08)]) as endpoint:
-        error = caller.fail(endpoint.base_url, {"total_timeout_s": 0.3})
+    with ScriptedEndpoint([Answer(LONG, chunk_delay_s=0.3)]) as endpoint:
+        error = caller.fail(endpoint.base_url, {"total_timeout_s": 1.5})
     assert error.kind == "interrupted"
     assert 0 < len(error.text) < len(LONG)
 
