@@ -1,0 +1,149 @@
+"""An optimisation run on this host without a site: its moves are carried out by threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind, Direction, Mode
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import device_name
+from gpu_runner.supervisor.evaluate import evaluate
+from runs_app.evolve import facts
+from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.feedback import Feedback, feedback_of
+from runs_app.evolve.history import History
+from runs_app.evolve.optimizer import Optimizer
+from runs_app.evolve.outcomes import Answer, Evaluated, Move, Outcome
+from runs_app.evolve.wishes import Ask, Measure
+from tests.bench.evaluations import Entry, request
+
+Model = Callable[[int, Ask], Answer]
+"""Answers an ask, whose number comes first."""
+
+
+@dataclass
+class Texts:
+    """The history's texts, in memory."""
+
+    sources: dict[int, str] = field(default_factory=dict)
+    feedbacks: dict[int, Feedback] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
+
+    def source(self, candidate: int) -> str:
+        """Source of a candidate."""
+        return self.sources[candidate]
+
+    def feedback(self, candidate: int) -> Feedback | None:
+        """What hardware said of a candidate."""
+        return self.feedbacks.get(candidate)
+
+    def answer(self, ask: int) -> str:
+        """Text of an answer."""
+        return self.answers[ask]
+
+
+def problem_of(task: Task, config: SupervisorConfig, seed: str, title: str) -> Problem:
+    """What a prompt may tell of a built-in task; its hidden workloads stay out."""
+    direction = Direction.FORWARD
+    public = task.workloads_for(config.kind, direction, hidden=False)
+    return Problem(
+        task=task.name,
+        title=task.title,
+        description=task.description,
+        abi=task.abi,
+        signature=task.signature,
+        direction=direction,
+        dtype=task.dtype,
+        language=config.kind.language,
+        device_name=device_name(config.kind, config.index),
+        device_kind=config.kind,
+        reference=task.files["reference.py"],
+        workloads=tuple(f"{w.name}: {dict(w.parameters)}" for w in public),
+        toolchain="nvcc -O3"
+        if config.kind is DeviceKind.CUDA
+        else "g++ -O3 -march=native -fopenmp",
+        seed_source=seed,
+        seed_title=title,
+    )
+
+
+class Campaign:
+    """One run: asks the optimiser, carries its moves out side by side, tells what came back."""
+
+    def __init__(
+        self,
+        task: Task,
+        problem: Problem,
+        config: RunConfig,
+        host: SupervisorConfig,
+        model: Model | None = None,
+    ) -> None:
+        """`model` answers asks; a strategy without language models needs none."""
+        self.task, self.host, self.model = task, host, model
+        self.texts = Texts()
+        self.history = History(self.texts)
+        self.optimizer = Optimizer(problem, config, self.history)
+        self.results: dict[int, EvaluationResult] = {}
+        self.facts: list[facts.Fact] = []
+        self.began = time.monotonic()
+
+    def run(self, say: Callable[[str], None]) -> None:
+        """Run it to its end."""
+        waiting: set[Future[Outcome]] = set()
+        with ThreadPoolExecutor(max_workers=16) as pool:
+            while self.history.finished is None:
+                waiting |= {pool.submit(*job) for job in self._step([])}
+                while waiting and self.history.finished is None:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    outcomes = [future.result() for future in done]
+                    waiting |= {pool.submit(*job) for job in self._step(outcomes)}
+                    self._report(outcomes, say)
+
+    def _step(self, outcomes: list[Outcome]) -> list[tuple[Callable[..., Outcome], int, object]]:
+        jobs = []
+        for outcome in outcomes:
+            self._keep(outcome)
+            jobs += [self._carry_out(move) for move in self.optimizer.tell(outcome)]
+        while moves := self.optimizer.ask():
+            jobs += [self._carry_out(move) for move in moves]
+        return [job for job in jobs if job is not None]
+
+    def _keep(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Answer):
+            self.texts.answers[outcome.ask] = outcome.text
+        elif isinstance(outcome, Evaluated) and outcome.result is not None:
+            self.results[outcome.candidate] = outcome.result
+            self.texts.feedbacks[outcome.candidate] = feedback_of(outcome.result)
+
+    def _carry_out(self, move: Move) -> tuple[Callable[..., Outcome], int, object] | None:
+        self.facts.append(move.fact)
+        if isinstance(move.fact, facts.Drafted):
+            self.texts.sources[move.fact.number] = move.source
+        if isinstance(move.fact, facts.Asked) and isinstance(move.wish, Ask):
+            assert self.model is not None, "this strategy asks a language model"
+            return self.model, move.fact.number, move.wish
+        if isinstance(move.wish, Measure):
+            return self._measure, move.wish.candidate, move.wish.mode
+        return None
+
+    def _measure(self, candidate: int, mode: Mode) -> Outcome:
+        entry = Entry(f"{self.task.name}-{candidate}", self.task, self.texts.sources[candidate])
+        result = evaluate(request(entry, self.host, mode), self.host)
+        return Evaluated(candidate=candidate, mode=mode, result=result)
+
+    def _report(self, outcomes: list[Outcome], say: Callable[[str], None]) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, Evaluated) and outcome.result is not None:
+                candidate = self.history.candidates[outcome.candidate]
+                time_us = f"{candidate.latency_ns / 1e3:.2f} us" if candidate.latency_ns else "-"
+                mark = " best" if self.history.best is candidate else ""
+                elapsed_s = time.monotonic() - self.began
+                say(
+                    f"{elapsed_s:6.1f} s #{candidate.number} {candidate.verdict} {time_us}{mark}"
+                    f" {candidate.title} {'' if candidate.is_correct else candidate.reason[:100]}"
+                )

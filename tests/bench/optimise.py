@@ -1,0 +1,173 @@
+"""Optimises built-in tasks on this host: `autotune`, and `evolve` with a scripted language model.
+
+python -m tests.bench.optimise [--device cuda] [--task matrix_mul ...] [--strategy autotune ...]
+
+The language model of `evolve` is a script behind a real HTTP server, asked by the real client. It
+answers with a kernel that does not compile, a wrong one, variants of the tunable kernel, and the
+good kernel: what is shown is that the loop carries them, not that a language model wrote them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.report import duration
+from runs_app.evolve import outcomes
+from runs_app.evolve.config import Budget, ModelSpec, RunConfig
+from runs_app.evolve.knobs import find_knobs, with_knobs
+from runs_app.evolve.wishes import Ask, Role
+from runs_app.llm.client import complete
+from runs_app.llm.endpoint import Endpoint
+from tests.bench.campaign import Campaign, Model, problem_of
+from tests.bench.evaluations import Entry, make_config, run_one
+from tests.bench.tables import heading, table
+from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
+
+COLUMNS = (
+    "task", "strategy", "seed", "best", "x seed", "x naive", "x best baseline", "hidden, x eager",
+    "evaluations", "correct", "minutes",
+)  # fmt: skip
+TASKS = ("matrix_mul", "softmax", "rms_norm", "layernorm")
+MODEL = "scripted"
+
+
+def kernel(task: Task, kind: DeviceKind, name: str) -> str:
+    """Source of a shipped kernel: naive, tunable or good."""
+    return task.files[f"kernels/{name}{kind.language.suffix}"]
+
+
+def proposals(task: Task, kind: DeviceKind, seed: int) -> Iterator[str]:
+    """What the script answers with, one after the other."""
+    rng = random.Random(seed)
+    naive, tunable = kernel(task, kind, "naive"), kernel(task, kind, "tunable")
+    yield naive.replace("{", "{ this does not compile;", 1)
+    yield naive.replace("+", "-") if "+" in naive else naive.replace("*", "/")
+    knobs = find_knobs(tunable)
+    for place in range(1000):
+        if place == 5:
+            yield kernel(task, kind, "good")
+        yield with_knobs(tunable, {knob.name: rng.choice(knob.values) for knob in knobs})
+
+
+@contextmanager
+def scripted_model(task: Task, kind: DeviceKind, seed: int) -> Iterator[Model]:
+    """A language model behind a real server, asked through the real client."""
+    sources = proposals(task, kind, seed)
+
+    def script(asked: Asked) -> Answer:
+        role = asked.call_id.partition(".")[0]
+        if role == Role.RECOMMEND:
+            return Answer("1. Tile for the cache. 2. Load vectors. 3. Unroll the inner loop.")
+        if not Role(role).writes_code:
+            return Answer("FINAL VERIFICATION ANSWER: True")
+        return Answer(f"NAME: variant\nTHOUGHT: another shape\nCODE:\n```cpp\n{next(sources)}\n```")
+
+    with ScriptedEndpoint(script) as server:
+        endpoint = Endpoint(name=MODEL, api_name=MODEL, base_url=server.base_url)
+
+        def ask(number: int, wish: Ask) -> outcomes.Answer:
+            messages = [{"role": m.role, "content": m.content} for m in wish.prompt.messages]
+            done = complete(
+                endpoint,
+                messages,
+                temperature=wish.temperature,
+                max_tokens=8192,
+                seed=number,
+                call_id=f"{wish.role}.{number}",
+            )
+            return outcomes.Answer(
+                ask=number,
+                text=done.text,
+                tokens_in=done.tokens_in,
+                tokens_out=done.tokens_out,
+                cost_usd=0.0,
+                latency_s=done.latency_s,
+                finish_reason=done.finish_reason,
+            )
+
+        yield ask
+
+
+def config_of(strategy: str, seed: int, evaluations: int) -> RunConfig:
+    """The run's configuration."""
+    parameters = {"generations": 3, "proposals": 6} if strategy == "evolve" else {}
+    return RunConfig(
+        strategy=strategy,
+        seed=seed,
+        parameters=parameters,
+        models=(ModelSpec(name=MODEL),) if strategy == "evolve" else (),
+        budget=Budget(evaluations=evaluations),
+        concurrent_asks=4,
+        concurrent_evaluations=6,
+    )
+
+
+def optimise(
+    task: Task, strategy: str, host: SupervisorConfig, options: argparse.Namespace
+) -> list[str]:
+    """One run, and the ranked evaluation of its best; returns the table's row."""
+    began = time.monotonic()
+    name = "naive" if strategy == "evolve" else "tunable"
+    seed = kernel(task, host.kind, name)
+    config = config_of(strategy, options.seed, options.evaluations)
+    with scripted_model(task, host.kind, options.seed) as model:
+        campaign = Campaign(task, problem_of(task, host, seed, name), config, host, model)
+        campaign.run(lambda line: print(f"{task.name} {strategy} {line}", flush=True))
+    history = campaign.history
+    print(f"{task.name} {strategy}: {history.finished.reason if history.finished else ''}")
+    first, best = history.candidates[1], history.best
+    if best is None or best.latency_ns is None or first.latency_ns is None:
+        return [task.name, strategy, first.verdict, "none correct"]
+    naive, _ = run_one(
+        Entry("naive", task, kernel(task, host.kind, "naive")), host, Mode.QUICK, None
+    )
+    source = campaign.texts.sources[best.number]
+    ranked, _ = run_one(Entry("best", task, source), host, Mode.RANKED, None)
+    print(source if options.show else "", f"ranked: {ranked.verdict} {ranked.reason}", flush=True)
+    return [
+        task.name,
+        strategy,
+        duration(first.latency_ns),
+        duration(ranked.latency_ns) if ranked.latency_ns else f"{ranked.verdict}",
+        f"{first.latency_ns / best.latency_ns:.2f}",
+        f"{naive.latency_ns / best.latency_ns:.2f}" if naive.latency_ns else "-",
+        f"{ranked.speedups['best']:.2f}" if "best" in ranked.speedups else "-",
+        f"{ranked.hidden_speedups.get('eager', float('nan')):.2f}",
+        str(history.evaluations()),
+        str(len(history.correct())),
+        f"{(time.monotonic() - began) / 60:.1f}",
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
+    parser.add_argument("--task", nargs="*", default=list(TASKS))
+    parser.add_argument("--strategy", nargs="*", default=["autotune", "evolve"])
+    parser.add_argument("--evaluations", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", action="store_true", help="print each best kernel")
+    parser.add_argument("--cache", type=Path, default=default_cache_folder())
+    options = parser.parse_args()
+    host = make_config(options.device, options.cache)
+    rows = [
+        optimise(find_task(name), strategy, host, options)
+        for name in options.task
+        for strategy in options.strategy
+    ]
+    print(heading(host))
+    print(table(COLUMNS, rows))
+
+
+if __name__ == "__main__":
+    main()
