@@ -95,18 +95,25 @@ def common(problem: Problem) -> dict[str, str]:
         "goal": _goal(problem),
         "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++17 with OpenMP",
     }
-    task = _filled(_part("task"), facts)
-    contract = _filled(_part(f"contract_{problem.abi}_{problem.language}"), facts)
-    rules = _filled(_part("rules"), facts)
-    hints = _part(f"hints_{problem.language}")
+    task = _filled(part("task"), facts)
+    contract = _filled(part(f"contract_{problem.abi}_{problem.language}"), facts)
+    rules = _filled(part("rules"), facts)
+    hints = part(f"hints_{problem.language}")
     return {**facts, "task": task, "contract": contract, "rules": rules, "hints": hints}
 
 
 @functools.cache
-def _part(name: str) -> str:
-    """A piece that several prompts share."""
+def part(name: str) -> str:
+    """A piece that several prompts share. Raises `PromptError`."""
     _, body = _read(FOLDER / "parts" / f"{name}.md")
     return body.strip()
+
+
+@functools.cache
+def part_version(name: str) -> int:
+    """Version of such a piece. Raises `PromptError`."""
+    fields, _ = _read(FOLDER / "parts" / f"{name}.md")
+    return int(fields["version"])
 
 
 def _read(path: Path) -> tuple[dict[str, str], str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from gpu_runner.data.codec import DataError
 from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.strategies import cudamaster, evolve, fsr, translate
 from runs_app.evolve.strategies.contract import Strategy, StrategyInfo, check_needs
+from runs_app.evolve.verifiers import check_verifiers
 
 __all__ = ["STRATEGIES", "Strategy", "StrategyInfo", "make_strategy"]
 
-_INFOS: tuple[StrategyInfo, ...] = ()
+_INFOS = (evolve.INFO, cudamaster.INFO, fsr.INFO, translate.INFO)
 
 STRATEGIES: dict[str, StrategyInfo] = {info.name: info for info in _INFOS}
 """Every strategy, in the order in which a form offers them. A module adds its `INFO` above."""
@@ -21,4 +23,5 @@ def make_strategy(problem: Problem, config: RunConfig) -> Strategy:
         known = ", ".join(STRATEGIES)
         raise DataError("strategy", f"{config.strategy!r} is not one of {known}")
     check_needs(info, problem, config)
+    check_verifiers(config)
     return info.make(problem, config)

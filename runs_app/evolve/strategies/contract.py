@@ -66,5 +66,7 @@ def check_needs(info: StrategyInfo, problem: Problem, config: RunConfig) -> None
     """Refuse a run that lacks what its strategy needs; raises `DataError`."""
     if info.needs_models and not config.models:
         raise DataError("models", f"{info.title} needs a language model")
+    if info.needs_models and not config.temperatures:
+        raise DataError("temperatures", "must have one or more")
     if info.needs_seed and not problem.seed_source.strip():
         raise DataError("seed_kernel", f"{info.title} needs a kernel to begin with")

@@ -1,0 +1,204 @@
+"""CUDAMaster's planner, coder, compiler and debugger (arXiv 2603.07169)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve.config import Problem, ProfileMode, RunConfig
+from runs_app.evolve.history import Candidate, History
+from runs_app.evolve.prompts import render
+from runs_app.evolve.sections import clip
+from runs_app.evolve.steps import Inquiry, Steps, fastest, one_line, wishes_of
+from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.translate import TranslateParameters, translate
+from runs_app.evolve.verifiers import judged
+from runs_app.evolve.wishes import Place, Role, Wish
+
+MAX_PLAN_TOKENS = 400
+MAX_ERROR_TOKENS = 1500
+
+PLAN_SLOT, CODE_SLOT, COMPILE_SLOT, DEBUG_SLOT = 0, 1, 2, 3
+"""Where in a round a role speaks; the debugger has the slots from its own on."""
+
+
+class Keep(StrEnum):
+    """Which kernels a round hands to the next."""
+
+    VALID = "valid"  # the paper's: any that is correct
+    FASTER = "faster"
+
+
+@dataclass(frozen=True)
+class CudaMasterParameters:
+    """CUDAMaster's R and D."""
+
+    r: int = 3
+    d: int = 3
+    compiler: bool = True
+    keep: Keep = Keep.VALID
+    tries: int = 10  # of the translation, where no kernel is there to begin with
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning; raises `DataError`."""
+        at_least(1, r=self.r, tries=self.tries)
+        at_least(0, d=self.d)
+
+
+@dataclass(frozen=True)
+class CudaMaster:
+    """Rounds of one strategy each: planned, coded, compiled, run, debugged, kept if valid."""
+
+    problem: Problem
+    config: RunConfig
+    parameters: CudaMasterParameters = field(default_factory=CudaMasterParameters)
+
+    def ask(self, history: History) -> list[Wish]:
+        """What the rounds need next."""
+        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+
+    def _plan(self, steps: Steps) -> str:
+        """The loop: profile, filter, plan, code, compile, run, debug, keep, profile again."""
+        current = self._baseline(steps)
+        if current is None:
+            return f"no correct kernel to begin with in {self.parameters.tries} tries"
+        past: list[str] = []
+        kept = [current]
+        for number in range(1, self.parameters.r + 1):
+            strategy = self._strategy(steps, number, current, past)
+            outcome = self._round(steps, number, current, strategy) if strategy else None
+            past.append(_entry(number, strategy, outcome))
+            if outcome is not None and self._keeps(outcome, current):
+                current = steps.profiled(outcome)
+                kept.append(current)
+        best = fastest(kept) or current
+        return f"all {self.parameters.r} rounds are done: kernel #{best.number} is the fastest kept"
+
+    def _baseline(self, steps: Steps) -> Candidate | None:
+        """The kernel to begin with, profiled; a translation where the seed does not work."""
+        seed = steps.seed()
+        if seed is not None:
+            seed = steps.measured(seed, self._mode)
+            if seed.is_correct:
+                return seed
+        first = translate(steps, TranslateParameters(tries=self.parameters.tries), before=seed)
+        return steps.profiled(first) if first is not None else None
+
+    def _round(
+        self, steps: Steps, number: int, current: Candidate, strategy: str
+    ) -> Candidate | None:
+        """One strategy carried out: the candidate that it ends with, None if there is no code."""
+        found = judged(steps, [partial(self._coded, steps, number, current, strategy)], self._mode)
+        for attempt in range(self.parameters.d):
+            if not found or found[0].is_correct:
+                break
+            mended = partial(self._debugged, steps, number, attempt, found[0], strategy)
+            found = judged(steps, [mended], self._mode) or found
+        return found[0] if found else None
+
+    def _strategy(self, steps: Steps, number: int, current: Candidate, past: list[str]) -> str:
+        """The Planner: from the filtered profile and the history to one incremental strategy."""
+        inquiry = Inquiry(
+            role=Role.PLAN,
+            place=Place(generation=number, slot=PLAN_SLOT),
+            prompt=lambda: render(
+                "plan",
+                self.problem,
+                code=steps.source(current),
+                report=steps.report(current),
+                history="\n".join(past) or "This is the first round.",
+            ),
+            about=current.number,
+        )
+        return clip(steps.text(inquiry), MAX_PLAN_TOKENS)
+
+    def _coded(
+        self, steps: Steps, number: int, current: Candidate, strategy: str
+    ) -> Candidate | None:
+        """The Coder writes the whole kernel, and the Compiler looks at it."""
+        inquiry = Inquiry(
+            role=Role.CODE,
+            place=Place(generation=number, slot=CODE_SLOT),
+            prompt=lambda: render(
+                "code", self.problem, code=steps.source(current), strategy=strategy
+            ),
+            parents=(current.number,),
+        )
+        coded = steps.kernel(inquiry)
+        if coded is None or not self.parameters.compiler or steps.is_repeat(coded):
+            return coded
+        return self._compiled(steps, number, coded)
+
+    def _compiled(self, steps: Steps, number: int, coded: Candidate) -> Candidate:
+        """The Compiler: OK, or the source changed so that the fixed command builds it."""
+        inquiry = Inquiry(
+            role=Role.COMPILE,
+            place=Place(generation=number, slot=COMPILE_SLOT),
+            prompt=lambda: render("compile", self.problem, code=steps.source(coded)),
+            parents=coded.parents,
+            about=coded.number,
+            calm=True,
+        )
+        changed = steps.kernel(inquiry)
+        if changed is None or changed.digest == coded.digest:
+            return coded
+        steps.dropped(coded, f"the compiler role changed it: see #{changed.number}")
+        return changed
+
+    def _debugged(
+        self, steps: Steps, number: int, attempt: int, failed: Candidate, strategy: str
+    ) -> Candidate | None:
+        """The Debug agent: diagnosis and mend of a compile, memory or numerical error."""
+        inquiry = Inquiry(
+            role=Role.DEBUG,
+            place=Place(generation=number, slot=DEBUG_SLOT + attempt),
+            prompt=lambda: render(
+                "debug",
+                self.problem,
+                code=steps.source(failed),
+                strategy=strategy,
+                error=clip(steps.report(failed), MAX_ERROR_TOKENS),
+            ),
+            parents=(failed.number,),
+            about=failed.number,
+        )
+        return steps.kernel(inquiry)
+
+    def _keeps(self, outcome: Candidate, current: Candidate) -> bool:
+        if not outcome.is_correct or self.parameters.keep is Keep.VALID:
+            return outcome.is_correct
+        return fastest([current, outcome]) is outcome
+
+    @property
+    def _mode(self) -> Mode:
+        """A profile comes with the run of a kernel, where the run wants profiles."""
+        return Mode.QUICK if self.config.profile is ProfileMode.NONE else Mode.PROFILE
+
+
+def _entry(number: int, strategy: str, outcome: Candidate | None) -> str:
+    """A round in the history that the Planner reads."""
+    first = " ".join(strategy.split())[:300] or "no strategy came"
+    result = one_line(outcome) if outcome is not None else "no kernel came of it"
+    return f"Round {number}: {first} -> {result}"
+
+
+def _make(problem: Problem, config: RunConfig) -> CudaMaster:
+    return CudaMaster(problem, config, parameters_of(CudaMasterParameters, config))
+
+
+INFO = StrategyInfo(
+    name="cudamaster",
+    title="CUDAMaster",
+    paper="CUDAMaster, arXiv 2603.07169",
+    parameters=CudaMasterParameters,
+    help={
+        "r": "How many rounds there are; each tries one strategy.",
+        "d": "How many times a kernel that fails is debugged in a round.",
+        "compiler": "Whether the compiler role looks at the code before it is built.",
+        "keep": "Which kernels go on: every correct one (the paper), or only faster ones.",
+        "tries": "Tries of the translation where there is no working kernel to begin with.",
+    },
+    make=_make,
+)

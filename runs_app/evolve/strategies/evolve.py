@@ -1,0 +1,175 @@
+"""robust-kbench's evolution, its Algorithm 1 (arXiv 2509.14279)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+
+from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.history import Candidate, History, draw
+from runs_app.evolve.prompts import render
+from runs_app.evolve.steps import Inquiry, Steps, fastest, wishes_of
+from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.translate import TranslateParameters, translate
+from runs_app.evolve.verifiers import judged
+from runs_app.evolve.wishes import Place, Role, Wish
+
+
+class Context(StrEnum):
+    """Which correct kernels a prompt shows (robust-kbench's ablation)."""
+
+    LEAST_TO_MOST = "least_to_most"  # the fastest, ordered from slow to fast
+    BEST_ONLY = "best_only"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class EvolveParameters:
+    """robust-kbench's: ten generations of eight proposals."""
+
+    generations: int = 10
+    proposals: int = 8
+    context: int = 5  # kernels shown
+    context_order: Context = Context.LEAST_TO_MOST
+    recommendations: int = 3  # 0: no call that condenses a profile
+    tries: int = 10  # of the translation, where no kernel is there to begin with
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning; raises `DataError`."""
+        at_least(
+            1,
+            generations=self.generations,
+            proposals=self.proposals,
+            context=self.context,
+            tries=self.tries,
+        )
+        at_least(0, recommendations=self.recommendations)
+
+
+@dataclass(frozen=True)
+class Evolve:
+    """Generations of proposals, each drawn from the ensemble and shown the archive."""
+
+    problem: Problem
+    config: RunConfig
+    parameters: EvolveParameters = field(default_factory=EvolveParameters)
+
+    def ask(self, history: History) -> list[Wish]:
+        """What the evolution needs next."""
+        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+
+    def _plan(self, steps: Steps) -> str:
+        """Algorithm 1, from top to bottom."""
+        parameters = self.parameters
+        archive = self._seeded(steps)
+        if not archive:
+            return f"no correct kernel to begin with in {parameters.tries} tries"
+        advice = ""
+        for generation in range(1, parameters.generations + 1):
+            shown = self._context(generation, archive)
+            proposals = [
+                partial(
+                    self._proposal, steps, Place(generation=generation, slot=slot), shown, advice
+                )
+                for slot in range(1, parameters.proposals + 1)
+            ]
+            measured = judged(steps, proposals)  # verify all, measure the survivors
+            archive += [candidate for candidate in measured if candidate.is_correct]
+            if generation < parameters.generations:
+                advice = self._recommendations(steps, generation, measured) or advice
+        return f"all {parameters.generations} generations are done"
+
+    def _seeded(self, steps: Steps) -> list[Candidate]:
+        """The archive at first: the seed if it works, else a translation."""
+        seed = steps.seed()
+        if seed is not None and steps.measured(seed).is_correct:
+            return [seed]
+        first = translate(steps, TranslateParameters(tries=self.parameters.tries), before=seed)
+        return [first] if first is not None else []
+
+    def _context(self, generation: int, archive: list[Candidate]) -> list[Candidate]:
+        """Correct kernels of earlier generations, from slow to fast."""
+        ranked = sorted(archive, key=lambda c: (-(c.latency_ns or 0.0), c.number))
+        count = min(self.parameters.context, len(ranked))
+        match self.parameters.context_order:
+            case Context.LEAST_TO_MOST:
+                return ranked[-count:]
+            case Context.BEST_ONLY:
+                return ranked[-1:]
+            case Context.RANDOM:
+                dice = draw(self.config.seed, "context", generation)
+                return dice.sample(ranked, count)
+
+    def _proposal(
+        self, steps: Steps, place: Place, shown: list[Candidate], advice: str
+    ) -> Candidate | None:
+        """One sample: model and temperature are drawn at random."""
+        inquiry = Inquiry(
+            role=Role.PROPOSE,
+            place=place,
+            prompt=lambda: render(
+                "evolve",
+                self.problem,
+                kernels=kernels_text(steps, shown),
+                recommendations=advice or "None yet.",
+                sample=str(place.slot),
+                samples=str(self.parameters.proposals),
+            ),
+            parents=tuple(candidate.number for candidate in reversed(shown)),
+        )
+        return steps.kernel(inquiry)
+
+    def _recommendations(self, steps: Steps, generation: int, measured: list[Candidate]) -> str:
+        """The profile of the generation's best, condensed for the next one; "" without one."""
+        best = fastest(measured)
+        if best is None or not self.parameters.recommendations:
+            return ""
+        best = steps.profiled(best)
+        inquiry = Inquiry(
+            role=Role.RECOMMEND,
+            place=Place(generation=generation),
+            prompt=lambda: render(
+                "recommend",
+                self.problem,
+                code=steps.source(best),
+                report=steps.report(best),
+                count=str(self.parameters.recommendations),
+            ),
+            about=best.number,
+            calm=True,
+        )
+        return steps.text(inquiry)
+
+
+def kernels_text(steps: Steps, shown: list[Candidate]) -> str:
+    """Kernels with their speedups, for a prompt, in the order given."""
+    return "\n\n".join(_kernel_text(steps, candidate) for candidate in shown)
+
+
+def _kernel_text(steps: Steps, candidate: Candidate) -> str:
+    time = f"{(candidate.latency_ns or 0.0) / 1e3:.2f} us"
+    speedup = "" if candidate.speedup is None else f", {candidate.speedup:.2f}x the best baseline"
+    heading = f"### Kernel #{candidate.number} {candidate.title}".rstrip()
+    return f"{heading}\nCorrect, {time}{speedup}\n\n```cpp\n{steps.source(candidate).rstrip()}\n```"
+
+
+def _make(problem: Problem, config: RunConfig) -> Evolve:
+    return Evolve(problem, config, parameters_of(EvolveParameters, config))
+
+
+INFO = StrategyInfo(
+    name="evolve",
+    title="Evolution",
+    paper="robust-kbench, arXiv 2509.14279, Algorithm 1",
+    parameters=EvolveParameters,
+    help={
+        "generations": "How many generations there are.",
+        "proposals": "How many kernels are proposed in each generation.",
+        "context": "How many correct kernels a prompt shows.",
+        "context_order": "Which they are: the fastest from slow to fast, the best alone, or any.",
+        "recommendations": "How many recommendations are drawn from a profile; 0: no such call.",
+        "tries": "Tries of the translation where there is no working kernel to begin with.",
+    },
+    make=_make,
+)

@@ -1,0 +1,140 @@
+"""CUDA-LLM's Feature Search and Reinforcement (arXiv 2506.09092)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.history import Candidate, CandidateState, History
+from runs_app.evolve.prompts import render
+from runs_app.evolve.sections import clip
+from runs_app.evolve.steps import Inquiry, Steps, fastest, one_line, wishes_of
+from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.verifiers import judged
+from runs_app.evolve.wishes import Message, Place, Prompt, Role, Wish
+
+MAX_ERROR_TOKENS = 1500
+
+
+@dataclass(frozen=True)
+class FsrParameters:
+    """CUDA-LLM's N and D, in the reimplementations' size: the paper states none."""
+
+    n: int = 5
+    depth: int = 5
+    history: int = 3  # earlier rounds that the dialogue keeps
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning; raises `DataError`."""
+        at_least(1, n=self.n, depth=self.depth)
+        at_least(0, history=self.history)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a depth carries to the next: a kernel that passed or failed, and what else was tried."""
+
+    kernel: Candidate
+    passed: bool
+    tried: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fsr:
+    """N candidates at each depth; the fastest goes on, or else a failure with its error."""
+
+    problem: Problem
+    config: RunConfig
+    parameters: FsrParameters = field(default_factory=FsrParameters)
+
+    def ask(self, history: History) -> list[Wish]:
+        """What the search needs next."""
+        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+
+    def _plan(self, steps: Steps) -> str:
+        """The search from depth 1 to `depth`."""
+        rounds: list[Round] = []
+        seed = steps.seed()
+        if seed is not None:
+            seed = steps.measured(seed)
+            rounds.append(Round(seed, passed=seed.is_correct))
+        for depth in range(1, self.parameters.depth + 1):
+            drafts = [
+                partial(self._candidate, steps, Place(generation=depth, slot=slot), tuple(rounds))
+                for slot in range(1, self.parameters.n + 1)
+            ]
+            rounds = self._next(rounds, judged(steps, drafts))
+        best = fastest(kernel.kernel for kernel in rounds)
+        found = f"kernel #{best.number} is the fastest" if best else "no kernel passed"
+        return f"the search reached depth {self.parameters.depth}: {found}"
+
+    def _next(self, rounds: list[Round], candidates: list[Candidate]) -> list[Round]:
+        """Compile, validate, profile: the rounds with what this depth carries to the next."""
+        if not candidates:
+            return rounds
+        compiled = [c for c in candidates if _is_compiled(c)]
+        valid = [c for c in compiled if c.is_correct]
+        best = fastest([*(entry.kernel for entry in rounds if entry.passed), *valid])
+        measured = [c for c in candidates if c.state is CandidateState.MEASURED]
+        failed = [*compiled, *measured, *candidates][0]  # one that compiles is nearest to working
+        kernel = best if valid and best is not None else failed
+        tried = tuple(candidate for candidate in candidates if candidate is not kernel)
+        if rounds and rounds[-1].kernel is kernel:  # nothing was faster: the dialogue says so
+            return [*rounds[:-1], replace(rounds[-1], tried=rounds[-1].tried + tried)]
+        return [*rounds, Round(kernel, passed=kernel.is_correct, tried=tried)]
+
+    def _candidate(self, steps: Steps, place: Place, rounds: tuple[Round, ...]) -> Candidate | None:
+        inquiry = Inquiry(
+            role=Role.PROPOSE,
+            place=place,
+            prompt=lambda: self._prompt(steps, rounds),
+            parents=(rounds[-1].kernel.number,) if rounds else (),
+        )
+        return steps.kernel(inquiry)
+
+    def _prompt(self, steps: Steps, rounds: tuple[Round, ...]) -> Prompt:
+        """The task, and the dialogue since: each round's kernel, and what was said of it."""
+        first = render("fsr_initial", self.problem)
+        if not rounds:
+            return first
+        kept = rounds[-(self.parameters.history + 1) :]
+        messages = list(first.messages)
+        for entry in kept:
+            follow = self._follow_up(steps, entry)
+            code = f"```cpp\n{steps.source(entry.kernel).rstrip()}\n```"
+            messages += [Message(role="assistant", content=code), follow.messages[-1]]
+        last = self._follow_up(steps, kept[-1])
+        return replace(last, messages=tuple(messages))
+
+    def _follow_up(self, steps: Steps, entry: Round) -> Prompt:
+        """What is said of a round's kernel: make it faster, or repair it."""
+        report = clip(steps.report(entry.kernel), MAX_ERROR_TOKENS)
+        tried = "\n".join(f"- {one_line(candidate)}" for candidate in entry.tried) or "- nothing"
+        name = "fsr_faster" if entry.passed else "fsr_repair"
+        return render(name, self.problem, report=report, tried=tried)
+
+
+def _is_compiled(candidate: Candidate) -> bool:
+    """Whether a candidate was measured and got past the compiler."""
+    measured = candidate.state is CandidateState.MEASURED
+    return measured and candidate.verdict not in (Verdict.COMPILE_ERROR, Verdict.SYSTEM_ERROR)
+
+
+def _make(problem: Problem, config: RunConfig) -> Fsr:
+    return Fsr(problem, config, parameters_of(FsrParameters, config))
+
+
+INFO = StrategyInfo(
+    name="fsr",
+    title="Feature search and reinforcement",
+    paper="CUDA-LLM, arXiv 2506.09092",
+    parameters=FsrParameters,
+    help={
+        "n": "How many candidates are written at each depth.",
+        "depth": "How many times the search goes on from the fastest, or from a failure.",
+        "history": "How many earlier rounds a prompt keeps as dialogue.",
+    },
+    make=_make,
+)
