@@ -39,6 +39,18 @@ def whole(name: str, default: int, *, least: int = 0) -> int:
     return number
 
 
+def number(name: str, default: float) -> float:
+    """Value of a variable that is 0 or more and finite; raises `ImproperlyConfigured`."""
+    value = text(name, str(default))
+    try:
+        found = float(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number.") from None
+    if not 0 <= found < float("inf"):
+        raise ImproperlyConfigured(f"{name} is {value}; set it to 0 or more.")
+    return found
+
+
 def words(name: str, default: list[str]) -> list[str]:
     """Value of a variable that holds a comma-separated list."""
     value = text(name, "")

@@ -117,7 +117,10 @@ CHANNEL_LAYERS = {
         "CONFIG": {"hosts": [REDIS_URL], "prefix": "kbench"},
     },
 }
-RQ_QUEUES = {"runs": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
+RQ_QUEUES = {
+    name: {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}
+    for name in ("runs", "calls")
+}
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -198,10 +201,15 @@ MAX_WAITING_PER_USER = env.whole("KBENCH_MAX_WAITING_PER_USER", 20, least=1)
 MAX_SUBMISSIONS_PER_DAY = env.whole("KBENCH_MAX_SUBMISSIONS_PER_DAY", 500, least=1)
 API_REQUESTS_PER_MINUTE = env.whole("KBENCH_API_REQUESTS_PER_MINUTE", 600, least=1)
 JOB_TIMEOUT_S = env.whole("KBENCH_JOB_TIMEOUT_S", 3600, least=60)
+DEVICE_USD_PER_HOUR = env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.0)
 SUBMIT_SHIPPED_KERNELS = env.flag("KBENCH_SUBMIT_SHIPPED_KERNELS", default=True)
 MAX_ATTEMPTS = env.whole("KBENCH_MAX_ATTEMPTS", 3, least=1)
 # A work-horse reports every few seconds; this long a silence means that it is gone.
 SILENCE_S = env.whole("KBENCH_SILENCE_S", 60, least=10)
+MAX_RUNNING_RUNS_PER_USER = env.whole("KBENCH_MAX_RUNNING_RUNS_PER_USER", 4, least=1)
+CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 4, least=1)
+# The process of a call says every few seconds that it is alive.
+CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 30, least=10)
 RUNNER_TIMEOUT_S = env.whole("KBENCH_RUNNER_TIMEOUT_S", 30, least=5)
 
 LOGGING = {

@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from runs_app.models import Evaluation, EvaluationEvent, Runner, Status
+from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, Status
 from tasks_app.disclosure import public_payload
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,24 @@ LIFECYCLE = tuple(kind for kind in _STATUS if kind != "stage")
 def evaluation_group(evaluation_id: object) -> str:
     """Name of the group of sockets that watch an evaluation."""
     return f"evaluation.{evaluation_id}"
+
+
+def run_group(run_id: object) -> str:
+    """Name of the group of sockets that watch a run."""
+    return f"run.{run_id}"
+
+
+def run_message(
+    event: RunEvent, summary: dict[str, Any], hidden_names: tuple[str, ...]
+) -> dict[str, Any]:
+    """What a socket shows of a run's event; `summary` is the run's state beside it."""
+    return {
+        "seq": event.seq,
+        "kind": event.kind,
+        "at": event.created_at.isoformat(),
+        "payload": public_payload(event.payload, hidden_names),
+        "run": summary,
+    }
 
 
 def event_message(event: EvaluationEvent, hidden_names: tuple[str, ...]) -> dict[str, Any]:
@@ -78,6 +96,17 @@ def send_event(evaluation: Evaluation, event: EvaluationEvent) -> None:
     if event.kind in LIFECYCLE:
         queue = queue_message(event, evaluation)
         transaction.on_commit(lambda: _send(QUEUE_GROUP, queue))
+
+
+def send_run_event(event: RunEvent, summary: dict[str, Any], hidden: tuple[str, ...]) -> None:
+    """Tell the watchers of a run; call it after the commit."""
+    _send(run_group(event.run_id), run_message(event, summary, hidden))
+
+
+def send_run_progress(run_id: object, payload: dict[str, Any], at: str) -> None:
+    """Tell the watchers of a run how far an answer has come. `seq` 0: nothing to replay."""
+    message = {"seq": 0, "kind": "progress", "at": at, "payload": payload, "run": None}
+    _send(run_group(run_id), message)
 
 
 def send_runner(runner: Runner) -> None:

@@ -1,4 +1,4 @@
-"""The only enqueuer: two RQ queues for each device, spoken to in JSON."""
+"""The only enqueuer: two RQ queues for each device, and two for runs, spoken to in JSON."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ from runs_app.models import Evaluation
 log = logging.getLogger(__name__)
 
 JOB_FUNCTION = "gpu_runner.daemon.jobs.evaluate"
+ADVANCE_FUNCTION = "runs_app.jobs.advance_run"
+CALL_FUNCTION = "runs_app.jobs.answer_call"
+RUNS_QUEUE, CALLS_QUEUE = "runs", "calls"
+_ADVANCE_TIMEOUT_S = 300
+_CALL_TIMEOUT_S = 2 * 3600  # a call ends itself after one hour
+_ADVANCE_MARK_S = 30  # so long at most does a step that never began keep another from the queue
 _RESULT_TTL_S = 3600
 _FAILURE_TTL_S = 24 * 3600
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
@@ -112,6 +118,66 @@ def enqueue(evaluation: Evaluation) -> bool:
         log.warning("evaluation %s waits for Redis: %s", evaluation.pk, error)
         return False
     return True
+
+
+def enqueue_advance(run_id: object) -> bool:
+    """Queue a run's next step, unless one waits that has not begun; call it after the commit.
+
+    False if Redis could not be reached: then `reconcile_runs` queues it later.
+    """
+    try:
+        if connection().set(_mark(run_id), 1, nx=True, ex=_ADVANCE_MARK_S):
+            Queue(RUNS_QUEUE, connection=connection(), serializer=JSONSerializer).enqueue(
+                ADVANCE_FUNCTION,
+                args=(str(run_id),),
+                job_timeout=_ADVANCE_TIMEOUT_S,
+                result_ttl=0,
+                failure_ttl=_FAILURE_TTL_S,
+                description=f"advance run {run_id}",
+            )
+    except RedisError as error:
+        log.warning("run %s waits for Redis: %s", run_id, error)
+        return False
+    return True
+
+
+def advance_begins(run_id: object) -> None:
+    """From now on a new step may be queued: call it before this one reads anything."""
+    try:
+        connection().delete(_mark(run_id))
+    except RedisError as error:
+        log.warning("the next step of run %s may come late: %s", run_id, error)
+
+
+def enqueue_call(call_id: object) -> bool:
+    """Queue a call of a language model; a second job of one call does nothing.
+
+    False if Redis could not be reached: then `reconcile_runs` queues it later.
+    """
+    try:
+        Queue(CALLS_QUEUE, connection=connection(), serializer=JSONSerializer).enqueue(
+            CALL_FUNCTION,
+            args=(str(call_id),),
+            job_id=f"call-{call_id}",
+            job_timeout=_CALL_TIMEOUT_S,
+            result_ttl=0,
+            failure_ttl=_FAILURE_TTL_S,
+            description=f"answer call {call_id}",
+        )
+    except RedisError as error:
+        log.warning("call %s waits for Redis: %s", call_id, error)
+        return False
+    return True
+
+
+def waiting_calls() -> set[str]:
+    """Ids of the calls whose jobs are in the queue; raises `RedisError` without Redis."""
+    jobs = _waiting_in(Queue(CALLS_QUEUE, connection=connection(), serializer=JSONSerializer))
+    return {job.removeprefix("call-") for job in jobs}
+
+
+def _mark(run_id: object) -> str:
+    return f"kbench:advance:{run_id}"
 
 
 def drop(evaluation: Evaluation, attempt: int) -> None:

@@ -91,7 +91,10 @@ class LanguageModelCall(models.Model):
                 name="call_ended_at_iff_over",
             ),
         )
-        indexes = (models.Index(fields=("status", "heard_at"), name="call_status"),)
+        indexes = (
+            models.Index(fields=("status", "heard_at"), name="call_status"),
+            models.Index(fields=("ended_at",), condition=Q(told=False), name="call_untold"),
+        )
 
     def __str__(self) -> str:
         """Role and number."""

@@ -12,6 +12,7 @@ from runs_app.selectors.access import (
     visible_evaluations,
     visible_submissions,
 )
+from runs_app.selectors.baselines import Baselines, baselines
 from runs_app.selectors.devices import devices
 from runs_app.selectors.events import events, queue_events
 from runs_app.selectors.queue import DeviceQueue, QueueEntry, queue_overview, waiting_reason
@@ -33,12 +34,14 @@ from runs_app.selectors.runs import (
 )
 
 __all__ = [
+    "Baselines",
     "DeviceQueue",
     "QueueEntry",
     "Quota",
     "RunnerStatus",
     "active_s",
     "author_names",
+    "baselines",
     "callable_models",
     "compact_event",
     "devices",

@@ -1,11 +1,18 @@
-"""Everything that changes submissions, evaluations and runners."""
+"""Everything that changes submissions, evaluations, runs and runners."""
 
 from __future__ import annotations
 
+from runs_app.services.calls import answer_call, test_language_model
 from runs_app.services.devices import resolve_device
+from runs_app.services.entries import enter_candidate
 from runs_app.services.errors import EventError, NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.services.events import record_event
 from runs_app.services.reconcile import reconcile
+from runs_app.services.run_advance import advance_run
+from runs_app.services.run_control import extend_run, pause_run, resume_run, stop_run
+from runs_app.services.run_reconcile import reconcile_runs
+from runs_app.services.run_request import RunRequest, read_run_request
+from runs_app.services.run_start import start_demo_run, start_run
 from runs_app.services.shipped import submit_demo, submit_shipped_kernels
 from runs_app.services.submission import cancel, rerun, submit
 
@@ -13,13 +20,26 @@ __all__ = [
     "EventError",
     "NotAllowed",
     "QuotaExceeded",
+    "RunRequest",
     "SubmissionError",
+    "advance_run",
+    "answer_call",
     "cancel",
+    "enter_candidate",
+    "extend_run",
+    "pause_run",
+    "read_run_request",
     "reconcile",
+    "reconcile_runs",
     "record_event",
     "rerun",
     "resolve_device",
+    "resume_run",
+    "start_demo_run",
+    "start_run",
+    "stop_run",
     "submit",
     "submit_demo",
     "submit_shipped_kernels",
+    "test_language_model",
 ]

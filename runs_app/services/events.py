@@ -17,6 +17,7 @@ from runs_app.models import Evaluation, Result, Runner, Status
 from runs_app.services import journal, lifecycle, outcome
 from runs_app.services.errors import EventError
 from runs_app.services.runners import record_runner
+from runs_app.services.text import storable
 
 
 @transaction.atomic
@@ -49,17 +50,6 @@ def record_event(*, event: Event, now: datetime) -> bool:
     evaluation.last_event_at = now
     _HANDLERS[event.kind](evaluation, event.seq, payload, now)
     return True
-
-
-def storable(value: Any) -> Any:
-    """Copy of a JSON value without what PostgreSQL cannot hold: NUL and lone surrogates."""
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {storable(key): storable(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [storable(entry) for entry in value]
-    return value
 
 
 def _alive(evaluation: Evaluation, now: datetime) -> bool:

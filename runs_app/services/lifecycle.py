@@ -69,3 +69,6 @@ def end(evaluation: Evaluation, status: Status, *, now: datetime) -> None:
     evaluation.status = status
     evaluation.finished_at = now
     evaluation.save()
+    run_id = evaluation.submission.run_id
+    if run_id is not None:
+        transaction.on_commit(lambda: queues.enqueue_advance(run_id))

@@ -91,7 +91,7 @@ def _submission(
     version: TaskVersion, agent: Agent, solution: Solution, now: datetime
 ) -> Submission:
     return Submission.objects.create(
-        author=_system_user(),
+        author=system_user(),
         task_version=version,
         agent=agent,
         source=solution.source,
@@ -102,7 +102,8 @@ def _submission(
     )
 
 
-def _system_user() -> User:
+def system_user() -> User:
+    """The account of the site itself; nobody can sign in to it."""
     user, made = User.objects.get_or_create(username=SYSTEM_USER)
     if made:
         user.set_unusable_password()

@@ -10,12 +10,13 @@ from django.db import transaction
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
-from runs_app import queues, selectors
+from runs_app import queues
 from runs_app.models import Device, Evaluation, Status, Submission
 from runs_app.services import journal, lifecycle
 from runs_app.services.authors import agent_of, language_model_of
 from runs_app.services.devices import resolve_device
-from runs_app.services.errors import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.services.errors import NotAllowed, SubmissionError
+from runs_app.services.quota import check_quota
 from tasks_app.models import TaskVersion
 
 
@@ -44,7 +45,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     solution = _solution(source, language, direction, target)
     _check_task(task_version, solution, target)
     chosen_mode = _mode(mode)
-    _check_quota(user, now)
+    check_quota(user, now)
     submission = Submission.objects.create(
         author=user,
         task_version=task_version,
@@ -70,6 +71,9 @@ def rerun(
     Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
     """
     _check_owner(submission, user)
+    if submission.run_id is not None:
+        reason = "this is a trial of a run; enter its candidate to have it measured again"
+        raise NotAllowed("", reason)
     latest = submission.evaluations.order_by("-created_at").select_related("device").first()
     if latest is None and not (device and mode):
         raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
@@ -79,7 +83,7 @@ def rerun(
     if target.language.value != submission.language:
         raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
     chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
-    _check_quota(user, now)
+    check_quota(user, now)
     return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
 
 
@@ -167,17 +171,3 @@ def _mode(mode: str) -> Mode:
 def _check_owner(submission: Submission, user: User) -> None:
     if submission.author_id != user.pk and not user.is_staff:
         raise NotAllowed("", "only its author and admins may do this")
-
-
-def _check_quota(user: User, now: datetime) -> None:
-    """Two requests of one user at the same time take turns, so that both cannot be the last."""
-    User.objects.select_for_update().get(pk=user.pk)
-    quota = selectors.quota(user, now)
-    if quota.waiting >= quota.waiting_limit:
-        reason = f"you have {quota.waiting} evaluations waiting or running, the most allowed;"
-        raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one")
-    if quota.remaining == 0:
-        at = f"{quota.resets_at:%Y-%m-%d %H:%M} UTC"
-        raise QuotaExceeded(
-            "", f"you have used all {quota.daily_limit} submissions and re-runs until {at}"
-        )

@@ -1,0 +1,43 @@
+"""What the site's own RQ workers run, and nothing else: steps of runs, and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils import timezone
+from rq.job import Job
+
+from runs_app import queues, services
+
+
+def advance_run(run_id: str) -> int:
+    """Take a run's next step."""
+    queues.advance_begins(run_id)
+    return services.advance_run(run_id=run_id, now=timezone.now())
+
+
+def answer_call(call_id: str) -> bool:
+    """Send a call that waits."""
+    return services.answer_call(call_id=call_id)
+
+
+ALLOWED: dict[str, Callable[..., Any]] = {
+    queues.ADVANCE_FUNCTION: advance_run,
+    queues.CALL_FUNCTION: answer_call,
+}
+
+
+class SiteJob(Job):
+    """A job that never imports anything by a name which came through Redis."""
+
+    success_callback = None
+    failure_callback = None
+    stopped_callback = None
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The function of that name, if it is allowed; raises `ValueError`."""
+        if self.func_name not in ALLOWED or self.instance is not None:
+            raise ValueError(f"{self.func_name!r} is not a function that this worker runs")
+        return ALLOWED[self.func_name]

@@ -1,0 +1,209 @@
+"""One short step of a run: tell the optimiser what came back, carry out what it wishes for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from redis.exceptions import RedisError
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode
+from runs_app import queues, selectors
+from runs_app.evolve import budget, facts
+from runs_app.evolve.optimizer import Optimizer
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
+from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
+from runs_app.services import run_end, run_log
+from runs_app.services.run_history import config_of, load_history, problem_of
+from runs_app.services.run_record import Recorder
+from tasks_app.disclosure import public_result
+
+log = logging.getLogger(__name__)
+
+MOST_MOVES = 200  # of one step; then another one is queued, so that no lock is held for long
+FAILURES_IN_A_ROW = 5
+_OVER = LanguageModelCall.Status
+
+
+def advance_run(*, run_id: UUID | str, now: datetime) -> int:
+    """Take the next step of a run; returns how many facts it made.
+
+    Steps of one run take turns. One that nothing has happened since the last does nothing. An
+    error of ours pauses the run with the reason, and is logged.
+    """
+    try:
+        with transaction.atomic():
+            return _Step(run_log.lock(run_id), now).take()
+    except Run.DoesNotExist:
+        return 0
+    except (DatabaseError, RedisError):
+        raise  # the run is good: it goes on when they are back
+    except Exception as error:
+        log.exception("run %s cannot be advanced", run_id)
+        _pause_broken(run_id, f"{type(error).__name__}: {error}", now)
+        return 0
+
+
+class _Step:
+    """One step of a locked run."""
+
+    def __init__(self, run: Run, now: datetime) -> None:
+        self.run, self.now = run, now
+        config = config_of(run)
+        self.history = load_history(run)
+        self.optimizer = Optimizer(problem_of(run), config, self.history)
+        self.recorder = Recorder(run, config, self.history, now)
+        self.budget = self.history.budget or config.budget
+        self.facts = 0
+
+    def take(self) -> int:
+        """Tell first, then ask until nothing comes; keep the run's columns true."""
+        pause = self._tell()
+        if self.run.status == Run.Status.RUNNING:
+            pause = pause or self._retired()
+            if pause:
+                run_end.pause(self.run, by="", reason=pause, now=self.now)
+            elif self._is_time_over():
+                reason = f"the budget of {self.budget.wall_time_s} s is used up"
+                self._record([self._finish(facts.Finished(reason=reason, by_budget=True))])
+            else:
+                self._ask()
+            if self.history.finished is not None:
+                finished = self.history.finished
+                run_end.finish(self.run, self._best(), finished, now=self.now)
+        self._save()
+        return self.facts
+
+    def _tell(self) -> str:
+        """Returns why the run must pause; empty if it need not."""
+        pause = ""
+        for call in self._calls():
+            self._record(self.optimizer.tell(_outcome(call)))
+            if call.status == _OVER.ANSWERED:
+                self.run.failures = 0
+                continue
+            self.run.failures += call.error_kind != run_end.UNSENT
+            if call.error_kind == "auth":
+                pause = call.error
+            elif self.run.failures >= FAILURES_IN_A_ROW:
+                pause = pause or f"{self.run.failures} calls failed in a row: {call.error}"
+        for outcome in self._evaluations():
+            self._record(self.optimizer.tell(outcome), outcome.result)
+        return pause
+
+    def _ask(self) -> None:
+        while moves := self.optimizer.ask():
+            self._record(moves)
+            if self.facts >= MOST_MOVES:
+                transaction.on_commit(lambda: queues.enqueue_advance(self.run.pk))
+                return
+
+    def _record(self, moves: list[Move], result: EvaluationResult | None = None) -> None:
+        self.recorder.record(moves, result)
+        self.facts += len(moves)
+
+    def _finish(self, fact: facts.Finished) -> Move:
+        self.history.apply(fact)
+        return Move(fact=fact)
+
+    def _calls(self) -> Iterator[LanguageModelCall]:
+        over = (_OVER.ANSWERED, _OVER.FAILED, _OVER.INTERRUPTED)
+        rows = self.run.calls.filter(told=False, status__in=over)
+        yield from rows.order_by("ended_at", "number")
+
+    def _evaluations(self) -> Iterator[Evaluated]:
+        """Those that the optimiser waits for and that are over."""
+        waiting = {n: c for n, c in self.history.candidates.items() if c.measuring}
+        if not waiting:
+            return
+        rows = Evaluation.objects.filter(
+            submission__candidate__run=self.run,
+            submission__candidate__number__in=waiting,
+            status__in=(Status.FINISHED, Status.CANCELLED),
+        ).select_related("submission__candidate", "task_version")
+        for row in rows.order_by("finished_at", "pk"):
+            candidate = waiting[row.submission.candidate.number]
+            if row.mode in {mode.value for mode in candidate.measuring}:
+                yield _evaluated(row, candidate.number)
+        rows_without = self.run.candidates.filter(number__in=waiting, trial__isnull=True)
+        for number in rows_without.values_list("number", flat=True):
+            for mode in sorted(waiting[number].measuring):
+                reason = "no compiler can be given this source: it is empty or too long"
+                yield Evaluated(candidate=number, mode=mode, reason=reason)
+
+    def _retired(self) -> str:
+        task = self.run.task_version.task
+        if task.state == task.State.PUBLISHED:
+            return ""
+        return f"the task {task.slug} is {task.get_state_display().lower()}: it takes no kernels"
+
+    def _is_time_over(self) -> bool:
+        limit = self.budget.wall_time_s
+        return limit is not None and selectors.active_s(self.run, self.now) >= limit
+
+    def _best(self) -> int | None:
+        return self.history.best.number if self.history.best else None
+
+    def _save(self) -> None:
+        """Repeat on the row what the history says, for lists."""
+        run, best = self.run, self.history.best
+        so_far = budget.spent(self.history)
+        run.usd, run.tokens, run.evaluations = so_far.usd, so_far.tokens, so_far.evaluations
+        if best is not None and (run.best is None or run.best.number != best.number):
+            run.best = run.candidates.get(number=best.number)
+        run.best_latency_ns = best.latency_ns if best else None
+        run.advanced_at = self.now
+        run.save()
+
+
+def _outcome(call: LanguageModelCall) -> Outcome:
+    assert call.number is not None, "a run's call has a number"
+    if call.status == _OVER.ANSWERED:
+        sent_at, ended_at = call.sent_at, call.ended_at
+        assert sent_at is not None, "an answered call was sent"
+        assert ended_at is not None, "an answered call has ended"
+        return Answer(
+            ask=call.number,
+            text=call.response,
+            tokens_in=call.tokens_in,
+            tokens_out=call.tokens_out,
+            cost_usd=call.cost_usd,
+            latency_s=(ended_at - sent_at).total_seconds(),
+            finish_reason=call.finish_reason or "unknown",
+        )
+    return CallFailure(
+        ask=call.number,
+        reason=call.error,
+        tokens_in=call.tokens_in,
+        tokens_out=call.tokens_out,
+        cost_usd=call.cost_usd,
+        text=call.response,
+    )
+
+
+def _evaluated(row: Evaluation, candidate: int) -> Evaluated:
+    """What the optimiser may know of an evaluation: nothing of hidden workloads."""
+    result = Result.objects.filter(evaluation=row).first()
+    if result is None:
+        reason = row.reason or f"the evaluation was {row.status.lower()}"
+        return Evaluated(candidate=candidate, mode=Mode(row.mode), reason=reason)
+    document = public_result(result.document, row.task_version.hidden_names)
+    return Evaluated(
+        candidate=candidate,
+        mode=Mode(row.mode),
+        result=codec.decode(EvaluationResult, document, "result"),
+    )
+
+
+@transaction.atomic
+def _pause_broken(run_id: UUID | str, error: str, now: datetime) -> None:
+    run = run_log.lock(run_id)
+    if run.status == Run.Status.RUNNING:
+        reason = f"an error of the site, which its log describes: {error}"
+        run_end.pause(run, by="", reason=reason, now=now)
+        run.save()

@@ -1,0 +1,160 @@
+"""What a run's prompts may tell of its task and device; nothing of hidden workloads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.profile import THROUGHPUTS
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
+from runs_app import selectors
+from runs_app.evolve.bottleneck import calibrate
+from runs_app.evolve.config import Problem
+from runs_app.models import Device, Evaluation, Result
+from runs_app.services.errors import SubmissionError
+from runs_app.services.run_request import RunRequest
+from tasks_app.disclosure import public_task
+from tasks_app.models import TaskVersion
+
+NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
+_TUNER = "autotune"
+_COMMANDS = {
+    DeviceKind.CPU: "g++ -std=c++17 -O3 -shared -march=native -fopenmp -fPIC -Wall",
+    DeviceKind.CUDA: "nvcc -std=c++17 -O3 -shared -arch=<the device's> -Xcompiler=-fPIC -lineinfo",
+}
+_TORCH = ", with torch's headers and libraries; the module is a pybind11 extension"
+_PROFILES = 60  # newest profiles that the device's threshold is computed from
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The kernel that a run begins with, and whose it is; an empty source is none."""
+
+    source: str = ""
+    title: str = ""
+
+
+def problem_for(version: TaskVersion, device: Device, direction: Direction, seed: Seed) -> Problem:
+    """The problem as everybody may see it."""
+    public = public_task(version.document)
+    kind, data = DeviceKind(device.kind), version.data
+    known = selectors.baselines(version, device, direction.value)
+    return Problem(
+        task=data.name,
+        title=data.title,
+        description=data.description,
+        abi=data.abi,
+        signature=data.signature,
+        direction=direction,
+        dtype=data.dtype,
+        language=device.language,
+        device_name=device.name,
+        device_kind=kind,
+        reference=_reference(public["files"]),
+        workloads=tuple(
+            f"{workload.name}: {', '.join(f'{k}={v}' for k, v in workload.parameters.items())}"
+            for workload in data.workloads_for(kind, direction, hidden=False)
+        ),
+        toolchain=_COMMANDS[kind] + (_TORCH if data.abi is Abi.TORCH else ""),
+        seed_source=seed.source,
+        seed_title=seed.title,
+        threshold_pct=calibrate(_throughputs(device)),
+        baselines_ns=known.times_ns,
+        floor_ns=known.floor_ns,
+    )
+
+
+def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: User) -> Seed:
+    """The kernel that the request asks for; raises `SubmissionError` where there is none."""
+    match request.seed_kernel:
+        case "none":
+            return Seed()
+        case "own":
+            return Seed(_checked(request.source, device, request.direction), "your own kernel")
+        case "best":
+            return _best(version, device, request.direction, user)
+    shipped = _shipped(request, version, device)
+    if shipped is not None:
+        return Seed(version.data.files[shipped.path], shipped.agent)
+    if request.seed_kernel == "naive":
+        reason = f"task {version.task.slug} has no kernel for {device.name}: choose none or own"
+        raise SubmissionError("seed_kernel", reason)
+    return Seed()
+
+
+def _shipped(request: RunRequest, version: TaskVersion, device: Device) -> ShippedKernel | None:
+    """The naive kernel, or for the tuner one with knobs; else the first that there is."""
+    fitting = [
+        kernel
+        for kernel in version.data.kernels
+        if kernel.language is device.language and kernel.direction is request.direction
+    ]
+    wanted = (TUNABLE, NAIVE) if request.strategy == _TUNER else (NAIVE,)
+    for agent in wanted:
+        for kernel in fitting:
+            if kernel.agent == agent:
+                return kernel
+    return fitting[0] if fitting else None
+
+
+def _best(version: TaskVersion, device: Device, direction: Direction, user: User) -> Seed:
+    visible = Q(submission__private=False) | Q(submission__author=user)
+    fastest = (
+        Evaluation.objects.filter(
+            visible,
+            task_version=version,
+            device=device,
+            direction=direction.value,
+            verdict=Verdict.CORRECT.value,
+            submission__run__isnull=True,
+        )
+        .select_related("submission__agent")
+        .order_by("latency_ns", "created_at")
+        .first()
+    )
+    if fastest is None:
+        reason = f"nothing correct has been measured on {device.name} yet: choose naive or own"
+        raise SubmissionError("seed_kernel", reason)
+    return Seed(fastest.submission.source, fastest.submission.agent.name)
+
+
+def _checked(source: str, device: Device, direction: Direction) -> str:
+    try:
+        Solution(source=source, language=device.language, direction=direction)
+    except DataError as error:
+        raise SubmissionError("source", error.reason) from None
+    except UnicodeEncodeError:
+        raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
+    return source
+
+
+def _reference(files: dict[str, str]) -> str:
+    modules = [(path, text) for path, text in sorted(files.items()) if path.endswith(".py")]
+    if len(modules) == 1:
+        return modules[0][1]
+    return "\n\n".join(f"# {path}\n{text}" for path, text in modules)
+
+
+def _throughputs(device: Device) -> list[float]:
+    """Of profiles of naive kernels on the device, in percent, three a profile."""
+    seeds = Q(
+        evaluation__submission__candidate__edit="seed",
+        evaluation__submission__run__problem__seed_title=NAIVE,
+    )
+    rows = Result.objects.filter(
+        seeds | Q(evaluation__submission__agent__name=NAIVE),
+        evaluation__device=device,
+        evaluation__mode=Mode.PROFILE.value,
+        evaluation__verdict=Verdict.CORRECT.value,
+    ).order_by("-evaluation__finished_at")
+    found: list[float] = []
+    for document in rows.values_list("document", flat=True)[:_PROFILES]:
+        metrics = (document.get("profile") or {}).get("metrics") or {}
+        if all(name in metrics for name in THROUGHPUTS):
+            found += [float(metrics[name]) for name in THROUGHPUTS]
+    return found

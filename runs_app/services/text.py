@@ -1,0 +1,16 @@
+"""What the database can hold of strangers' text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def storable(value: Any) -> Any:
+    """Copy of a JSON value without what PostgreSQL cannot hold: NUL and lone surrogates."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {storable(key): storable(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [storable(entry) for entry in value]
+    return value
