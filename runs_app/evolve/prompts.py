@@ -93,13 +93,16 @@ def common(problem: Problem) -> dict[str, str]:
         "reference": problem.reference.strip(),
         "workloads": "\n".join(f"- {workload}" for workload in problem.workloads),
         "goal": _goal(problem),
+        "fence": "cuda" if problem.device_kind is DeviceKind.CUDA else "cpp",
         "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++17 with OpenMP",
     }
     task = _filled(part("task"), facts)
     contract = _filled(part(f"contract_{problem.abi}_{problem.language}"), facts)
     rules = _filled(part("rules"), facts)
     hints = part(f"hints_{problem.language}")
-    return {**facts, "task": task, "contract": contract, "rules": rules, "hints": hints}
+    forms = {name: _filled(part(name), facts) for name in ("form_kernel", "form_edits")}
+    shared = {"task": task, "contract": contract, "rules": rules, "hints": hints}
+    return {**facts, **forms, **shared}
 
 
 @functools.cache
