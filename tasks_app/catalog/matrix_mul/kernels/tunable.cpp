@@ -5,7 +5,7 @@
 namespace {
 
 // Floats of a vector; the compiler splits what the processor has not.
-constexpr int LANES = 4;  // knob: 4 8 16
+constexpr int LANES = 8;  // knob: 4 8 16
 constexpr int ROWS = 2;  // knob: 1 2 4 6 8 12
 constexpr int VECTORS = 1;  // knob: 1 2 3 4
 constexpr int DEPTH = 32;  // knob: 32 64 128 256 512
