@@ -1,11 +1,11 @@
-"""A MAP-Elites grid: the fastest candidate of each cell (Mouret and Clune 2015)."""
+"""MAP-Elites grids, one an island: the fastest candidate of each cell (Mouret and Clune 2015)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
 
-from runs_app.evolve.history import Candidate
+from runs_app.evolve.history import Candidate, History
 
 Cell = tuple[str, str]
 """Bottleneck class and dominant technique."""
@@ -55,3 +55,22 @@ class Archive:
     def best(self) -> Candidate | None:
         """The fastest of all cells."""
         return next(iter(self), None)
+
+
+def populate(history: History, islands: int, interval: int) -> list[Archive]:
+    """The islands' archives, in the order in which hardware spoke.
+
+    Kernels of generation 0 are on every island. After every `interval` measured candidates the best
+    of each island is offered to the next, in a ring.
+    """
+    archives = [Archive() for _ in range(islands)]
+    for count, candidate in enumerate(history.settled, start=1):
+        everywhere = candidate.place.generation == 0
+        for archive in archives if everywhere else [archives[candidate.place.island]]:
+            archive.add(candidate)
+        if count % interval == 0:
+            migrants = [archive.best for archive in archives]
+            for archive, migrant in zip(archives, [migrants[-1], *migrants[:-1]], strict=True):
+                if migrant is not None:
+                    archive.add(migrant)
+    return archives

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import budget, facts
 from runs_app.evolve.bottleneck import classify
-from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.facts import Fact
 from runs_app.evolve.history import AskState, History
 from runs_app.evolve.intake import Intake, digest_of
@@ -56,7 +56,7 @@ class Optimizer:
                 refusals.append(refusal)
             else:
                 moves += self._record(self._moves(wish))
-                if self.history.finished is not None:
+                if isinstance(wish, Finish):
                     break
         if not moves and self._is_idle():
             reason = refusals[0] if refusals else "the strategy has nothing more to ask"
@@ -167,7 +167,7 @@ class Optimizer:
         )
 
     @property
-    def _budget(self) -> budget.Budget:
+    def _budget(self) -> Budget:
         return self.history.budget or self.config.budget
 
     def _has_room(self, wish: Wish) -> bool:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from gpu_runner.data.codec import DataError
 from runs_app.evolve.config import Problem, RunConfig
-from runs_app.evolve.strategies import cudamaster, evolve, fsr, translate
+from runs_app.evolve.strategies import autotune, cudamaster, evolve, fsr, islands, translate
 from runs_app.evolve.strategies.contract import Strategy, StrategyInfo, check_needs
 from runs_app.evolve.verifiers import check_verifiers
 
 __all__ = ["STRATEGIES", "Strategy", "StrategyInfo", "make_strategy"]
 
-_INFOS = (evolve.INFO, cudamaster.INFO, fsr.INFO, translate.INFO)
+_INFOS = (
+    evolve.INFO,
+    islands.INFO,
+    cudamaster.INFO,
+    fsr.INFO,
+    translate.INFO,
+    autotune.INFO,
+)
 
 STRATEGIES: dict[str, StrategyInfo] = {info.name: info for info in _INFOS}
 """Every strategy, in the order in which a form offers them. A module adds its `INFO` above."""

@@ -1,0 +1,227 @@
+"""Replays a stored run without a network: the same facts must come of the same decisions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve import facts
+from runs_app.evolve.budget import wall_time_refusal
+from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.facts import Fact
+from runs_app.evolve.feedback import Feedback
+from runs_app.evolve.history import Details, History
+from runs_app.evolve.optimizer import Optimizer
+from runs_app.evolve.outcomes import Answer, CallFailure, Move
+from runs_app.evolve.wishes import Ask, Message
+
+MAX_DIFFERENCES = 20
+"""A replay ends after as many: what follows from one mistake is of no more use."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back of a call: its text, and why it ended, as the endpoint said."""
+
+    text: str
+    finish_reason: str = "stop"
+
+
+class Record(Protocol):
+    """The texts of a stored run; `feedback` is that of one mode, None where there is none."""
+
+    def source(self, candidate: int) -> str:
+        """Source of a candidate."""
+
+    def reply(self, ask: int) -> Reply:
+        """What came of an ask; the text of a call that failed is what it left, mostly none."""
+
+    def feedback(self, candidate: int, mode: Mode) -> Feedback | None:
+        """What hardware said of a candidate in that mode."""
+
+    def prompt(self, ask: int) -> tuple[Message, ...]:
+        """The messages that were sent."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place where the replay does not do what was stored; `at` counts facts from 0."""
+
+    at: int
+    stored: str
+    replayed: str
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """How often the run decided, how many facts were made again, and where they differ."""
+
+    steps: int
+    facts: int
+    differences: tuple[Difference, ...]
+
+
+def replay(
+    problem: Problem, config: RunConfig, stored: Sequence[Fact], record: Record
+) -> ReplayReport:
+    """Make every decision of a stored run again, and compare it with what was stored.
+
+    What came from outside is taken from the log: what hardware said, that a call was answered or
+    failed, extensions, and the end of its running time. All else must come of it again, fact by
+    fact and prompt by prompt. After a difference the replay goes on from the stored facts.
+    """
+    return _Replay(problem, config, stored, record).run()
+
+
+def state_at(stored: Iterable[Fact], details: Details) -> History:
+    """The history after those facts, for a page that shows an earlier moment."""
+    history = History(details)
+    for fact in stored:
+        history.apply(fact)
+    return history
+
+
+class _Replay:
+    def __init__(
+        self, problem: Problem, config: RunConfig, stored: Sequence[Fact], record: Record
+    ) -> None:
+        self.problem, self.config, self.stored, self.record = problem, config, stored, record
+        self.optimizer = self._restored(0)
+        self.at = self.steps = 0
+        self.differences: list[Difference] = []
+
+    def run(self) -> ReplayReport:
+        while self.at < len(self.stored) and len(self.differences) < MAX_DIFFERENCES:
+            fact = self.stored[self.at]
+            if self._is_given(fact):
+                self.optimizer.history.apply(fact)
+                self.at += 1
+            elif isinstance(fact, facts.Answered | facts.Failed):
+                self._compare(self._told(fact))
+            else:
+                self.steps += 1
+                self._compare(self._asked())
+        return ReplayReport(self.steps, self.at, tuple(self.differences))
+
+    def _is_given(self, fact: Fact) -> bool:
+        """Whether a fact came from outside. One about nothing that is under way is compared."""
+        history = self.optimizer.history
+        match fact:
+            case facts.Extended():
+                return True
+            case facts.Measured():
+                candidate = history.candidates.get(fact.candidate)
+                return candidate is not None and fact.mode in candidate.measuring
+            case facts.Finished():
+                budget = history.budget or self.config.budget
+                return fact.by_budget and fact.reason == wall_time_refusal(budget, math.inf)
+            case _:
+                return False
+
+    def _told(self, fact: facts.Answered | facts.Failed) -> list[Move]:
+        """What the answer becomes, read again."""
+        if fact.ask not in self.optimizer.history.questions:
+            return []
+        reply = self.record.reply(fact.ask)
+        if isinstance(fact, facts.Failed):
+            return self.optimizer.tell(
+                CallFailure(
+                    ask=fact.ask,
+                    reason=fact.reason,
+                    tokens_in=fact.tokens_in,
+                    tokens_out=fact.tokens_out,
+                    cost_usd=fact.cost_usd,
+                    text=reply.text,
+                )
+            )
+        return self.optimizer.tell(
+            Answer(
+                ask=fact.ask,
+                text=reply.text,
+                tokens_in=fact.tokens_in,
+                tokens_out=fact.tokens_out,
+                cost_usd=fact.cost_usd,
+                latency_s=fact.latency_s,
+                finish_reason=reply.finish_reason,
+            )
+        )
+
+    def _asked(self) -> list[Move]:
+        """Everything that one step decides."""
+        made: list[Move] = []
+        while moves := self.optimizer.ask():
+            made += moves
+        return made
+
+    def _compare(self, made: list[Move]) -> None:
+        """Compare what was made with what was stored from here on."""
+        if not made:
+            self._differ(self.at, "nothing")
+            return
+        for at, move in enumerate(made, start=self.at):
+            stored = self.stored[at] if at < len(self.stored) else None
+            if move.fact != stored:
+                self._differ(at, repr(move.fact))
+                return
+            if reason := self._other_text(move):
+                self.differences.append(Difference(at, reason, "another text"))
+        self.at += len(made)
+
+    def _other_text(self, move: Move) -> str:
+        """What of a move's texts is not what was stored; empty if all is."""
+        match move.fact:
+            case facts.Asked(number=ask) if isinstance(move.wish, Ask):
+                same = self.record.prompt(ask) == move.wish.prompt.messages
+                return "" if same else f"prompt of ask {ask}"
+            case facts.Drafted(number=candidate):
+                same = self.record.source(candidate) == move.source
+                return "" if same else f"source of candidate {candidate}"
+            case _:
+                return ""
+
+    def _differ(self, at: int, replayed: str) -> None:
+        """Note a difference, and go on after the stored facts of this place."""
+        stored = repr(self.stored[at]) if at < len(self.stored) else "nothing"
+        self.differences.append(Difference(at, stored, replayed))
+        self.at = min(at + 1, len(self.stored))
+        while self.at < len(self.stored) and not _begins(self.stored[self.at]):
+            self.at += 1
+        self.optimizer = self._restored(self.at)
+
+    def _restored(self, at: int) -> Optimizer:
+        """The optimiser after the stored facts before that place."""
+        history = History(_Then(self.record))
+        details = history.details
+        assert isinstance(details, _Then)
+        details.history = history
+        for fact in self.stored[:at]:
+            history.apply(fact)
+        return Optimizer(self.problem, self.config, history)
+
+
+class _Then:
+    """Details as they were then: feedback that a later profile replaced is there again."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.history: History
+
+    def source(self, candidate: int) -> str:
+        return self.record.source(candidate)
+
+    def answer(self, ask: int) -> str:
+        return self.record.reply(ask).text
+
+    def feedback(self, candidate: int) -> Feedback | None:
+        measured = self.history.candidates[candidate].measured
+        newest = (m for m in (Mode.PROFILE, Mode.QUICK) if m in measured)
+        found = (self.record.feedback(candidate, mode) for mode in newest)
+        return next((feedback for feedback in found if feedback is not None), None)
+
+
+def _begins(fact: Fact) -> bool:
+    """Whether a fact is the first of what an outcome brings."""
+    return isinstance(fact, facts.Answered | facts.Failed | facts.Measured | facts.Extended)

@@ -1,0 +1,35 @@
+"""Draws parents: money goes where there is room to gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from runs_app.evolve.archive import Archive
+from runs_app.evolve.history import Candidate
+
+LEAST_HEADROOM = 0.05
+"""What is at the floor still gets this much of the attention: floors are estimates."""
+
+
+def headroom(candidate: Candidate | None) -> float:
+    """Share of a kernel's time that is above the physical limit; all of it where none is known."""
+    known = candidate.floor_fraction if candidate is not None else None
+    return max(LEAST_HEADROOM, 1 - (known or 0.0))
+
+
+def draw_parent(elites: Sequence[Candidate], dice: Random) -> Candidate:
+    """One of the elites, given from fast to slow: weighted by headroom over rank."""
+    weights = [headroom(elite) / rank for rank, elite in enumerate(elites, start=1)]
+    return dice.choices(elites, weights)[0]
+
+
+def draw_partner(
+    parent: Candidate, island: int, archives: list[Archive], dice: Random
+) -> Candidate | None:
+    """Another elite of the island, else of the others; None where there is no other kernel."""
+    at_home = [elite for elite in archives[island] if elite is not parent]
+    abroad = {elite.number: elite for archive in archives for elite in archive}
+    abroad.pop(parent.number, None)
+    candidates = at_home or [abroad[number] for number in sorted(abroad)]
+    return dice.choice(candidates) if candidates else None

@@ -1,0 +1,262 @@
+"""Ours: islands of elites, edits of three kinds, and money where there is room to gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from gpu_runner.data.codec import DataError
+from runs_app.evolve import novelty
+from runs_app.evolve.archive import Archive, populate
+from runs_app.evolve.bandit import Arm, choose, gain
+from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
+from runs_app.evolve.prompts import render
+from runs_app.evolve.selection import draw_parent, draw_partner, headroom
+from runs_app.evolve.steps import Pending, Steps, one_line, wishes_of
+from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.translate import TranslateParameters, translate
+from runs_app.evolve.verifiers import voted
+from runs_app.evolve.wishes import Ask, Drop, Edit, Measure, Place, Prompt, Role, Wish
+
+
+@dataclass(frozen=True, kw_only=True)
+class IslandsParameters:
+    """Shares and intervals; edits, novelty and bandit as in ShinkaEvolve, its numbers included."""
+
+    islands: int = 4
+    proposals: int = 100
+    migration_interval: int = 12
+    diff: float = 0.6
+    rewrite: float = 0.3
+    crossover: float = 0.1
+    similarity: float = 0.995
+    floor_stop: float = 0.05
+    tries: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning; raises `DataError`."""
+        at_least(
+            1,
+            islands=self.islands,
+            proposals=self.proposals,
+            migration_interval=self.migration_interval,
+            tries=self.tries,
+        )
+        at_least(0, diff=self.diff, rewrite=self.rewrite, crossover=self.crossover)
+        if self.diff + self.rewrite + self.crossover == 0:
+            raise DataError("parameters.diff", "one kind of edit needs a weight above 0")
+        for name in ("similarity", "floor_stop"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise DataError(f"parameters.{name}", "is a share; it must be from 0 to 1")
+
+
+class Islands:
+    """Asks for proposals as long as models are idle, and measures whatever has come."""
+
+    def __init__(self, problem: Problem, config: RunConfig) -> None:
+        """Raises `DataError` for bad parameters."""
+        self.problem, self.config = problem, config
+        self.parameters = parameters_of(IslandsParameters, config)
+
+    def ask(self, history: History) -> list[Wish]:
+        """What can be done now; nothing waits for a generation to be complete."""
+        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+
+    def _plan(self, steps: Steps) -> str:
+        history, parameters = steps.history, self.parameters
+        if self._seeded(steps) is None:
+            return f"no correct kernel to begin with in {parameters.tries} tries"
+        best = history.best
+        if best is not None and (best.floor_fraction or 0.0) >= 1 - parameters.floor_stop:
+            return f"kernel #{best.number} is at {best.floor_fraction:.0%} of the physical limit"
+        archives = populate(history, parameters.islands, parameters.migration_interval)
+        wishes = [*self._judged(steps, archives), *self._profiles(steps)]
+        asked = len(history.find(Role.PROPOSE))
+        if asked < parameters.proposals:
+            wishes += self._proposals(steps, archives, asked)
+        elif not wishes and not history.waiting() and not history.in_flight():
+            return f"all {asked} proposals were made"
+        raise Pending(wishes)
+
+    def _seeded(self, steps: Steps) -> Candidate | None:
+        """The seed if it works, else a translation."""
+        seed = steps.seed()
+        if seed is not None and steps.measured(seed).is_correct:
+            return seed
+        return translate(steps, TranslateParameters(tries=self.parameters.tries), before=seed)
+
+    def _judged(self, steps: Steps, archives: list[Archive]) -> list[Wish]:
+        """Drop what is no news, let the verifiers vote, measure the rest."""
+        wishes: list[Wish] = []
+        ready: list[Candidate] = []
+        for candidate in drafted(steps.history):
+            if reason := self._known(steps, candidate, archives):
+                wishes.append(Drop(candidate=candidate.number, reason=reason))
+                continue
+            try:
+                voted(steps, partial(_given, candidate))
+                ready.append(candidate)
+            except Pending as pending:
+                wishes += pending.wishes
+        return wishes + self._admitted(ready)
+
+    def _admitted(self, ready: list[Candidate]) -> list[Wish]:
+        """What the votes let through. Hard: what reaches the threshold, or got no vote at all.
+
+        Soft, where nothing waits for a generation: candidates
+        queue for the device by score, and of a queue longer than `survivors` the worst are dropped.
+        """
+        verifiers = self.config.verifiers
+        if not verifiers.names:
+            return [Measure(candidate=candidate.number) for candidate in ready]
+        ranked = sorted(ready, key=lambda c: (-_score(c), c.number))
+        if verifiers.soft:
+            passed = ranked[: verifiers.survivors]
+            reason = f"{verifiers.survivors} others in the device's queue have better scores"
+        else:
+            passed = [c for c in ranked if c.score is None or c.score >= verifiers.threshold]
+            reason = f"the verifiers' score is below {verifiers.threshold:g}"
+        failed = [candidate for candidate in ranked if candidate not in passed]
+        return [
+            *(Measure(candidate=candidate.number) for candidate in passed),
+            *(Drop(candidate=candidate.number, reason=reason) for candidate in failed),
+        ]
+
+    def _known(self, steps: Steps, candidate: Candidate, archives: list[Archive]) -> str:
+        """Why a candidate is no news; empty if it is, or a verifier has begun to read it."""
+        history = steps.history
+        if history.find(Role.VERIFY, about=candidate.number):
+            return ""
+        elites = {elite.number for elite in archives[candidate.place.island]}
+        others = sorted(elites | set(candidate.parents))
+        sources = ((number, history.details.source(number)) for number in others)
+        found = novelty.nearest(steps.source(candidate), sources)
+        if found is None or found[1] < self.parameters.similarity:
+            return ""
+        return f"no news: {found[1]:.1%} the same as #{found[0]}"
+
+    def _profiles(self, steps: Steps) -> list[Wish]:
+        """Profiles of the elites-to-be: what is faster than its first parent, and the seeds."""
+        wishes: list[Wish] = []
+        for candidate in steps.history.settled:
+            try:
+                if _improves(steps.history, candidate):
+                    steps.profiled(candidate)
+            except Pending as pending:
+                wishes += pending.wishes
+        return wishes
+
+    def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Wish]:
+        """Asks for the models that are idle, unless the device has more than enough to do."""
+        history = steps.history
+        if len(drafted(history)) >= 2 * self.config.concurrent_evaluations:
+            return []
+        free = self.config.concurrent_asks - len(history.waiting())
+        last = min(asked + free, self.parameters.proposals)
+        arms = self._arms(history)
+        return [self._proposal(steps, archives, arms, n) for n in range(asked + 1, last + 1)]
+
+    def _proposal(self, steps: Steps, archives: list[Archive], arms: list[Arm], number: int) -> Ask:
+        """Island, parent, kind of edit, model, temperature: drawn in this order."""
+        dice = draw(self.config.seed, "islands", number)
+        rooms = [headroom(archive.best) for archive in archives]
+        island = dice.choices(range(len(archives)), rooms)[0]
+        parent = draw_parent(list(archives[island]), dice)
+        parameters = self.parameters
+        weights = (parameters.diff, parameters.rewrite, parameters.crossover)
+        edit = dice.choices((Edit.DIFF, Edit.REWRITE, Edit.CROSSOVER), weights)[0]
+        partner = draw_partner(parent, island, archives, dice)
+        if edit is Edit.CROSSOVER and partner is None:
+            edit = Edit.DIFF
+        parents = [parent, partner] if edit is Edit.CROSSOVER and partner else [parent]
+        return Ask(
+            role=Role.PROPOSE,
+            prompt=self._prompt(steps, edit, parents, archives[island]),
+            model=choose(arms, dice).name,
+            temperature=dice.choice(self.config.temperatures),
+            place=Place(generation=parent.place.generation + 1, slot=number, island=island),
+            parents=tuple(candidate.number for candidate in parents),
+            edit=edit,
+        )
+
+    def _prompt(
+        self, steps: Steps, edit: Edit, parents: list[Candidate], archive: Archive
+    ) -> Prompt:
+        others = [elite for elite in archive if elite not in parents]
+        values = {"partner": kernel_text(steps, parents[1])} if len(parents) > 1 else {}
+        return render(
+            f"islands_{edit}",
+            self.problem,
+            parent=kernel_text(steps, parents[0]),
+            elites="\n".join(f"- {_summary(elite)}" for elite in others) or "None yet.",
+            **values,
+        )
+
+    def _arms(self, history: History) -> list[Arm]:
+        """What each model's proposals brought, of those that are decided."""
+        arms = {model.name: Arm(model) for model in self.config.models}
+        for question in history.find(Role.PROPOSE):
+            child = history.candidates.get(question.candidate or 0)
+            if question.state is AskState.WAITING or (child is not None and _is_open(child)):
+                continue
+            parent = history.candidates[question.parents[0]]
+            brought = gain(parent.latency_ns or 0.0, child.latency_ns if child else None)
+            arms[question.model].add(brought, question.cost_usd)
+        return list(arms.values())
+
+
+def drafted(history: History) -> list[Candidate]:
+    """Candidates that wait for a decision."""
+    return [c for c in history.candidates.values() if c.state is CandidateState.DRAFTED]
+
+
+def kernel_text(steps: Steps, candidate: Candidate) -> str:
+    """A kernel and what hardware said of it, for a prompt."""
+    code = f"```cpp\n{steps.source(candidate).rstrip()}\n```"
+    return f"## Kernel {one_line(candidate)}\n{code}\n\n{steps.report(candidate)}"
+
+
+def _summary(elite: Candidate) -> str:
+    known = ", ".join(elite.techniques) or "no known technique"
+    return f"{one_line(elite)}; {known}"
+
+
+def _improves(history: History, candidate: Candidate) -> bool:
+    parent = history.candidates.get(candidate.parents[0]) if candidate.parents else None
+    if parent is None or parent.latency_ns is None:
+        return True
+    return candidate.latency_ns is not None and candidate.latency_ns < parent.latency_ns
+
+
+def _given(candidate: Candidate) -> Candidate:
+    return candidate
+
+
+def _score(candidate: Candidate) -> float:
+    return 0.5 if candidate.score is None else candidate.score
+
+
+def _is_open(candidate: Candidate) -> bool:
+    return candidate.state in (CandidateState.DRAFTED, CandidateState.MEASURING)
+
+
+INFO = StrategyInfo(
+    name="islands",
+    title="Islands",
+    paper="",
+    parameters=IslandsParameters,
+    help={
+        "islands": "How many populations search side by side.",
+        "proposals": "How many kernels are asked for at most.",
+        "migration_interval": "After how many measured kernels each island's best visits the next.",
+        "diff": "Weight of edits that change parts of one kernel.",
+        "rewrite": "Weight of kernels that are written anew after one.",
+        "crossover": "Weight of kernels that join two.",
+        "similarity": "Kernels that share this much of their code with a parent or one of their "
+        "island's best are not measured.",
+        "floor_stop": "The run ends when its best kernel is this near to the physical limit.",
+        "tries": "Tries of the translation where there is no working kernel to begin with.",
+    },
+    make=Islands,
+)
