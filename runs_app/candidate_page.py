@@ -1,0 +1,164 @@
+"""What the drawer of a candidate shows: its diff, calls, times and votes, ready to print."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from runs_app.models import Candidate, LanguageModelCall, Run
+
+_MOST_LINES = 4000
+"""A comparison of longer sources could take many seconds."""
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_EDIT_BLOCK = re.compile(r"<{3,}.*?>{3,}[^\n]*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """A line of a unified diff; `kind` is add, remove, same or place."""
+
+    kind: str
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTime:
+    """A candidate's time in one workload, with what it is compared to; times in nanoseconds."""
+
+    name: str
+    parameters: str
+    median_ns: float
+    low_ns: float
+    high_ns: float
+    over_seed: float | None
+    over_parent: float | None
+    over_baseline: float | None
+    baseline_ns: float | None
+    floor_fraction: float | None
+
+    @property
+    def half_width(self) -> float:
+        """Half the 95 % interval over the median."""
+        return (self.high_ns - self.low_ns) / 2 / self.median_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote:
+    """A verifier's vote, with what hardware said; `right` is None before that."""
+
+    verifier: str
+    passes: bool
+    right: bool | None
+
+
+def diff_lines(old: str, new: str) -> list[DiffLine] | None:
+    """The unified diff; empty for equal sources, None for those too long to compare."""
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > _MOST_LINES:
+        return None
+    lines = difflib.unified_diff(before, after, lineterm="", n=3)
+    return [_diff_line(line) for line in lines if not line.startswith(("--- ", "+++ "))]
+
+
+def _diff_line(line: str) -> DiffLine:
+    if line.startswith("@@"):
+        return DiffLine("place", "", line)
+    kind = {"+": "add", "-": "remove"}.get(line[:1], "same")
+    return DiffLine(kind, {"add": "+", "remove": "−"}.get(kind, " "), line[1:])
+
+
+def workload_times(
+    feedback: Mapping[str, Any] | None,
+    seed: Mapping[str, Any] | None,
+    parent: Mapping[str, Any] | None,
+) -> list[WorkloadTime]:
+    """Times by workload, compared with the seed kernel's, the parent's and the baselines'."""
+    seeds, parents = _medians(seed), _medians(parent)
+    return [
+        WorkloadTime(
+            name=entry["name"],
+            parameters=", ".join(f"{k}={v}" for k, v in entry.get("parameters", {}).items()),
+            median_ns=entry["median_ns"],
+            low_ns=entry["low_ns"],
+            high_ns=entry["high_ns"],
+            over_seed=_over(seeds.get(entry["name"]), entry),
+            over_parent=_over(parents.get(entry["name"]), entry),
+            over_baseline=_over(entry.get("baseline_ns"), entry),
+            baseline_ns=entry.get("baseline_ns"),
+            floor_fraction=_share(entry.get("floor_ns"), entry),
+        )
+        for entry in (feedback or {}).get("workloads", [])
+    ]
+
+
+def votes(candidate: Candidate) -> list[Vote]:
+    """The candidate's votes; a correct candidate should have passed, any other should not."""
+    judged = candidate.verdict not in ("", "SYSTEM_ERROR")
+    good = candidate.verdict in ("CORRECT", "UNSTABLE")
+    return [
+        Vote(verifier=name, passes=passes, right=passes == good if judged else None)
+        for name, passes in candidate.votes.items()
+    ]
+
+
+def calls_about(run: Run, candidate: Candidate) -> list[LanguageModelCall]:
+    """The call that wrote the candidate, and those that speak of it, in their order."""
+    about = Q(about=candidate.number)
+    if candidate.call_id is not None:
+        about |= Q(pk=candidate.call_id)
+    return list(run.calls.filter(about).select_related("language_model").order_by("number"))
+
+
+def thought(call: LanguageModelCall | None) -> str:
+    """What the language model wrote around its code."""
+    if call is None:
+        return ""
+    text = _EDIT_BLOCK.sub("", _FENCE.sub("", call.response))
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def profile_rows(feedback: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Metrics of the profile as names and values."""
+    metrics = (feedback or {}).get("profile", {})
+    return [(name, _number(value)) for name, value in metrics.items()]
+
+
+def neighbours(run: Run, number: int) -> tuple[int | None, int | None]:
+    """Numbers of the candidates before and after this one."""
+    return (
+        number - 1 if number > 1 else None,
+        number + 1 if number < run.candidates_made else None,
+    )
+
+
+def parents_of(run: Run, candidate: Candidate) -> Sequence[Candidate]:
+    """The candidate's parents, the first one first."""
+    rows = {row.number: row for row in run.candidates.filter(number__in=candidate.parents)}
+    return [rows[number] for number in candidate.parents if number in rows]
+
+
+def seed_of(run: Run) -> Candidate | None:
+    """The kernel that the run began with."""
+    return run.candidates.filter(edit="seed").order_by("number").first()
+
+
+def _medians(feedback: Mapping[str, Any] | None) -> dict[str, float]:
+    return {entry["name"]: entry["median_ns"] for entry in (feedback or {}).get("workloads", [])}
+
+
+def _over(other_ns: float | None, entry: Mapping[str, Any]) -> float | None:
+    return other_ns / entry["median_ns"] if other_ns else None
+
+
+def _share(floor_ns: float | None, entry: Mapping[str, Any]) -> float | None:
+    return floor_ns / entry["median_ns"] if floor_ns else None
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, int | float) else str(value)

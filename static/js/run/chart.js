@@ -1,0 +1,157 @@
+// The best time so far, as a step line over one dot for each candidate; failures lie in a strip below.
+import { candidate, kindOf } from "./state.js";
+import { duration, ratio, outcome } from "./format.js";
+
+const MOST_DOTS = 1200;
+const SYMBOLS = { compile: "square-open", wrong: "x-thin-open", crash: "triangle-up-open", violation: "diamond-open", unstable: "circle-open", system: "cross-thin-open", dropped: "line-ew-open" };
+const WORDS = { compile: "compile error", wrong: "wrong result", crash: "crash or limit", violation: "violation", unstable: "unstable", system: "system error", dropped: "dropped" };
+const STEPS = [1, 2, 5];
+
+// Of many dots of one kind: the lowest and the highest of each bucket of neighbours.
+function thin(rows, most) {
+  if (rows.length <= most) return rows;
+  const kept = [];
+  const size = Math.ceil((rows.length * 2) / most);
+  for (let from = 0; from < rows.length; from += size) {
+    const bucket = rows.slice(from, from + size);
+    const low = bucket.reduce((a, b) => ((b.latency || 0) < (a.latency || 0) ? b : a));
+    const high = bucket.reduce((a, b) => ((b.latency || 0) > (a.latency || 0) ? b : a));
+    kept.push(...(low === high ? [low] : low.number < high.number ? [low, high] : [high, low]));
+  }
+  return kept;
+}
+
+// Horizontal lines: [name, nanoseconds]. What the start did not know follows from any measured candidate.
+export function lines(state, known) {
+  const found = { ...known };
+  if (state.seed !== null) found["seed kernel"] = candidate(state, state.seed)?.latency;
+  const sample = state.candidates.find((row) => row?.latency && (row.speedup || row.floor));
+  if (sample) {
+    if (!found.eager && !found.compiled && !found["best baseline"] && sample.speedup) found["best baseline"] = sample.latency * sample.speedup;
+    if (!found["physical limit"] && sample.floor) found["physical limit"] = sample.latency * sample.floor;
+  }
+  return Object.entries(found).filter(([, value]) => value > 0);
+}
+
+function ticks(low, high) {
+  const values = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 10; power *= 10) {
+    for (const each of STEPS) if (each * power >= low * 0.99 && each * power <= high * 1.01) values.push(each * power);
+  }
+  return values;
+}
+
+// Position of the axis: the candidate's number, or seconds since the start.
+function along(state, axis) {
+  return axis === "time" ? (row) => ((row.measuredAt || row.at) - state.startedAt) / 1000 : (row) => row.number;
+}
+
+function dots(state, x, colours) {
+  const groups = new Map();
+  for (const row of state.candidates) {
+    if (!row) continue;
+    const kind = kindOf(row);
+    if (kind === "pending") continue;
+    if (!groups.has(kind)) groups.set(kind, []);
+    groups.get(kind).push(row);
+  }
+  const made = [];
+  for (const [kind, all] of groups) {
+    const rows = thin(all, MOST_DOTS);
+    const good = kind === "correct";
+    made.push({
+      type: "scatter", mode: "markers", name: good ? "correct" : WORDS[kind], showlegend: false,
+      x: rows.map(x), y: good ? rows.map((row) => row.latency) : rows.map(() => 0), yaxis: good ? "y" : "y2",
+      customdata: rows.map((row) => row.number), hoverinfo: "text",
+      text: rows.map((row) => `#${row.number} ${outcome(row)[2]}${row.latency ? ` · ${duration(row.latency)}` : ""}${row.title ? `<br>${row.title.replaceAll("<", "&lt;")}` : ""}`),
+      marker: good ? { size: 6, color: colours.accent, opacity: 0.55 } : { size: 7, symbol: SYMBOLS[kind], color: kind === "dropped" ? colours.ink3 : colours.bad, line: { width: 1.4, color: kind === "dropped" ? colours.ink3 : colours.bad } },
+    });
+  }
+  return made;
+}
+
+function stepLine(state, x, axis, colours) {
+  const rows = state.steps.map((step) => candidate(state, step.number)).filter(Boolean);
+  const xs = rows.map(x);
+  const ys = rows.map((row) => row.latency);
+  if (rows.length) {
+    xs.push(axis === "time" ? (state.at - state.startedAt) / 1000 : state.candidates.length);
+    ys.push(ys.at(-1));
+  }
+  return {
+    type: "scatter", mode: "lines", name: "best so far", x: xs, y: ys, showlegend: false, hoverinfo: "skip",
+    line: { shape: "hv", width: 2.5, color: colours.accent },
+  };
+}
+
+function axisOfTimes(state, horizontals) {
+  const values = [...state.candidates.filter((row) => row?.latency).map((row) => row.latency), ...horizontals.map(([, value]) => value)];
+  if (!values.length) return { range: [3, 6], tickvals: [1e3, 1e4, 1e5, 1e6] };
+  let low = Infinity;
+  let high = 0;
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  const room = Math.max(0.03, Math.log10(high / low) * 0.08);
+  const range = [Math.log10(low) - room, Math.log10(high) + room];
+  let tickvals = ticks(10 ** range[0], 10 ** range[1]);
+  if (tickvals.length < 2) tickvals = [low, high];
+  return { range, tickvals };
+}
+
+export function figure(state, known, axis, colours, narrow) {
+  const horizontals = lines(state, known);
+  const x = along(state, axis);
+  const y = axisOfTimes(state, horizontals);
+  const base = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, fixedrange: true };
+  const dashes = { "seed kernel": "dash", "physical limit": "dot" };
+  return {
+    data: [...dots(state, x, colours), stepLine(state, x, axis, colours)],
+    layout: {
+      height: 340, margin: { l: 66, r: 12, t: 12, b: 44 }, hovermode: "closest", showlegend: false,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colours.ink2 },
+      xaxis: { ...base, title: { text: axis === "time" ? "seconds since the start" : "candidate" }, rangemode: "tozero", nticks: narrow ? 5 : 10, anchor: "y2" },
+      yaxis: { ...base, type: "log", domain: [0.13, 1], range: y.range, tickvals: y.tickvals, ticktext: y.tickvals.map(duration), title: narrow ? undefined : { text: "time of a call, log scale" } },
+      yaxis2: { ...base, domain: [0, 0.09], range: [-1, 1], tickvals: [0], ticktext: ["no time"], showgrid: false, zeroline: false },
+      shapes: horizontals.map(([name, value]) => ({
+        type: "line", xref: "paper", x0: 0, x1: 1, y0: value, y1: value, yref: "y",
+        line: { width: 1.2, color: colours.ink3, dash: dashes[name] || "dashdot" },
+        label: { text: `${name} ${duration(value)}`, textposition: "end", font: { size: 11, color: colours.ink2 }, yanchor: "bottom" },
+      })),
+    },
+  };
+}
+
+export class BestChart {
+  constructor(node, known, open) {
+    this.node = node;
+    this.known = known;
+    this.open = open;
+  }
+
+  async draw(state, axis, colours) {
+    if (!window.Plotly) {
+      this.node.textContent = "The chart's library did not load; the numbers are in the table below.";
+      return;
+    }
+    const drawn = figure(state, this.known, axis, colours, this.node.clientWidth < 600);
+    await Plotly.react(this.node, drawn.data, drawn.layout, { displayModeBar: false, responsive: true });
+    if (!this.listens) {
+      this.listens = true;
+      this.node.on("plotly_click", (event) => {
+        const number = event.points[0]?.customdata;
+        if (number) this.open(number);
+      });
+    }
+  }
+}
+
+export function bestWords(state) {
+  const best = state.best === null ? null : candidate(state, state.best);
+  const seed = state.seed === null ? null : candidate(state, state.seed);
+  if (!best) return "no correct candidate yet";
+  const over = seed?.latency ? `, ${ratio(seed.latency / best.latency)} as fast as the seed kernel` : "";
+  return `best: candidate ${best.number} with ${duration(best.latency)}${over}`;
+}

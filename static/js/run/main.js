@@ -1,0 +1,173 @@
+// The live page of a run: joins the feed to the views, and draws no more often than four times a second.
+import { apply, candidate, emptyState } from "./state.js";
+import { BestChart, bestWords } from "./chart.js";
+import { Drawer } from "./drawer.js";
+import { Feed } from "./feed.js";
+import { Genealogy } from "./genealogy.js";
+import * as panels from "./panels.js";
+import { Replay } from "./replay.js";
+import { Stream } from "./stream.js";
+import { palette } from "./colours.js";
+
+const DRAW_MS = 250;
+const HEAD_MS = 15000;
+const LIFE = new Set(["started", "paused", "resumed", "stopped", "finished", "extended", "entered", "note"]);
+
+const config = JSON.parse(document.getElementById("run-config").textContent);
+const byId = (id) => document.getElementById(id);
+const events = [];
+const state = emptyState(config);
+const progress = new Map();
+let colours = palette();
+let drawing = false;
+let timer = 0;
+let dirty = false;
+let cost = 0; // milliseconds that the last drawing took
+
+const drawer = new Drawer(byId("drawer"), config.urls.candidate, (by) => stream.move(by));
+const open = (number) => {
+  stream.choose(number);
+  if (genealogy.state) genealogy.choose(number);
+  drawer.open(number);
+};
+const stream = new Stream(byId("stream"), open);
+const genealogy = new Genealogy(byId("genealogy-frame"), byId("genealogy-words"), open);
+const chart = new BestChart(byId("best-chart"), config.lines, open);
+const replay = new Replay(byId("replay"), config, events, () => soon());
+
+const shown = () => replay.state || state;
+
+// What speedups are over: the seed kernel's time, or the best baseline where there is no seed.
+function reference(view) {
+  const seed = view.seed === null ? null : candidate(view, view.seed);
+  const overSeed = seed?.latency && byId("over").value !== "baseline";
+  return overSeed ? seed.latency : "baseline";
+}
+
+async function draw() {
+  timer = 0;
+  if (drawing || document.hidden) return;
+  drawing = true;
+  dirty = false;
+  const from = performance.now();
+  const view = shown();
+  const over = reference(view);
+  const now = replay.state ? view.at : Date.now();
+  panels.figures(view);
+  panels.meters(view, now);
+  panels.outcomes(view);
+  panels.models(view);
+  panels.verifiers(view);
+  panels.islands(view, config.strategy, over, open);
+  panels.calls(view, replay.state ? new Map() : progress, now);
+  panels.log(view);
+  stream.update(view, over);
+  genealogy.draw(view, colours, over);
+  byId("best-words").textContent = bestWords(view);
+  byId("scale-words").textContent = over === "baseline" ? "speedup over the best baseline" : "speedup over the seed kernel";
+  await chart.draw(view, byId("axis").value, colours);
+  cost = performance.now() - from;
+  drawing = false;
+  document.body.dataset.drawn = view.seq;
+  if (dirty) soon();
+}
+
+// Draw when it is due; what takes long is done less often.
+function soon() {
+  dirty = true;
+  if (!timer && !drawing && !document.hidden) timer = setTimeout(draw, Math.max(DRAW_MS, 3 * cost));
+}
+
+async function refreshHead() {
+  try {
+    const answer = await fetch(config.urls.head, { headers: { "X-Requested-With": "fetch" } });
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("run-head");
+    const old = byId("run-head");
+    if (old.contains(document.activeElement) && old.querySelector("details[open]")) return; // somebody is typing there
+    const wasOpen = old.querySelector("details")?.open;
+    old.replaceWith(fresh);
+    if (wasOpen && fresh.querySelector("details")) fresh.querySelector("details").open = true;
+    byId("announce").textContent = fresh.dataset.words;
+  } catch {
+    // The feed says when the site does not answer.
+  }
+}
+
+let headTimer = 0;
+function headSoon() {
+  clearTimeout(headTimer);
+  headTimer = setTimeout(refreshHead, 150);
+}
+
+let caughtUp = false;
+function take(event) {
+  events.push(event);
+  apply(state, event);
+  if (caughtUp) {
+    const fact = event.payload;
+    if (LIFE.has(event.kind) || (event.kind === "measured" && fact.best)) headSoon();
+    if (fact.candidate || fact.number) drawer.refresh(fact.candidate || fact.number);
+  }
+  replay.grow();
+  soon();
+}
+
+const feed = new Feed(config, {
+  event: take,
+  run: (run) => {
+    if (run.status !== byId("run-head").dataset.status) headSoon();
+  },
+  progress: (payload) => {
+    progress.set(payload.call || payload.number, payload);
+    soon();
+  },
+  page: (done, total) => { byId("loading").textContent = done < total ? `${done} of ${total} events read` : ""; },
+  state: (name, words) => {
+    const sign = byId("feed-state");
+    sign.dataset.state = name;
+    sign.textContent = words;
+  },
+});
+
+function redraw() {
+  colours = palette();
+  soon();
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("#run-head a[data-candidate]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  open(Number(link.dataset.candidate));
+});
+byId("over").addEventListener("change", soon);
+byId("axis").addEventListener("change", soon);
+byId("island-choice").addEventListener("change", soon);
+document.addEventListener("kbench:theme", redraw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) soon(); });
+document.addEventListener("keydown", (event) => {
+  if (event.target.closest("input, select, textarea, [role=listbox], canvas") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "j" || event.key === "k") {
+    const number = stream.move(event.key === "j" ? 1 : -1);
+    if (number && drawer.number) drawer.open(number);
+  } else if (event.key === "Enter" && stream.chosen && event.target === document.body) open(stream.chosen);
+});
+setInterval(() => {
+  if (document.hidden || replay.state) return;
+  if (shown().status === "RUNNING") panels.meters(state, Date.now());
+}, 1000);
+setInterval(() => {
+  if (!document.hidden && state.status === "RUNNING") refreshHead();
+}, HEAD_MS);
+
+feed.start().catch(() => feed.startPolling()).finally(() => {
+  caughtUp = true;
+  if (!feed.socket) feed.connect();
+  const wanted = /^#candidate-(\d+)$/.exec(location.hash);
+  if (wanted && candidate(state, Number(wanted[1]))) open(Number(wanted[1]));
+});
+replay.grow();
+soon();
+window.kbenchRun = { state, replay, genealogy, drawCost: () => cost }; // for tests and the curious

@@ -1,0 +1,182 @@
+// The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
+import { activeMs, candidate, kindOf } from "./state.js";
+import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
+import { step } from "./colours.js";
+
+const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "SYSTEM_ERROR", "DROPPED"];
+const SHOWN_LOG = 60;
+
+function cell(text, numeric) {
+  return element("td", numeric ? "n" : "", text);
+}
+
+function rowOf(head, cells) {
+  const row = element("tr");
+  const name = element("th", "", head);
+  name.scope = "row";
+  row.append(name, ...cells);
+  return row;
+}
+
+// Panels with nothing to say are not there; `id` names a section with a table.
+function fill(id, rows) {
+  const section = document.getElementById(id);
+  if (!section) return;
+  section.hidden = rows.length === 0;
+  if (rows.length) section.querySelector("tbody").replaceChildren(...rows);
+}
+
+export function meters(state, now) {
+  const seconds = activeMs(state, now) / 1000;
+  const spent = {
+    usd: [state.usd, state.heldUsd, usd], tokens: [state.tokens, state.heldTokens, whole],
+    evaluations: [state.evaluations, 0, whole], wall_time_s: [seconds, 0, period],
+  };
+  for (const [name, [value, held, words]] of Object.entries(spent)) {
+    const box = document.querySelector(`[data-meter="${name}"]`);
+    if (!box) continue;
+    const cap = state.budget[name];
+    const capped = cap !== null && cap !== undefined;
+    box.querySelector(".value").textContent = capped ? `${words(value)} of ${words(cap)}` : words(value);
+    box.querySelector(".held").textContent = held > 0 ? `+ at most ${words(held)} in flight` : capped ? "" : "no cap";
+    const meter = box.querySelector("meter");
+    meter.hidden = !capped;
+    if (capped) {
+      meter.max = Math.max(cap, 1e-9);
+      meter.value = value + held;
+      meter.textContent = percent(value / (cap || 1));
+    }
+  }
+}
+
+export function figures(state) {
+  const best = state.best === null ? null : candidate(state, state.best);
+  const correct = state.outcomes.get("CORRECT") || 0;
+  const judged = [...state.outcomes.values()].reduce((sum, each) => sum + each, 0);
+  const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
+  say("best", best ? duration(best.latency) : "–");
+  say("best-sub", best ? `candidate ${best.number}` : "no correct candidate yet");
+  const seed = state.seed === null ? null : candidate(state, state.seed);
+  say("seed", best && seed?.latency ? ratio(seed.latency / best.latency) : "–");
+  say("seed-sub", seed?.latency ? `seed kernel: ${duration(seed.latency)}` : state.seed === null ? "the run has no seed kernel" : "the seed kernel is not measured yet");
+  say("baseline", best?.speedup ? ratio(best.speedup) : "–");
+  say("floor", best?.floor ? percent(best.floor) : "–");
+  say("candidates", whole(state.candidates.length));
+  say("candidates-sub", judged ? `${whole(correct)} correct of ${whole(judged)} judged` : "none judged yet");
+}
+
+export function outcomes(state) {
+  const total = [...state.outcomes.values()].reduce((sum, each) => sum + each, 0);
+  const bar = document.getElementById("outcome-bar");
+  const known = ORDER.filter((name) => state.outcomes.get(name));
+  bar.replaceChildren(...known.map((name) => {
+    const count = state.outcomes.get(name);
+    const part = element("span", `part part-${name.toLowerCase().replaceAll("_", "-")}`, count / total > 0.12 ? VERDICTS[name][2] : "");
+    part.style.flexGrow = count;
+    part.title = `${VERDICTS[name][2]}: ${count}`;
+    return part;
+  }));
+  fill("outcomes", known.map((name) => {
+    const count = state.outcomes.get(name);
+    const [kind, sign, words] = VERDICTS[name];
+    const row = rowOf("", [cell(whole(count), true), cell(percent(count / total), true)]);
+    const badge = element("span", `badge ${kind}`);
+    badge.append(element("span", "", sign), words);
+    row.firstChild.append(badge);
+    return row;
+  }));
+}
+
+export function models(state) {
+  const all = [...state.models.entries()].sort((a, b) => b[1].asks - a[1].asks);
+  const asks = all.reduce((sum, [, model]) => sum + model.asks, 0);
+  fill("models", all.map(([name, model]) => rowOf(name, [
+    cell(`${whole(model.asks)} (${percent(model.asks / (asks || 1))})`, true), cell(whole(model.failed), true), cell(whole(model.candidates), true),
+    cell(whole(model.correct), true), cell(duration(model.best), true), cell(whole(model.tokens), true), cell(usd(model.usd), true),
+  ])));
+}
+
+export function verifiers(state) {
+  fill("verifiers", [...state.verifiers.entries()].map(([name, each]) => rowOf(name, [
+    cell(whole(each.votes), true), cell(whole(each.passes), true), cell(whole(each.votes - each.passes), true),
+    cell(`${whole(each.passedRight)} correct, ${whole(each.passedWrong)} not`, true), cell(`${whole(each.refusedWrong)} not, ${whole(each.refusedRight)} correct`, true),
+  ])));
+}
+
+function bestOf(rows) {
+  return rows.reduce((best, row) => (row.latency && (!best || row.latency < best.latency) ? row : best), null);
+}
+
+// The technique by which the archive files a candidate: the most telling one.
+const technique = (row) => row.techniques[0] || "plain";
+
+export function islands(state, strategy, reference, open) {
+  const rows = state.candidates.filter(Boolean);
+  const names = [...new Set(rows.map((row) => row.island))].sort((a, b) => a - b);
+  const techniques = [...new Set(rows.filter((row) => row.latency).map(technique))].sort();
+  const shown = strategy === "islands" || names.length > 1;
+  document.getElementById("islands").hidden = !shown;
+  if (!shown) return;
+  const chosen = document.getElementById("island-choice");
+  const options = ["all", ...names.map(String)];
+  if (chosen.options.length !== options.length) {
+    const before = chosen.value;
+    chosen.replaceChildren(...options.map((name) => new Option(name === "all" ? "all islands" : `island ${Number(name)}`, name)));
+    chosen.value = options.includes(before) ? before : "all";
+  }
+  document.querySelector("#islands .island-rows").replaceChildren(...names.map((name) => {
+    const own = rows.filter((row) => row.island === name);
+    const best = bestOf(own);
+    const speedup = best && (reference === "baseline" ? best.speedup : reference / best.latency);
+    return rowOf(`Island ${name}`, [cell(whole(own.length), true), cell(whole(own.filter((row) => row.latency).length), true), cell(duration(best?.latency), true), cell(ratio(speedup), true)]);
+  }));
+  grid(rows.filter((row) => chosen.value === "all" || String(row.island) === chosen.value), techniques, reference, open);
+}
+
+function grid(rows, techniques, reference, open) {
+  const table = document.getElementById("grid");
+  const correct = rows.filter((row) => kindOf(row) === "correct");
+  const bottlenecks = [...new Set(correct.map((row) => row.bottleneck || "unknown"))].sort();
+  table.hidden = correct.length === 0;
+  const head = element("tr");
+  head.append(element("th", "", "Technique"), ...bottlenecks.map((name) => element("th", "n", name)));
+  for (const each of head.children) each.scope = "col";
+  table.querySelector("thead").replaceChildren(head);
+  table.querySelector("tbody").replaceChildren(...techniques.map((name) => rowOf(name, bottlenecks.map((bottleneck) => {
+    const best = bestOf(correct.filter((row) => technique(row) === name && (row.bottleneck || "unknown") === bottleneck));
+    const made = cell("", true);
+    if (!best) return made;
+    const speedup = reference === "baseline" ? best.speedup : reference / best.latency;
+    const button = element("button", `grid-cell scale-${step(speedup, best.spread)}`, `${ratio(speedup)} #${best.number}`);
+    button.type = "button";
+    button.addEventListener("click", () => open(best.number));
+    made.append(button);
+    return made;
+  }))));
+}
+
+export function calls(state, progress, now) {
+  const waiting = [...state.waiting].map((number) => state.asks.get(number));
+  const section = document.getElementById("calls");
+  const busy = waiting.length || state.measuring.size;
+  section.querySelector(".calls-none").hidden = Boolean(busy);
+  section.querySelector("ul").replaceChildren(
+    ...waiting.map((ask) => {
+      const heard = progress.get(ask.number);
+      const line = element("li", "", `Call ${ask.number}: ${ask.verifier || ask.role} by ${ask.model}${ask.about ? `, about #${ask.about}` : ""}, for ${period(Math.max(0, now - ask.at) / 1000)}`);
+      if (heard) line.append(element("span", "faint num", ` ${whole(heard.characters || 0)} characters`));
+      return line;
+    }),
+    ...[...state.measuring].slice(0, 12).map((number) => element("li", "", `Candidate ${number}: evaluation queued or running`)),
+  );
+}
+
+export function log(state) {
+  const lines = state.log.slice(-SHOWN_LOG).reverse();
+  const list = document.getElementById("log-lines");
+  list.replaceChildren(...lines.map((line) => {
+    const item = element("li", line.bad ? "bad" : "");
+    item.append(element("span", "num faint", clock(line.at)), ` ${line.bad ? "✗ " : ""}${line.text}`);
+    return item;
+  }));
+}
