@@ -277,8 +277,8 @@ def about(text: str) -> tuple[str, str]:
             return title[:MAX_TITLE], thought[:MAX_THOUGHT]
     headings = list(_HEADING.finditer(text))
     sections: dict[str, str] = {}
-    for match, after in zip(headings, [*headings[1:], None], strict=True):
-        end = after.start() if after else len(text)
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    for match, end in zip(headings, ends, strict=False):
         sections.setdefault(match["name"], text[match.start("rest") : end].strip())
     title = " ".join((sections.get("NAME") or sections.get("TITLE") or "").split("\n")[0].split())
     names = ("THOUGHT", "THOUGHTS", "REASONING", "PLAN")

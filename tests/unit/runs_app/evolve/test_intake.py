@@ -1,0 +1,167 @@
+"""Answers become facts once: candidates, votes, or the reason why there are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runs_app.evolve import facts
+from runs_app.evolve.history import History
+from runs_app.evolve.intake import Intake, digest_of
+from runs_app.evolve.outcomes import Answer, CallFailure, Move
+from runs_app.evolve.wishes import Edit, Place, Role
+from tests.unit.runs_app.evolve.driving import World, a_config, a_problem, fenced, kernel
+
+WORLD = World(sources={1: kernel()})
+
+
+def a_history(**changes: Any) -> History:
+    """A seed, candidate 1, and a question, number 1."""
+    history = History(WORLD)
+    seed = facts.Drafted(number=1, digest=digest_of(kernel()), edit=Edit.SEED, place=Place())
+    fields: dict[str, Any] = {
+        "number": 1,
+        "role": Role.PROPOSE,
+        "place": Place(generation=1, slot=2),
+        "model": "small",
+        "temperature": 1.0,
+        "prompt": "p",
+        "prompt_version": 1,
+        "max_tokens": 100,
+        "worst_usd": 1.0,
+        "worst_tokens": 100,
+        "parents": (1,),
+    }
+    history.apply(seed)
+    history.apply(facts.Asked(**{**fields, **changes}))
+    return history
+
+
+def told(history: History, text: str, finish_reason: str = "stop") -> list[facts.Fact]:
+    answer = Answer(
+        ask=1,
+        text=text,
+        tokens_in=3,
+        tokens_out=4,
+        cost_usd=0.5,
+        latency_s=1.0,
+        finish_reason=finish_reason,
+    )
+    return applied(history, Intake(a_problem(), a_config(), history).answer(answer))
+
+
+def broken(history: History, text: str) -> list[facts.Fact]:
+    failure = CallFailure(ask=1, reason="connection lost", cost_usd=1.0, text=text)
+    return applied(history, Intake(a_problem(), a_config(), history).failure(failure))
+
+
+def applied(history: History, moves: list[Move]) -> list[facts.Fact]:
+    for move in moves:
+        history.apply(move.fact)
+    return [move.fact for move in moves]
+
+
+def kinds(found: list[facts.Fact]) -> list[str]:
+    return [facts.kind_of(fact) for fact in found]
+
+
+def test_layout_and_comments_do_not_make_another_kernel() -> None:
+    one = kernel("y[i] = 2 * x[i];")
+    other = "// hello\n" + one.replace("\n  ", "\n\t/* x */ ").replace(" * ", "*")
+    assert digest_of(one) == digest_of(other)
+    assert digest_of(one) != digest_of(one.replace("2", "3"))
+    assert digest_of('a("x  y")') != digest_of('a("x y")')
+    assert digest_of("#define A\nint x;") != digest_of("#define A int x;")
+    assert digest_of("#define A \\\n 1\nint x;") == digest_of("#define A 1\nint\nx;")
+    assert digest_of("a - -b") != digest_of("a--b")
+    assert digest_of('R"(// no comment)"') != digest_of('R"( )"')
+    assert digest_of("int n = 1'000; // 'x") == digest_of("int n = 1'000;")
+
+
+def test_an_answer_becomes_a_candidate() -> None:
+    history = a_history()
+    source = kernel("y[i] = x[i] + x[i];")
+    answered, drafted = told(history, fenced(source, "Sum"))
+    assert isinstance(answered, facts.Answered)
+    assert (answered.problem, answered.cost_usd) == ("", 0.5)
+    assert isinstance(drafted, facts.Drafted)
+    assert (drafted.number, drafted.ask, drafted.parents) == (2, 1, (1,))
+    assert (drafted.title, drafted.model, drafted.place.slot) == ("Sum", "small", 2)
+    assert history.questions[1].candidate == 2
+
+
+def test_telling_twice_changes_nothing() -> None:
+    history = a_history()
+    assert told(history, fenced(kernel("y[i] = x[i] + x[i];")))
+    assert told(history, fenced(kernel("y[i] = x[i] * 2;"))) == []
+    assert broken(history, "") == []
+
+
+def test_a_repeated_kernel_is_dropped() -> None:
+    history = a_history()
+    found = told(history, fenced("// new!\n" + kernel()))
+    assert kinds(found) == ["answered", "drafted", "dropped"]
+    assert found[-1] == facts.Dropped(candidate=2, reason="the same as #1")
+
+
+def test_an_unusable_answer_says_why() -> None:
+    found = told(a_history(), "```cpp\n" + kernel()[:-5], "length")
+    assert kinds(found) == ["answered"]
+    assert isinstance(found[0], facts.Answered)
+    assert found[0].problem == "the answer was cut off before its code was complete"
+
+
+def test_a_broken_call_is_used_if_its_code_is_whole() -> None:
+    source = kernel("y[i] = x[i] + x[i];")
+    history = a_history()
+    assert kinds(broken(history, "```cpp\n" + source)) == ["failed", "drafted"]
+    assert history.questions[1].candidate == 2
+    assert kinds(broken(a_history(), "```cpp\n" + source[:-5])) == ["failed"]
+    assert kinds(broken(a_history(), "")) == ["failed"]
+
+
+def test_votes() -> None:
+    voter = {"role": Role.VERIFY, "about": 1, "verifier": "memory", "parents": ()}
+    history = a_history(**voter)
+    found = told(history, "FINAL VERIFICATION ANSWER: False")
+    assert kinds(found) == ["answered", "voted"]
+    assert history.candidates[1].votes == {"memory": False}
+    (answered,) = told(a_history(**voter), "hm")
+    assert isinstance(answered, facts.Answered)
+    assert "FINAL VERIFICATION ANSWER" in answered.problem
+
+
+def test_edits_are_made_to_the_parent() -> None:
+    edit = (
+        "NAME: Sum\n<<<<<<< SEARCH\n    y[i] = 2 * x[i];\n=======\n    y[i] = x[i] + x[i];\n"
+        ">>>>>>> REPLACE"
+    )
+    history = a_history(edit=Edit.DIFF)
+    moves = Intake(a_problem(), a_config(), history).answer(
+        Answer(ask=1, text=edit, tokens_in=1, tokens_out=1, cost_usd=0, latency_s=1)
+    )
+    assert moves[1].source == kernel("y[i] = x[i] + x[i];")
+    assert isinstance(moves[1].fact, facts.Drafted)
+    assert moves[1].fact.title == "Sum"
+    (misfit,) = told(a_history(edit=Edit.DIFF), edit.replace("2 * x[i]", "3 * x[i]"))
+    assert isinstance(misfit, facts.Answered)
+    assert "does not fit kernel #1: block 1 of 1" in misfit.problem
+
+
+def test_a_whole_file_in_place_of_edits_is_taken() -> None:
+    found = told(a_history(edit=Edit.DIFF), fenced(kernel("y[i] = x[i] + x[i];")))
+    assert kinds(found) == ["answered", "drafted"]
+
+
+def test_the_compiler_role_may_say_ok() -> None:
+    role = {"role": Role.COMPILE, "about": 1}
+    (answered,) = told(a_history(**role), "OK")
+    assert isinstance(answered, facts.Answered)
+    assert answered.problem == ""
+    assert kinds(told(a_history(**role), fenced(kernel("y[i] = x[i] + x[i];"))))[1] == "drafted"
+
+
+def test_prose_is_left_to_the_strategy() -> None:
+    assert kinds(told(a_history(role=Role.PLAN), "Use tiles.")) == ["answered"]
+    (empty,) = told(a_history(role=Role.RECOMMEND), "")
+    assert isinstance(empty, facts.Answered)
+    assert empty.problem == "the answer is empty"
