@@ -76,10 +76,13 @@ def clip(text: str, tokens: int) -> str:
     limit = tokens * CHARACTERS_PER_TOKEN
     if len(text) <= limit:
         return text
-    note = f"\n[... {len(text) - limit} characters or more left out ...]\n"
-    kept = max(limit - len(note), 0)
+    kept = max(limit - len(_gap(len(text))), 0)
     head = kept * 2 // 3
-    return text[:head] + note + text[len(text) - (kept - head) :]
+    return text[:head] + _gap(len(text) - kept) + text[len(text) - (kept - head) :]
+
+
+def _gap(characters: int) -> str:
+    return f"\n[... {characters} characters left out ...]\n"
 
 
 def _times(feedback: Feedback) -> str:

@@ -1,0 +1,169 @@
+"""Feedback tells of public workloads alone, and keeps within its budgets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.evaluation import (
+    BuildReport,
+    EvaluationResult,
+    Measurement,
+    Mismatch,
+    WorkloadResult,
+)
+from gpu_runner.data.profile import KernelMetrics, KernelResources, Profile
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.evolve.config import ProfileMode
+from runs_app.evolve.feedback import feedback_of
+from runs_app.evolve.sections import TokenBudgets, clip, sections, text_of
+from tests.unit.runs_app.evolve.driving import a_result
+
+METRICS = {
+    "compute_throughput_pct": 12.0,
+    "dram_throughput_pct": 71.0,
+    "memory_throughput_pct": 74.0,
+    "l2_hit_rate_pct": 3.0,
+}
+
+
+def a_build(log: str = "") -> BuildReport:
+    resources = (
+        KernelResources(name="scale<4>", registers=40, shared_bytes=1024, spill_load_bytes=8),
+    )
+    return BuildReport(
+        ok=not log,
+        cached=False,
+        duration_s=1.0,
+        log=log,
+        command="nvcc",
+        compiler="nvcc 13",
+        digest="0",
+        resources=resources,
+    )
+
+
+def a_full_result() -> EvaluationResult:
+    """Correct, with baselines, a profile, and a hidden workload named secret."""
+    measured = Measurement(median_ns=900.0, low_ns=880.0, high_ns=950.0, calls=9)
+    result = a_result(1000.0, mode=Mode.PROFILE)
+    public = replace(
+        result.workloads[0],
+        baselines={"eager": Measurement(median_ns=4e3, low_ns=4e3, high_ns=4e3, calls=9)},
+    )
+    hidden = WorkloadResult(
+        name="secret", parameters={"n": 777}, hidden=True, measurement=measured, floor_ns=1.0
+    )
+    profile = Profile(
+        tool="ncu",
+        reason="",
+        workload="n1024",
+        metrics=METRICS,
+        kernels=(KernelMetrics(name="scale<4>", duration_ns=800.0),),
+        notes=("The tail is short.",),
+    )
+    return replace(
+        result,
+        workloads=(public, hidden),
+        speedups={"eager": 4.0, "best": 4.0},
+        hidden_speedups={"eager": 7.77},
+        build=a_build(),
+        profile=profile,
+        output="n = 777",
+    )
+
+
+def text(result: EvaluationResult, mode: ProfileMode = ProfileMode.FILTERED) -> str:
+    return text_of(sections(feedback_of(result), mode, "memory_bandwidth", 30.0))
+
+
+def test_nothing_of_a_hidden_workload_is_left() -> None:
+    result = a_full_result()
+    wrong = Mismatch(workload="secret", output="y", reason="off by 777")
+    assert result.profile is not None
+    spied = replace(result, mismatch=wrong, profile=replace(result.profile, workload="secret"))
+    for told in (result, spied):
+        assert "secret" not in str(encode(feedback_of(told)))
+        assert "777" not in str(encode(feedback_of(told)))
+        assert "7.77" not in text(told, ProfileMode.FULL)
+    assert feedback_of(spied).profile_tool == ""
+    assert feedback_of(spied).mismatch is None
+
+
+def test_times_against_baseline_and_floor() -> None:
+    shown = text(a_full_result())
+    assert "Overall: 1.00 us ± 1.0%" in shown
+    assert "4x eager, 4x best" in shown
+    line = next(line for line in shown.splitlines() if line.startswith("- n1024"))
+    assert "(n=1024): 1.00 us; fastest baseline 4.00 us" in line
+    assert "physical limit 0.10 us, 10.0x above it" in line
+
+
+def test_the_compiler_report() -> None:
+    expected = "scale<4>: 40 registers a thread, 1024 bytes of static shared memory"
+    assert expected in text(a_full_result())
+    assert "8 bytes of spills" in text(a_full_result())
+
+
+def test_profile_modes() -> None:
+    result = a_full_result()
+    assert "Profile" not in text(result, ProfileMode.NONE)
+    filtered = text(result, ProfileMode.FILTERED)
+    assert "Class: memory_bandwidth" in filtered
+    assert "dram_throughput_pct: 71" in filtered
+    assert "l2_hit_rate_pct" not in filtered
+    full = text(result, ProfileMode.FULL)
+    assert "l2_hit_rate_pct: 3" in full
+    assert "scale<4>: 0.80 us" in full
+    assert "The tail is short." in full
+
+
+def test_errors_show_log_or_element() -> None:
+    broken = replace(
+        a_result(None, verdict=Verdict.COMPILE_ERROR), build=a_build("error: no such name")
+    )
+    assert "### Compiler report\nerror: no such name" in text(broken)
+    mismatch = Mismatch(
+        workload="n1024",
+        output="y",
+        reason="off",
+        index=(3, 4),
+        expected=1.5,
+        actual=float("nan"),
+        bound=1e-6,
+        wrong_elements=2,
+        elements=9,
+    )
+    wrong = replace(a_result(None, verdict=Verdict.WRONG_RESULT), mismatch=mismatch)
+    shown = text(wrong)
+    assert "At index (3, 4): expected 1.5, got nan, allowed difference 1e-06" in shown
+    assert "2 of 9 elements are wrong" in shown
+
+
+def test_each_section_keeps_within_its_budget() -> None:
+    long = replace(
+        a_result(None, verdict=Verdict.COMPILE_ERROR),
+        build=a_build("first " + "x" * 90_000 + " last"),
+    )
+    budgets = TokenBudgets(compiler=100)
+    found = sections(feedback_of(long), ProfileMode.FULL, "", 30.0, budgets)
+    report = next(section.text for section in found if section.title == "Compiler report")
+    assert len(report) <= 300
+    assert report.startswith("first x")
+    assert report.endswith("x last")
+    assert "left out" in report
+
+
+def test_clip_says_how_much_it_left_out() -> None:
+    assert clip("short", 20) == "short"
+    cut = clip("a" * 500 + "b" * 500, 50)
+    assert len(cut) <= 150
+    head, _, rest = cut.partition("\n[... ")
+    note, _, tail = rest.partition(" ...]\n")
+    assert set(head) == {"a"}
+    assert set(tail) == {"b"}
+    assert note == f"{1000 - len(head) - len(tail)} characters left out"
+    with pytest.raises(DataError, match=r"budgets\.times"):
+        TokenBudgets(times=3)
