@@ -95,16 +95,24 @@ class _Replay:
 
     def run(self) -> ReplayReport:
         while self.at < len(self.stored) and len(self.differences) < MAX_DIFFERENCES:
-            fact = self.stored[self.at]
-            if self._is_given(fact):
-                self.optimizer.history.apply(fact)
-                self.at += 1
-            elif isinstance(fact, facts.Answered | facts.Failed):
-                self._compare(self._told(fact))
-            else:
-                self.steps += 1
-                self._compare(self._asked())
+            at = self.at
+            try:
+                self._step(self.stored[at])
+            except (LookupError, ValueError) as error:  # no run leaves such facts behind
+                reason = f"cannot go on, the facts do not fit together: {error!r}"
+                self.differences.append(Difference(at, repr(self.stored[at]), reason))
+                break
         return ReplayReport(self.steps, self.at, tuple(self.differences))
+
+    def _step(self, fact: Fact) -> None:
+        if self._is_given(fact):
+            self.optimizer.history.apply(fact)
+            self.at += 1
+        elif isinstance(fact, facts.Answered | facts.Failed):
+            self._compare(self._told(fact))
+        else:
+            self.steps += 1
+            self._compare(self._asked())
 
     def _is_given(self, fact: Fact) -> bool:
         """Whether a fact came from outside. One about nothing that is under way is compared."""

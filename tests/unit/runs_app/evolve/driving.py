@@ -17,6 +17,7 @@ from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
+from runs_app.evolve.replay import Reply
 from runs_app.evolve.strategies import Strategy
 from runs_app.evolve.wishes import Ask, Message, Wish
 
@@ -148,6 +149,9 @@ class World:
 
     def answer(self, ask: int) -> str:
         return self.answers[ask]
+
+    def reply(self, ask: int) -> Reply:
+        return Reply(self.answers.get(ask, ""))
 
     def feedback(self, candidate: int, mode: Mode | None = None) -> Feedback | None:
         """Of the newest mode, where none is named."""
