@@ -40,7 +40,7 @@ class SignInView(LoginView):
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """What this is, who leads on each device, what ran last, and how to begin."""
-    evaluations = selectors.visible_evaluations(request.user)
+    evaluations = selectors.listed_evaluations(request.user)
     finished = evaluations.filter(finished_at__isnull=False).order_by("-finished_at")
     under_way = evaluations.filter(finished_at__isnull=True)
     context = {
@@ -94,7 +94,7 @@ def account(request: HttpRequest) -> HttpResponse:
 
 def _account(user: User, form: TokenForm, created: str) -> dict[str, Any]:
     now = timezone.now()
-    own = selectors.visible_evaluations(user).filter(submission__author=user)
+    own = selectors.listed_evaluations(user).filter(submission__author=user)
     return {
         "form": form,
         "created": created,

@@ -105,6 +105,7 @@ def devices_with_results() -> list[Device]:
                     evaluations__mode=Mode.RANKED.value,
                     evaluations__verdict=Verdict.CORRECT.value,
                     evaluations__submission__private=False,
+                    evaluations__submission__run__isnull=True,
                 ),
             )
         )
@@ -122,6 +123,7 @@ def ranked_evaluations() -> QuerySet[Evaluation]:
         mode=Mode.RANKED.value,
         status=Status.FINISHED,
         submission__private=False,
+        submission__run__isnull=True,  # trials of runs were not entered
         task_version__task__state="published",
         task_version=F("task_version__task__current_version"),
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)

@@ -1,4 +1,4 @@
-"""WebSockets that show an evaluation, or the queues, as things happen."""
+"""WebSockets that show an evaluation, a run, or the queues, as things happen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils import timezone
 
 from runs_app import broadcast, selectors
 from runs_app.models import EvaluationEvent
@@ -76,6 +77,28 @@ class EvaluationConsumer(_ReplayConsumer):
     def missed(self) -> list[dict[str, Any]]:
         """Events of this evaluation."""
         return selectors.events(self.evaluation, self.last_seq)
+
+
+class RunConsumer(_ReplayConsumer):
+    """Events of one run, to those who may see it."""
+
+    async def connect(self) -> None:
+        """Refuse with 4404 what does not exist for this user."""
+        identity = self.scope["url_route"]["kwargs"]["run_id"]
+        self.run = await database_sync_to_async(selectors.find_run)(identity, self.scope["user"])
+        if self.run is None:
+            await self.accept()  # a browser is told the code of an accepted socket only
+            await self.close(NOT_FOUND)
+            return
+        self.last_seq = self.since(default=0)
+        await self.follow(broadcast.run_group(identity))
+
+    def missed(self) -> list[dict[str, Any]]:
+        """Events of this run; the summary beside each is that of now."""
+        hidden = self.run.task_version.hidden_names
+        summary = selectors.run_summary(self.run, timezone.now())
+        rows = self.run.events.filter(seq__gt=self.last_seq).order_by("seq")
+        return [broadcast.run_message(row, summary, hidden) for row in rows]
 
 
 class QueueConsumer(_ReplayConsumer):

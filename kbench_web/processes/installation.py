@@ -12,6 +12,10 @@ from pathlib import Path
 from kbench_web.processes.program import Program
 
 RUNNER_DRAIN_S = 15
+_WORKER = (
+    *("--serializer", "rq.serializers.JSONSerializer"),
+    *("--job-class", "runs_app.jobs.SiteJob", "--verbosity", "0"),
+)
 
 _CONSEQUENCES = {
     "bwrap": (
@@ -50,16 +54,20 @@ def manage(*arguments: str) -> list[str]:
     return [sys.executable, str(Path(sys.argv[0]).resolve()), *arguments]
 
 
-def programs(host: str, port: int) -> list[Program]:
-    """Site, workers and runners; Redis is not among them."""
+def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
+    """Site, workers and runners; Redis is not among them.
+
+    call_workers: how many calls of language models may wait for an answer at once.
+    """
     daphne = ["-m", "daphne", "--bind", host, "--port", str(port), "--verbosity", "0"]
-    serializer = "rq.serializers.JSONSerializer"
     return [
         Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
         Program(name="ingest", command=manage("ingest_events")),
+        Program(name="runs", command=manage("rqworker", "runs", *_WORKER)),
+        # one process for all that wait for language models: its workers share its memory
         Program(
-            name="runs",
-            command=manage("rqworker", "runs", "--serializer", serializer, "--verbosity", "0"),
+            name="calls",
+            command=manage("rqworker-pool", "calls", "--num-workers", str(call_workers), *_WORKER),
         ),
         _runner("cpu", "cpu"),
         *(_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices()),

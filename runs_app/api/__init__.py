@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from runs_app.api.submissions import router
+from ninja import Router
+
+from runs_app.api.runs import router as runs_router
+from runs_app.api.submissions import router as submissions_router
+
+router = Router()
+router.add_router("", submissions_router)
+router.add_router("", runs_router)
 
 __all__ = ["router"]

@@ -24,6 +24,11 @@ def visible_submissions(user: Any) -> QuerySet[Submission]:
     return rows if sees_hidden(user) else rows.filter(_visible(user))
 
 
+def listed_evaluations(user: Any) -> QuerySet[Evaluation]:
+    """The visible evaluations of what somebody entered; trials of runs are on their run's page."""
+    return visible_evaluations(user).filter(submission__run__isnull=True)
+
+
 def visible_evaluations(user: Any) -> QuerySet[Evaluation]:
     """The evaluations that `user` may see, with what lists show of them."""
     rows = Evaluation.objects.select_related(
@@ -66,7 +71,7 @@ def public_reason(evaluation: Evaluation, user: Any) -> str:
 
 def author_names(user: Any) -> tuple[list[str], list[str]]:
     """Names of agents and of language models that `user` may know: of public or own submissions."""
-    seen = Submission.objects.filter(_visible(user)).order_by()
+    seen = Submission.objects.filter(_visible(user), run__isnull=True).order_by()
     agents = Agent.objects.filter(kind=Agent.Kind.AGENT, submissions__in=seen).distinct()
     models = LanguageModel.objects.filter(submissions__in=seen).distinct()
     return (

@@ -31,7 +31,7 @@ class Quota:
 
 def quota(user: User, now: datetime) -> Quota:
     """What `user` has used, and what the limits are."""
-    own = Evaluation.objects.filter(submission__author=user)
+    own = Evaluation.objects.filter(submission__author=user, submission__run__isnull=True)
     recent = own.filter(created_at__gt=now - _DAY)
     oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
     return Quota(

@@ -10,6 +10,8 @@ from runs_app.services.events import record_event
 from runs_app.services.reconcile import reconcile
 from runs_app.services.run_advance import advance_run
 from runs_app.services.run_control import extend_run, pause_run, resume_run, stop_run
+from runs_app.services.run_estimate import Estimate, estimate_run
+from runs_app.services.run_history import budget_of
 from runs_app.services.run_reconcile import reconcile_runs
 from runs_app.services.run_request import RunRequest, read_run_request
 from runs_app.services.run_start import start_demo_run, start_run
@@ -17,6 +19,7 @@ from runs_app.services.shipped import submit_demo, submit_shipped_kernels
 from runs_app.services.submission import cancel, rerun, submit
 
 __all__ = [
+    "Estimate",
     "EventError",
     "NotAllowed",
     "QuotaExceeded",
@@ -24,8 +27,10 @@ __all__ = [
     "SubmissionError",
     "advance_run",
     "answer_call",
+    "budget_of",
     "cancel",
     "enter_candidate",
+    "estimate_run",
     "extend_run",
     "pause_run",
     "read_run_request",

@@ -69,7 +69,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
     )
 
 
-def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: User) -> Seed:
+def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: User | None) -> Seed:
     """The kernel that the request asks for; raises `SubmissionError` where there is none."""
     match request.seed_kernel:
         case "none":
@@ -102,7 +102,7 @@ def _shipped(request: RunRequest, version: TaskVersion, device: Device) -> Shipp
     return fitting[0] if fitting else None
 
 
-def _best(version: TaskVersion, device: Device, direction: Direction, user: User) -> Seed:
+def _best(version: TaskVersion, device: Device, direction: Direction, user: User | None) -> Seed:
     visible = Q(submission__private=False) | Q(submission__author=user)
     fastest = (
         Evaluation.objects.filter(

@@ -38,9 +38,7 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
 
     Raises `SubmissionError` naming the field, and `QuotaExceeded`; nothing is stored then.
     """
-    version = _version(request)
-    device = resolve_device(request.device)
-    _check_task(version, device, request)
+    version, device = checked_target(request)
     config = config_for(request)
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
@@ -88,6 +86,13 @@ def start_demo_run(*, device: Device, now: datetime) -> Run | None:
         seed=1,
     )
     return start_run(user=system_user(), request=request, now=now)
+
+
+def checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:
+    """The task's current version and the device; raises `SubmissionError` if they do not fit."""
+    version, device = _version(request), resolve_device(request.device)
+    _check_task(version, device, request)
+    return version, device
 
 
 def _version(request: RunRequest) -> TaskVersion:

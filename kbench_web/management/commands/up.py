@@ -46,7 +46,7 @@ class Command(BaseCommand):
         folder = Path(settings.DATA_DIR)
         with _only_one(folder), _signals() as stops:
             port = self._port(host, options["port"])
-            programs = installation.programs(host, port)
+            programs = installation.programs(host, port, call_workers=settings.CALL_WORKERS)
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
             self._console = Console(sys.stdout, ["up", "redis", *(p.name for p in programs)])
             self._supervisor = Supervisor(self._console.line)

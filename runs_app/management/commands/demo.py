@@ -1,4 +1,4 @@
-"""Put one evaluation on a new site's first page."""
+"""Put one evaluation and one run on a new site's first page."""
 
 from __future__ import annotations
 
@@ -13,22 +13,31 @@ from runs_app import queues, services
 class Command(BaseCommand):
     """`manage.py demo [--device cpu]`."""
 
-    help = "Queue one quick evaluation of a shipped kernel, unless the device has evaluations."
+    help = (
+        "Queue one quick evaluation of a shipped kernel, unless the device has evaluations, and"
+        " start a run that tunes one, unless there are runs."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare --device."""
         parser.add_argument("--device", default="cpu")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Queue it, and say where it can be watched."""
+        """Queue them, and say where they can be watched."""
         try:
             device = services.resolve_device(options["device"])
         except services.SubmissionError as error:
             raise CommandError(str(error)) from None
         if failure := queues.failure():
             raise CommandError(failure)
-        evaluation = services.submit_demo(device=device, now=timezone.now())
+        now = timezone.now()
+        evaluation = services.submit_demo(device=device, now=now)
         if evaluation is None:
             self.stdout.write(f"no demo: {device.slug} has evaluations, or no task has a kernel")
         else:
             self.stdout.write(evaluation.submission.get_absolute_url())
+        run = services.start_demo_run(device=device, now=now)
+        if run is None:
+            self.stdout.write("no demo run: there are runs, or no kernel to tune")
+        else:
+            self.stdout.write(run.get_absolute_url())

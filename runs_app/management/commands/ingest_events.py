@@ -1,4 +1,4 @@
-"""Record the runners' events, and look after evaluations that nobody works on any more."""
+"""Record the runners' events, and look after what nobody works on any more."""
 
 from __future__ import annotations
 
@@ -95,6 +95,9 @@ class Command(BaseCommand):
         count = services.reconcile(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d lost or forgotten evaluation(s) were taken up again", count)
+        count = services.reconcile_runs(now=now, listening_since=self.listening_since)
+        if count:
+            log.warning("%d interrupted or forgotten call(s) were taken up again", count)
 
     def _wait(self, what: str, error: Exception) -> None:
         log.warning("%s is away, trying again: %s", what, error)

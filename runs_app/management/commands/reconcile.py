@@ -1,4 +1,4 @@
-"""Look once after evaluations that nobody works on any more."""
+"""Look once after evaluations and runs that nobody works on any more."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run one round and say how many evaluations it touched."""
-        count = services.reconcile(now=timezone.now(), listening_since=_EVER)
-        self.stdout.write(f"{count} evaluation(s) taken up again")
+        """Run one round and say what it touched."""
+        now = timezone.now()
+        count = services.reconcile(now=now, listening_since=_EVER)
+        calls = services.reconcile_runs(now=now, listening_since=_EVER)
+        self.stdout.write(f"{count} evaluation(s) and {calls} call(s) taken up again")

@@ -52,9 +52,7 @@ class Plain:
 
     def _ask(self, slot: int) -> Ask:
         text = f"Make it faster, try {slot}."
-        prompt = Prompt(
-            name="plain", version=1, messages=(Message(role="user", content=text),)
-        )
+        prompt = Prompt(name="plain", version=1, messages=(Message(role="user", content=text),))
         return Ask(
             role=Role.PROPOSE,
             prompt=prompt,

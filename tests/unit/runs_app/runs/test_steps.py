@@ -12,7 +12,7 @@ from tests.unit.runs_app.runs.conftest import World
 
 pytestmark = pytest.mark.django_db
 
-KERNEL = '```cpp\nextern "C" void scale(float* out, const float* x, int N) {{ /* {} */ }}\n```'
+KERNEL = '```cpp\nextern "C" void scale(float* out, const float* x, int N) {{ out[{}] = x[0]; }}\n```'
 
 
 def answer(run: Run, text: str | None = None) -> int:
