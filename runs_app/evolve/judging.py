@@ -87,9 +87,9 @@ class Confusion:
         return _share(self.caught, self.caught + self.missed)
 
     @property
-    def base_rate(self) -> float | None:
-        """Share of kernels that failed: what always voting "passes" would miss."""
-        return _share(self.caught + self.missed, self.total)
+    def always_passes(self) -> float | None:
+        """Accuracy of a verifier that never raises an alarm, on the same kernels."""
+        return _share(self.false_alarms + self.passed, self.total)
 
 
 @dataclass(frozen=True)

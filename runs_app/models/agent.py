@@ -58,7 +58,7 @@ class LanguageModel(models.Model):
     created_at = models.DateTimeField()
 
     # How to call it; without a base URL it can only be named as an author.
-    base_url = models.URLField(
+    base_url = models.CharField(  # no URLField, which refuses names such as http://vllm:8000
         max_length=500, blank=True, help_text="OpenAI-compatible, such as https://api.openai.com/v1"
     )
     api_name = models.CharField(

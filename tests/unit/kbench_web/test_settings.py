@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from kbench_web import env
 
@@ -70,3 +71,17 @@ def test_lists_and_flags_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert env.flag(NAME, default=False) is True
     monkeypatch.setenv(NAME, "")
     assert env.flag(NAME, default=True) is True
+
+
+def test_a_number_may_have_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBENCH_DEVICE_USD_PER_HOUR", "2.5")
+    assert env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.0) == 2.5
+    monkeypatch.setenv("KBENCH_DEVICE_USD_PER_HOUR", "")
+    assert env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.5) == 0.5
+
+
+@pytest.mark.parametrize("value", ["-1", "inf", "nan", "much"])
+def test_a_number_is_finite_and_not_negative(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("KBENCH_DEVICE_USD_PER_HOUR", value)
+    with pytest.raises(ImproperlyConfigured, match="KBENCH_DEVICE_USD_PER_HOUR"):
+        env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.0)

@@ -40,12 +40,12 @@ def test_a_confusion_counts_votes_and_truths() -> None:
     assert found.accuracy == pytest.approx(0.7)
     assert found.precision == pytest.approx(0.75)
     assert found.recall == pytest.approx(0.6)
-    assert found.base_rate == pytest.approx(0.5)
+    assert found.always_passes == pytest.approx(0.5)
 
 
 def test_no_votes_have_no_shares() -> None:
     found = Confusion.of([])
-    assert (found.accuracy, found.precision, found.recall, found.base_rate) == (None,) * 4
+    assert (found.accuracy, found.precision, found.recall, found.always_passes) == (None,) * 4
 
 
 def test_scores_fall_into_bins() -> None:

@@ -1,0 +1,75 @@
+"""`manage.py tune_verifiers`: improve a verifier's prompt on kernels that hardware has judged."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from runs_app.evolve.judging import VERIFIERS
+from runs_app.models import Tuning
+from runs_app.services.errors import SubmissionError
+from runs_app.services.tuning import TuningRequest, tune, use_prompt
+
+
+class Command(BaseCommand):
+    """Tune a prompt, and print the accuracy of each generation."""
+
+    help = (
+        "Improves a verifier's prompt over generations, on a balanced set of stored evaluations, "
+        "and reports training and held-out accuracy. Ctrl-C keeps what was done."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What to tune, with what, and how long."""
+        default = TuningRequest(verifier="", model="")
+        parser.add_argument("--verifier", required=True, choices=VERIFIERS)
+        parser.add_argument("--model", required=True, help="name of a language model of this site")
+        parser.add_argument("--generations", type=int, default=default.generations)
+        parser.add_argument("--population", type=int, default=default.population)
+        parser.add_argument(
+            "--examples", type=int, default=default.examples, help="kernels to train on"
+        )
+        parser.add_argument(
+            "--held-out", type=int, default=default.held_out, help="kernels to check with"
+        )
+        parser.add_argument("--seed", type=int, default=default.seed)
+        parser.add_argument("--max-usd", type=float, help="cap that holds to the call")
+        parser.add_argument("--concurrency", type=int, default=default.concurrency)
+        parser.add_argument(
+            "--use", action="store_true", help="have new runs use the prompt that is found"
+        )
+
+    def handle(self, **options: Any) -> None:
+        """Tune, then say what was found and where to see it."""
+        names = TuningRequest.__dataclass_fields__
+        request = TuningRequest(**{name: options[name] for name in names})
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            tuning = tune(request=request, clock=timezone.now, report=self._report)
+        except SubmissionError as error:
+            raise CommandError(str(error)) from error
+        if tuning.reason:
+            self.stdout.write(f"It ended early: {tuning.reason}.")
+        prompt = tuning.prompts.first()
+        if prompt is None:
+            self.stdout.write("No prompt was better in training than the one it began with.")
+        elif options["use"]:
+            use_prompt(prompt=prompt)
+            self.stdout.write(f"Version {prompt.version} of {prompt.verifier} is in use.")
+        else:
+            self.stdout.write(f"Stored as version {prompt.version} of {prompt.verifier}, not used.")
+        self.stdout.write(f"Cost ${tuning.usd:.4f}. Page: /verifiers/tunings/{tuning.pk}/")
+
+    def _report(self, tuning: Tuning, record: dict[str, Any]) -> None:
+        train, held_out = _words(record["train"]), _words(record["held_out"])
+        self.stdout.write(
+            f"generation {record['number']}: training {train}, held out {held_out}, "
+            f"${tuning.usd:.4f} so far"
+        )
+
+
+def _words(count: dict[str, int] | None) -> str:
+    return f"{count['right']}/{count['of']}" if count and count["of"] else "–"

@@ -1,0 +1,90 @@
+"""A run's settings as names and texts, to be compared with those of other runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from runs_app.models import Run
+
+SEED = "random seed"
+"""The setting in which repeats differ."""
+
+_LISTS = {"temperatures": "temperatures"}
+_PLAIN = {
+    "max_tokens": "answer limit (tokens)",
+    "profile": "profile",
+    "concurrent_asks": "concurrent calls",
+    "concurrent_evaluations": "concurrent evaluations",
+}
+_BUDGET = {
+    "usd": "budget: USD",
+    "tokens": "budget: tokens",
+    "evaluations": "budget: evaluations",
+    "wall_time_s": "budget: seconds",
+}
+_VERIFIERS = ("soft", "threshold", "survivors", "reflect")
+
+
+def settings_of(run: Run) -> dict[str, str]:
+    """Every setting of the run by its name for people, the random seed included."""
+    config: Mapping[str, Any] = run.config
+    settings = {
+        "strategy": run.strategy,
+        "task version": str(run.task_version.number),
+        "models": text(model["name"] for model in config.get("models", ())) or "none",
+        "seed kernel": _seed_kernel(run.problem),
+        SEED: str(run.seed),
+    }
+    settings |= {label: text(config[name]) for name, label in _PLAIN.items() if name in config}
+    settings |= {label: text(config[name]) for name, label in _LISTS.items() if name in config}
+    settings |= _verifiers(config.get("verifiers") or {})
+    budget = config.get("budget") or {}
+    settings |= {label: text(budget.get(name), "no cap") for name, label in _BUDGET.items()}
+    parameters = config.get("parameters") or {}
+    return settings | {str(name): text(value) for name, value in sorted(parameters.items())}
+
+
+def text(value: Any, nothing: str = "") -> str:
+    """A setting's value for people; `nothing` stands for None."""
+    if value is None:
+        return nothing
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={text(entry)}" for name, entry in sorted(value.items()))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ", ".join(text(entry) for entry in value)
+    return str(value)
+
+
+def differing(columns: Sequence[Mapping[str, str]]) -> list[str]:
+    """Names of settings that are not the same in all columns, in the order of their appearance."""
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    return [name for name in names if len({column.get(name, "") for column in columns}) > 1]
+
+
+def _verifiers(config: Mapping[str, Any]) -> dict[str, str]:
+    names = config.get("names") or ()
+    settings = {"verifiers": text(names) or "off"}
+    if not names:
+        return settings
+    settings |= {f"verifiers: {name}": text(config[name]) for name in _VERIFIERS if name in config}
+    settings["verifiers: model"] = config.get("model") or "the writer's"
+    prompts = config.get("prompts") or {}
+    digests = {name: _digest(instructions) for name, instructions in prompts.items()}
+    return settings | {"verifiers: prompts": text(digests) or "shipped"}
+
+
+def _seed_kernel(problem: Mapping[str, Any]) -> str:
+    source = problem.get("seed_source", "")
+    if not source:
+        return "none"
+    return f"{problem.get('seed_title') or 'kernel'} ({_digest(source)})"
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()[:8]
