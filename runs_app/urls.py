@@ -1,9 +1,10 @@
-"""Addresses of the pages about submissions, evaluations and queues."""
+"""Addresses of the pages about submissions, evaluations, runs and queues."""
 
 from __future__ import annotations
 
 from django.urls import path
 
+from runs_app.views import ablation, authors, compare, run_start, runs, verifiers
 from runs_app.views import submissions as views
 
 urlpatterns = [
@@ -27,10 +28,40 @@ urlpatterns = [
         name="evaluation-cancel",
     ),
     path("queue/", views.queue, name="queue"),
-    path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
+    path("runs/", runs.run_list, name="runs"),
+    path("runs/new/", run_start.run_start, name="run-start"),
+    path("runs/new/estimate/", run_start.run_estimate, name="run-estimate"),
+    path("runs/compare/", compare.compare, name="compare"),
+    path("runs/ablation/", ablation.ablation, name="ablation"),
+    path("runs/<uuid:run_id>/", runs.run_detail, name="run"),
+    path("runs/<uuid:run_id>/head/", runs.run_head, name="run-head"),
+    path("runs/<uuid:run_id>/events/", runs.run_events, name="run-events"),
+    path("runs/<uuid:run_id>/pause/", runs.run_control, {"action": "pause"}, name="run-pause"),
+    path("runs/<uuid:run_id>/resume/", runs.run_control, {"action": "resume"}, name="run-resume"),
+    path("runs/<uuid:run_id>/stop/", runs.run_control, {"action": "stop"}, name="run-stop"),
+    path("runs/<uuid:run_id>/extend/", runs.run_extend, name="run-extend"),
+    path(
+        "runs/<uuid:run_id>/candidates/<int:number>/",
+        runs.candidate_detail,
+        name="run-candidate",
+    ),
+    path(
+        "runs/<uuid:run_id>/candidates/<int:number>/enter/",
+        runs.candidate_enter,
+        name="run-candidate-enter",
+    ),
+    path("agents/<int:agent_id>/", authors.agent_detail, name="agent"),
+    path("language-models/", authors.language_model_list, name="language-models"),
     path(
         "language-models/<int:language_model_id>/",
-        views.language_model_detail,
+        authors.language_model_detail,
         name="language-model",
     ),
+    path(
+        "language-models/<int:language_model_id>/test/",
+        authors.language_model_test,
+        name="language-model-test",
+    ),
+    path("verifiers/", verifiers.verifiers, name="verifiers"),
+    path("verifiers/tunings/<uuid:tuning_id>/", verifiers.tuning, name="tuning"),
 ]

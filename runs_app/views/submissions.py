@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -18,11 +18,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs_app import evaluation_page, selectors, services
 from runs_app.forms import MODES, SubmissionForm
-from runs_app.models import Agent, Evaluation, LanguageModel, Status, Submission
+from runs_app.models import Evaluation, Status, Submission
 from runs_app.services import SubmissionError
 from tasks_app.selectors import find_task, published_tasks
-
-_RECENT = 50
 
 
 @never_cache
@@ -190,29 +188,6 @@ def queue(request: HttpRequest) -> HttpResponse:
     name = "parts/queues.html" if fragment else "queue.html"
     overview = selectors.queue_overview(request.user, timezone.now())
     return render(request, f"runs_app/{name}", {"queues": overview})
-
-
-@require_safe
-def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
-    """An agent and what it entered last."""
-    agent = get_object_or_404(Agent, pk=agent_id)
-    return _author_page(request, agent.name, agent.get_kind_display(), {"submission__agent": agent})
-
-
-@require_safe
-def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpResponse:
-    """A language model and what it wrote last."""
-    model = get_object_or_404(LanguageModel, pk=language_model_id)
-    wanted = {"submission__language_model": model}
-    return _author_page(request, model.name, "Language model", wanted)
-
-
-def _author_page(
-    request: HttpRequest, name: str, kind: str, wanted: dict[str, Any]
-) -> HttpResponse:
-    evaluations = selectors.visible_evaluations(request.user).filter(**wanted)
-    context = {"name": name, "kind": kind, "evaluations": evaluations[:_RECENT]}
-    return render(request, "runs_app/author.html", context)
 
 
 def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
