@@ -164,11 +164,22 @@ def _descendants(pid: int) -> list[int]:
     pending = [pid]
     while pending:
         parent = pending.pop()
-        for path in Path(f"/proc/{parent}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                children = [int(child) for child in path.read_text().split()]
-                found += children
-                pending += children
+        for child in _children(parent):
+            found.append(child)
+            pending.append(child)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Its children now; a process or thread that ends meanwhile has none."""
+    found: list[int] = []
+    threads: list[str] = []
+    with contextlib.suppress(OSError):
+        threads = os.listdir(f"/proc/{pid}/task")
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+            found += [int(child) for child in text.split()]
     return found
 
 
