@@ -22,7 +22,7 @@ from runs_app.selectors.runners import RunnerStatus, runner_list
 from runs_app.selectors.runs import (
     active_s,
     callable_models,
-    compact_event,
+    compact_events,
     filtered_runs,
     find_candidate,
     find_run,
@@ -44,7 +44,7 @@ __all__ = [
     "author_names",
     "baselines",
     "callable_models",
-    "compact_event",
+    "compact_events",
     "devices",
     "events",
     "filtered_runs",

@@ -11,10 +11,12 @@ from django.db.models import Q, QuerySet
 
 from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
 from runs_app.selectors.queue import waiting_reason
-from tasks_app.disclosure import public_payload, sees_hidden
+from tasks_app.disclosure import public_text, sees_hidden
 
 EVENTS_AT_ONCE = 5000
 """Events of one answer: a few hundred kilobytes once they are compressed."""
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+_FREE_TEXT = {"reason", "problem", "text", "title"}
 RUN_FILTERS = ("task", "device", "strategy", "status", "mine")
 
 
@@ -58,11 +60,22 @@ def run_events(run: Run, since: int = 0, limit: int = EVENTS_AT_ONCE) -> list[Ru
     return list(run.events.filter(seq__gt=since).order_by("seq")[:limit])
 
 
-def compact_event(event: RunEvent, hidden_names: tuple[str, ...]) -> list[Any]:
-    """[seq, kind, milliseconds since 1970, payload]; what is empty or null is left out."""
-    payload = public_payload(event.payload, hidden_names) if hidden_names else event.payload
-    kept = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
-    return [event.seq, event.kind, int(event.created_at.timestamp() * 1000), kept]
+def compact_events(run: Run, since: int, limit: int) -> list[list[Any]]:
+    """The same as [seq, kind, milliseconds since 1970, payload]; what is empty is left out."""
+    rows = run.events.filter(seq__gt=since).order_by("seq")
+    columns = rows.values_list("seq", "kind", "created_at", "payload")[:limit]
+    hidden = run.task_version.hidden_names
+    return [
+        [seq, kind, int(at.timestamp() * 1000), _compact(payload, hidden)]
+        for seq, kind, at, payload in columns
+    ]
+
+
+def _compact(payload: Mapping[str, Any], hidden_names: tuple[str, ...]) -> dict[str, Any]:
+    kept = {name: value for name, value in payload.items() if value not in _EMPTY}
+    for name in _FREE_TEXT & kept.keys():  # nothing else could name a workload
+        kept[name] = public_text(kept[name], hidden_names)
+    return kept
 
 
 def run_summary(run: Run, now: datetime) -> dict[str, Any]:

@@ -88,12 +88,11 @@ def run_events(request: HttpRequest, run_id: UUID) -> JsonResponse:
     run = _run(request, run_id)
     since = _number(request.GET.get("since"), 0)
     limit = min(_number(request.GET.get("limit"), EVENTS_AT_ONCE), EVENTS_AT_ONCE)
-    hidden = run.task_version.hidden_names
-    events = selectors.run_events(run, since, max(limit, 1))
+    events = selectors.compact_events(run, since, max(limit, 1))
     document = {
         "run": selectors.run_summary(run, timezone.now()),
-        "last": max([run.events_stored, *(event.seq for event in events[-1:])]),
-        "events": [selectors.compact_event(event, hidden) for event in events],
+        "last": max([run.events_stored, *(event[0] for event in events[-1:])]),
+        "events": events,
     }
     return JsonResponse(document, json_dumps_params={"separators": (",", ":")})
 

@@ -175,7 +175,8 @@ def make_run(
     )
     fields = {
         "user": User.objects.first(), "agent": agent, "task_version": version,
-        "direction": "forward", "device": Device.objects.get(slug="cpu"), "strategy": strategy, "seed": 7,
+        "direction": "forward", "device": Device.objects.get(slug="cpu"), "strategy": strategy,
+        "seed": 7,
         "config": codec.encode(config), "problem": codec.encode(problem), "created_at": started,
         "resumed_at": started,
     }  # fmt: skip

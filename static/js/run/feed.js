@@ -26,13 +26,20 @@ export class Feed {
     return this.catching;
   }
 
+  async page(since) {
+    const answer = await fetch(`${this.config.urls.events}?since=${since}`, { headers: { "X-Requested-With": "fetch" } });
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    return answer.json();
+  }
+
   async readPages() {
+    let next = this.page(this.seq);
     let last = Infinity;
     while (this.seq < last) {
-      const answer = await fetch(`${this.config.urls.events}?since=${this.seq}`, { headers: { "X-Requested-With": "fetch" } });
-      if (!answer.ok) throw new Error(`status ${answer.status}`);
-      const page = await answer.json();
+      const page = await next;
       last = page.last;
+      const newest = page.events.at(-1)?.[0] || this.seq;
+      if (page.events.length && newest < last) next = this.page(newest); // it comes while this one is folded
       for (const [seq, kind, at, payload] of page.events) this.take({ seq, kind, at, payload });
       this.on.run(page.run);
       this.on.page(this.seq, last);

@@ -65,8 +65,9 @@ async function draw() {
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);
   byId("scale-words").textContent = over === "baseline" ? "speedup over the best baseline" : "speedup over the seed kernel";
-  await chart.draw(view, byId("axis").value, colours);
   cost = performance.now() - from;
+  if (chart.isDue()) await chart.draw(view, byId("axis").value, colours);
+  else later();
   drawing = false;
   document.body.dataset.drawn = view.seq;
   if (dirty) soon();
@@ -76,6 +77,13 @@ async function draw() {
 function soon() {
   dirty = true;
   if (!timer && !drawing && !document.hidden) timer = setTimeout(draw, Math.max(DRAW_MS, 3 * cost));
+}
+
+// The chart's turn comes, also when no further event does.
+let laterTimer = 0;
+function later() {
+  clearTimeout(laterTimer);
+  laterTimer = setTimeout(soon, 1000);
 }
 
 async function refreshHead() {
