@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app import queues, selectors
 from runs_app.evolve import budget, facts
 from runs_app.evolve.optimizer import Optimizer
@@ -94,7 +94,19 @@ class _Step:
                 pause = pause or f"{self.run.failures} calls failed in a row: {call.error}"
         for outcome in self._evaluations():
             self._record(self.optimizer.tell(outcome), outcome.result)
+            pause = pause or self._broken(outcome)
         return pause
+
+    def _broken(self, outcome: Evaluated) -> str:
+        """Why measuring makes no sense now: the latest trials all ended through our own fault."""
+        if outcome.result is not None and outcome.result.verdict is not Verdict.SYSTEM_ERROR:
+            return ""
+        rows = self.run.candidates.filter(measured_at__isnull=False).order_by("-measured_at", "-pk")
+        latest = list(rows.values_list("verdict", flat=True)[:FAILURES_IN_A_ROW])
+        if len(latest) < FAILURES_IN_A_ROW or set(latest) != {Verdict.SYSTEM_ERROR.value}:
+            return ""
+        reason = outcome.result.reason if outcome.result else outcome.reason
+        return f"{FAILURES_IN_A_ROW} evaluations in a row ended without a verdict: {reason}"
 
     def _ask(self) -> None:
         while moves := self.optimizer.ask():

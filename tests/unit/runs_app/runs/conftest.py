@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from runs_app import queues, services
-from runs_app.evolve import optimizer
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import CandidateState, History
 from runs_app.evolve.strategies import STRATEGIES, StrategyInfo
-from runs_app.evolve.wishes import Ask, Draft, Edit, Finish, Measure, Message, Place, Prompt, Wish
-from runs_app.evolve.wishes import Role
-from runs_app.models import Evaluation, LanguageModel, Run
+from runs_app.evolve.wishes import (
+    Ask,
+    Draft,
+    Edit,
+    Finish,
+    Measure,
+    Message,
+    Place,
+    Prompt,
+    Role,
+    Wish,
+)
+from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
 from tests import factories as make
 from tests.unit.runs_app.conftest import Jobs
 
 __all__ = ["Jobs"]
 
 MODEL = "writer-1"
+KERNEL = (
+    '```cpp\nextern "C" void scale(float* out, const float* x, int N) {{ out[{}] = x[0]; }}\n```'
+)
 
 
 class Plain:
@@ -112,6 +125,29 @@ class World:
         run.refresh_from_db()
         return count
 
+    def answer(self, run: Run, text: str = "", **columns: Any) -> int:
+        """Give every waiting call of the run an answer; returns how many."""
+        waiting = list(run.calls.filter(status="WAITING").order_by("number"))
+        for call in waiting:
+            answered = {
+                "status": "ANSWERED",
+                "response": text or KERNEL.format(call.number),
+                "tokens_in": 100,
+                "tokens_out": 50,
+                "cost_usd": 0.0002,
+                "sent_at": make.NOW,
+                "ended_at": make.NOW,
+            }
+            rows = LanguageModelCall.objects.filter(pk=call.pk)
+            rows.update(**{**answered, **columns})
+        return len(waiting)
+
+    def to_first_calls(self, run: Run) -> None:
+        """Go on until the seed is measured and the language model is asked."""
+        self.advance(run)
+        self.measure(run)
+        self.advance(run)
+
     def measure(self, run: Run, latency_ns: float = 1000.0, verdict: str = "CORRECT") -> int:
         """End every evaluation of the run that waits; returns how many."""
         waiting = list(
@@ -132,19 +168,15 @@ class World:
 @pytest.fixture
 def world(
     monkeypatch: pytest.MonkeyPatch,
-    django_capture_on_commit_callbacks: Callable[..., Any],
     jobs: Jobs,
-) -> Iterator[World]:
+) -> World:
     """The world of a run; what waits for a commit is done as if it came at once."""
-    from django.db import transaction
-
     fake = World(jobs=jobs)
     for name in ("enqueue_advance", "enqueue_call", "waiting_calls"):
         monkeypatch.setattr(queues, name, getattr(fake, name))
     monkeypatch.setattr(transaction, "on_commit", lambda function, **_: function())
     monkeypatch.setitem(STRATEGIES, "plain", INFO)
-    assert optimizer
-    yield fake
+    return fake
 
 
 @pytest.fixture

@@ -6,29 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from runs_app.models import LanguageModelCall, Run, Submission
+from runs_app import selectors, services
+from runs_app.evolve import facts
+from runs_app.evolve.history import History
+from runs_app.models import Evaluation, Run, Submission
+from runs_app.services.run_history import RunDetails, load_history, stored_facts
 from tests import factories as make
 from tests.unit.runs_app.runs.conftest import World
 
 pytestmark = pytest.mark.django_db
-
-KERNEL = '```cpp\nextern "C" void scale(float* out, const float* x, int N) {{ out[{}] = x[0]; }}\n```'
-
-
-def answer(run: Run, text: str | None = None) -> int:
-    """Give every waiting call of the run its answer."""
-    waiting = list(run.calls.filter(status="WAITING").order_by("number"))
-    for call in waiting:
-        LanguageModelCall.objects.filter(pk=call.pk).update(
-            status="ANSWERED",
-            response=text or KERNEL.format(call.number),
-            tokens_in=100,
-            tokens_out=50,
-            cost_usd=0.0002,
-            sent_at=make.NOW,
-            ended_at=make.NOW,
-        )
-    return len(waiting)
 
 
 def kinds(run: Run) -> list[str]:
@@ -43,7 +29,7 @@ def test_a_run_from_its_seed_to_its_end(start: Callable[..., Run], world: World)
     assert run.seed_latency_ns == 1000.0
     assert run.calls.count() == 3
     assert len(world.calls) == 3
-    assert answer(run) == 3
+    assert world.answer(run) == 3
     world.advance(run)
     assert world.measure(run, 900.0) == 3
     world.advance(run)
@@ -57,3 +43,127 @@ def test_a_run_from_its_seed_to_its_end(start: Callable[..., Run], world: World)
     trials = Submission.objects.filter(run=run)
     assert trials.count() == 4
     assert {trial.author for trial in trials} == {run.user}
+
+
+def test_a_step_without_news_changes_nothing(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    before = run.events_stored
+    assert world.advance(run) == 0
+    assert run.events_stored == before
+    assert services.advance_run(run_id="00000000-0000-4000-8000-000000000000", now=make.NOW) == 0
+
+
+def test_rows_tell_the_same_history_as_the_log(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 800.0)
+    world.advance(run)
+    folded = History(RunDetails(run))
+    for fact in stored_facts(run):
+        folded.apply(fact)
+    loaded = load_history(run)
+    assert loaded.candidates == folded.candidates
+    assert loaded.questions == folded.questions
+    assert loaded.best == folded.best
+    assert loaded.finished == folded.finished
+    assert loaded.correct() == folded.correct()
+    assert loaded.evaluations() == folded.evaluations()
+    assert loaded.paid_usd == pytest.approx(folded.paid_usd)
+    assert loaded.paid_tokens == folded.paid_tokens
+
+
+def test_nothing_hidden_gets_into_the_problem(start: Callable[..., Run]) -> None:
+    run = start()
+    text = str(run.problem)
+    assert make.HIDDEN_WORKLOAD not in text
+    assert "1777" not in text
+    assert run.problem["workloads"] == ["n256: N=256", "n4096: N=4096"]
+
+
+def test_trials_are_on_no_list_and_count_for_no_quota(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start(private=True)
+    world.to_first_calls(run)
+    trial = Evaluation.objects.get(submission__run=run, background=False)
+    assert trial.submission.private
+    assert selectors.quota(run.user, make.later(1)).today == 0
+    assert not selectors.listed_evaluations(run.user).exists()
+    assert selectors.find_evaluation(trial.pk, run.user) == trial
+    assert selectors.find_evaluation(trial.pk, make.make_user()) is None
+    with pytest.raises(services.NotAllowed, match="trial of a run"):
+        services.rerun(submission=trial.submission, user=run.user, now=make.NOW)
+
+
+def test_the_seed_brings_baselines_once(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    world.advance(run)
+    background = Evaluation.objects.filter(background=True)
+    assert [row.mode for row in background] == ["ranked"]
+    second = start(user=run.user, task_version=run.task_version)
+    world.advance(second)
+    assert background.count() == 1
+    make.finish(background.get())
+    third = start(user=run.user, task_version=run.task_version)
+    assert third.problem["baselines_ns"] == pytest.approx({"compiled": 1500.0, "eager": 2000.0})
+    world.advance(third)
+    assert background.count() == 1
+
+
+def test_a_cancelled_trial_is_told_and_the_run_goes_on(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start()
+    world.advance(run)
+    trial = Evaluation.objects.get(submission__run=run, background=False)
+    services.cancel(evaluation=trial, user=run.user, now=make.NOW)
+    assert world.advances == [str(run.pk)]
+    world.advance(run)
+    seed = run.candidates.get(number=1)
+    assert (seed.verdict, seed.measured) == ("SYSTEM_ERROR", ["quick"])
+    assert run.calls.count() == 3
+
+
+def test_an_error_of_the_site_pauses_with_the_reason(
+    start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start()
+    monkeypatch.setattr(
+        "tests.unit.runs_app.runs.conftest.Plain.ask", lambda *_: 1 / 0, raising=True
+    )
+    world.advance(run)
+    assert run.status == "PAUSED"
+    assert "ZeroDivisionError" in run.reason
+    assert kinds(run) == ["started", "paused"]
+
+
+def test_a_best_candidate_enters_by_itself(start: Callable[..., Run], world: World) -> None:
+    run = start(enters_best=True)
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 500.0)
+    world.advance(run)
+    assert run.status == "FINISHED"
+    best = run.candidates.get(number=4)
+    assert best.entry is not None
+    assert best.entry.run is None
+    assert (best.entry.agent.name, best.entry.language_model.name) == ("kbench-plain", "writer-1")
+    assert best.entry.evaluations.get().mode == "ranked"
+    assert kinds(run)[-2:] == ["finished", "entered"]
+    with pytest.raises(services.NotAllowed, match="entered already"):
+        services.enter_candidate(candidate=best, user=run.user, now=make.NOW)
+
+
+def test_facts_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    first, second, *_ = stored_facts(run)
+    assert isinstance(first, facts.Drafted)
+    assert isinstance(second, facts.Measuring)
+    assert [event.seq for event in run.events.order_by("seq")] == list(
+        range(1, run.events_stored + 1)
+    )
