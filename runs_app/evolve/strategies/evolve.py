@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -75,13 +76,15 @@ class Evolve:
                 for slot in range(1, parameters.proposals + 1)
             ]
             measured = judged(steps, proposals)  # verify all, measure the survivors
-            archive += [candidate for candidate in measured if candidate.is_correct]
+            for candidate in measured:
+                if candidate.is_correct:
+                    insort(archive, candidate, key=_slow_to_fast)
             if generation < parameters.generations:
                 advice = self._recommendations(steps, generation, measured) or advice
         return f"all {parameters.generations} generations are done"
 
     def _seeded(self, steps: Steps) -> list[Candidate]:
-        """The archive at first: the seed if it works, else a translation."""
+        """The archive at first: the seed if it works, else a translation; slow to fast from now."""
         seed = steps.seed()
         if seed is not None and steps.measured(seed).is_correct:
             return [seed]
@@ -89,17 +92,15 @@ class Evolve:
         return [first] if first is not None else []
 
     def _context(self, generation: int, archive: list[Candidate]) -> list[Candidate]:
-        """Correct kernels of earlier generations, from slow to fast."""
-        ranked = sorted(archive, key=lambda c: (-(c.latency_ns or 0.0), c.number))
-        count = min(self.parameters.context, len(ranked))
+        """Which of the correct kernels of earlier generations a prompt shows."""
+        count = min(self.parameters.context, len(archive))
         match self.parameters.context_order:
             case Context.LEAST_TO_MOST:
-                return ranked[-count:]
+                return archive[-count:]
             case Context.BEST_ONLY:
-                return ranked[-1:]
+                return archive[-1:]
             case Context.RANDOM:
-                dice = draw(self.config.seed, "context", generation)
-                return dice.sample(ranked, count)
+                return draw(self.config.seed, "context", generation).sample(archive, count)
 
     def _proposal(
         self, steps: Steps, place: Place, shown: list[Candidate], advice: str
@@ -140,6 +141,10 @@ class Evolve:
             calm=True,
         )
         return steps.text(inquiry)
+
+
+def _slow_to_fast(candidate: Candidate) -> tuple[float, int]:
+    return -(candidate.latency_ns or 0.0), candidate.number
 
 
 def kernels_text(steps: Steps, shown: list[Candidate]) -> str:

@@ -1,0 +1,110 @@
+"""What holds for every strategy of the papers, whatever language models and hardware do."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve import facts
+from runs_app.evolve.config import Budget, VerifierConfig
+from runs_app.evolve.strategies import STRATEGIES
+from runs_app.evolve.wishes import Ask
+from tests.unit.runs_app.evolve.driving import (
+    Failure,
+    World,
+    a_config,
+    a_problem,
+    begin,
+    fenced,
+)
+from tests.unit.runs_app.evolve.papers import broken, fast, judge, wrong
+
+PAPERS = ("translate", "evolve", "fsr", "cudamaster")
+VERIFIERS = {
+    "none": VerifierConfig(),
+    "soft": VerifierConfig(names=("compile", "memory"), survivors=2),
+    "hard": VerifierConfig(names=("numerics",), soft=False),
+}
+
+
+def chaos(seed: int, *, seed_source: str) -> tuple[World, Any]:
+    """Models that fail, chatter, repeat themselves and vote at random; evaluations get lost."""
+    dice = random.Random(seed)
+
+    def speak(ask: Ask) -> str | Failure:
+        source = dice.choice([fast(dice.randrange(100, 9000)), fast(777), wrong(), broken()])
+        return dice.choice(
+            [
+                Failure(), "", "I cannot help with that.", "Hm. " * 99, "OK", fenced(source),
+                fenced(source), fenced(source), "```cpp\n" + source[:-9], "FINAL VERIFICATION "
+                f"ANSWER: {dice.choice(('True', 'False'))}",
+            ]
+        )  # fmt: skip
+
+    def hardware(source: str, mode: Mode) -> EvaluationResult | None:
+        return None if dice.random() < 0.1 else judge(source, mode)
+
+    return World(judge=hardware, speak=speak, seed=seed), a_problem(seed_source=seed_source)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "verifiers", "seed"), itertools.product(PAPERS, VERIFIERS, range(4))
+)
+def test_it_always_ends_by_itself(strategy: str, verifiers: str, seed: int) -> None:
+    sources = (fast(5000), "", broken(), wrong())
+    world, problem = chaos(seed, seed_source=sources[seed])
+    config = a_config(strategy, seed=seed, verifiers=VERIFIERS[verifiers])
+    run = begin(problem, config, world).go(facts_at_most=20_000)
+    finished = run.history.finished
+    assert finished is not None
+    assert finished.reason != "the strategy has nothing more to ask"
+    assert not finished.by_budget
+    begun = [(f.candidate, f.mode) for f in run.facts if isinstance(f, facts.Measuring)]
+    assert len(begun) == len(set(begun))
+    for question in run.history.questions.values():
+        assert len(run.history.find(
+            question.role, generation=question.place.generation, slot=question.place.slot,
+            about=question.about, verifier=question.verifier or None,
+        )) <= 3  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", PAPERS)
+def test_a_budget_ends_it_and_more_lets_it_go_on(strategy: str) -> None:
+    world, problem = chaos(3, seed_source="")
+    run = begin(problem, a_config(strategy, budget=Budget(evaluations=2)), world).go()
+    if run.history.finished is not None and run.history.finished.by_budget:
+        run.extend(Budget())
+        run.go()
+    assert run.history.finished is not None
+    assert not run.history.finished.by_budget
+
+
+@pytest.mark.parametrize("strategy", PAPERS)
+def test_a_form_can_offer_it(strategy: str) -> None:
+    info = STRATEGIES[strategy]
+    names = [field.name for field in dataclasses.fields(info.parameters)]
+    assert list(info.help) == names
+    assert info.parameters() == info.parameters(**dataclasses.asdict(info.parameters()))
+    assert info.needs_models
+    assert "arXiv" in info.paper
+
+
+def test_an_unknown_strategy_is_named() -> None:
+    with pytest.raises(DataError, match="strategy: 'guess' is not one of evolve, "):
+        begin(a_problem(), a_config("guess"), World())
+
+
+def test_a_long_run() -> None:
+    numbers = itertools.count(10_000, -1)
+    world = World(judge=judge, speak=lambda _: fenced(fast(next(numbers))))
+    parameters = {"generations": 25, "proposals": 8}
+    run = begin(a_problem(), a_config("evolve", parameters=parameters), world).go()
+    assert len(run.history.candidates) == 1 + 200
+    assert run.history.finished is not None
