@@ -87,13 +87,14 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
     ]
 
 
-def _candidate_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, str, bool, int]]]:
-    """For each run: state, verdict, whether a language model wrote it, count."""
+def _candidate_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, str, int, int]]]:
+    """For each run: state, verdict, how many there are, how many a language model wrote."""
     rows = Candidate.objects.filter(run__in=runs).order_by()
-    found: dict[Any, list[tuple[str, str, bool, int]]] = {}
-    counted = rows.values_list("run_id", "state", "verdict", "call__isnull")
-    for run_id, state, verdict, own, count in counted.annotate(count=Count("pk")):
-        found.setdefault(run_id, []).append((state, verdict, not own, count))
+    found: dict[Any, list[tuple[str, str, int, int]]] = {}
+    counted = rows.values_list("run_id", "state", "verdict")
+    written = Count("call")  # those with one
+    for run_id, state, verdict, count, by_model in counted.annotate(Count("pk"), written):
+        found.setdefault(run_id, []).append((state, verdict, count, by_model))
     return found
 
 
@@ -111,7 +112,7 @@ def _call_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, bool, int]]]:
 
 def _summary(
     run: Run,
-    candidates: list[tuple[str, str, bool, int]],
+    candidates: list[tuple[str, str, int, int]],
     calls: list[tuple[str, bool, int]],
     now: datetime,
     *,
@@ -119,14 +120,14 @@ def _summary(
 ) -> RunSummary:
     failures: Counter[str] = Counter()
     measured = correct = valid = 0
-    for state, verdict, written, count in candidates:
+    for state, verdict, count, written in candidates:
         if state == Candidate.State.DROPPED:
             failures["dropped before hardware"] += count
         elif verdict:
             measured += count
             if verdict == Verdict.CORRECT:
                 correct += count
-                valid += count * written
+                valid += written
             else:
                 failures[verdict] += count
     for status, usable, count in calls:
