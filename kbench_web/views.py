@@ -23,9 +23,11 @@ from kbench_web.models import ApiToken
 from kbench_web.tokens import create_token
 from leaderboard_app.selectors import devices_with_results, top
 from runs_app import selectors
+from runs_app.run_page import run_rows
 from tasks_app.selectors import published_tasks
 
 _RECENT = 8
+_RUNS = 4
 _OWN = 20
 
 
@@ -48,6 +50,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "recent": finished[:_RECENT],
         "active": under_way.order_by("-status", "background", "created_at")[:_RECENT],
         "queues": selectors.queue_overview(request.user, timezone.now()),
+        "runs": run_rows(selectors.running_runs(request.user, _RUNS)),
         "tasks": published_tasks().count(),
         "host": request.build_absolute_uri("/").rstrip("/"),
     }

@@ -44,12 +44,16 @@ def run_start(request: HttpRequest) -> HttpResponse:
 @require_POST
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """What the run that the form asks for would cost, and the same request over the API."""
+    if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
+        return render(request, "runs_app/parts/run_estimate.html", {"stranger": True})
     form = RunForm(request.POST)
     context: dict[str, Any] = {"host": request.build_absolute_uri("/").rstrip("/")}
     if form.is_valid():
         context["command"] = _command(form.request())
         try:
-            context["estimate"] = services.estimate_run(services.read_run_request(form.request()))
+            context["estimate"] = services.estimate_run(
+                request=services.read_run_request(form.request()), user=request.user
+            )
         except SubmissionError as error:
             form.add_refusal(error.field, error.reason)
     context["problems"] = [text for errors in form.errors.values() for text in errors]
