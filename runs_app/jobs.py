@@ -9,6 +9,7 @@ from django.utils import timezone
 from rq.job import Job
 
 from runs_app import queues, services
+from runs_app.llm import client
 
 
 def advance_run(run_id: str) -> int:
@@ -21,6 +22,8 @@ def answer_call(call_id: str) -> bool:
     """Send a call that waits."""
     return services.answer_call(call_id=call_id)
 
+
+assert client, "loaded here, so that no work-horse has to: that takes a second each time"
 
 ALLOWED: dict[str, Callable[..., Any]] = {
     queues.ADVANCE_FUNCTION: advance_run,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -26,7 +26,6 @@ from django.utils import timezone
 from runs_app import broadcast, queues
 from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.config import ModelSpec
-from runs_app.llm.client import Completion, complete
 from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import CallError, StopCall
 from runs_app.models import LanguageModel, LanguageModelCall, Run
@@ -34,6 +33,9 @@ from runs_app.services import run_log
 from runs_app.services.errors import NotAllowed, SubmissionError
 from runs_app.services.run_history import config_of
 from runs_app.services.text import storable
+
+if TYPE_CHECKING:
+    from runs_app.llm.client import Completion
 
 log = logging.getLogger(__name__)
 
@@ -154,6 +156,8 @@ def _claim(call_id: UUID | str, now: datetime) -> LanguageModelCall | None:
 
 def _answered(call: LanguageModelCall, on_progress: Callable[[str], None]) -> dict[str, Any]:
     """Columns of a call that has ended, one way or another."""
+    from runs_app.llm.client import complete  # slow to import, and only workers call
+
     try:
         completion = complete(
             endpoint_of(call.language_model),
