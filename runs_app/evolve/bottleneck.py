@@ -36,13 +36,13 @@ CLASS_METRICS: dict[str, tuple[str, ...]] = {
     Bottleneck.COMPUTE: (
         "compute_throughput_pct",  # SM Throughput
         "issue_slots_busy_pct",
-        "ipc_active",
+        "executed_ipc_active_inst_per_cycle",
         "sm_busy_pct",
     ),
     Bottleneck.MEMORY_LATENCY: (
         "l2_hit_rate_pct",
-        "l1_hit_rate_pct",
-        "ipc_elapsed",
+        "l1tex_hit_rate_pct",
+        "executed_ipc_elapsed_inst_per_cycle",
         "mem_busy_pct",
     ),
     Bottleneck.MEMORY_BANDWIDTH: (
@@ -52,7 +52,18 @@ CLASS_METRICS: dict[str, tuple[str, ...]] = {
         "mem_pipes_busy_pct",
     ),
 }
-"""The metrics that CUDAMaster shows of each class, of those that a profiler may give."""
+"""The metrics that CUDAMaster shows of each class, under the names of `Profile`."""
+
+STAND_INS: dict[str, tuple[str, ...]] = {
+    Bottleneck.COMPUTE: ("compute_throughput_pct", "achieved_flop_per_s", "peak_flop_per_s"),
+    Bottleneck.MEMORY_LATENCY: (*THROUGHPUTS, "arithmetic_intensity_flop_per_byte"),
+    Bottleneck.MEMORY_BANDWIDTH: (
+        "dram_throughput_pct",
+        "achieved_bytes_per_s",
+        "peak_bytes_per_s",
+    ),
+}
+"""What is shown in their place of a profile without hardware counters."""
 
 
 def class_of(metrics: Mapping[str, float], threshold_pct: float) -> str:
@@ -76,14 +87,16 @@ def classify(result: EvaluationResult, threshold_pct: float) -> str:
 
 
 def filtered(metrics: Mapping[str, float], bottleneck: str) -> dict[str, float]:
-    """Of a profile's metrics those of its class; all throughputs where none of them was measured.
+    """Of a profile's metrics those of its class; all of them without a class.
 
-    Without a class (no such rule applied) nothing is left out.
+    Where more of the class's own are missing than are there, its stand-ins take their place.
     """
     if bottleneck not in CLASS_METRICS:
         return dict(metrics)
-    chosen = {name: metrics[name] for name in CLASS_METRICS[bottleneck] if name in metrics}
-    return chosen or {name: metrics[name] for name in THROUGHPUTS if name in metrics}
+    own = [name for name in CLASS_METRICS[bottleneck] if name in metrics]
+    enough = 2 * len(own) > len(CLASS_METRICS[bottleneck])
+    names = own if enough else STAND_INS[bottleneck]
+    return {name: metrics[name] for name in names if name in metrics}
 
 
 def otsu(values: Sequence[float]) -> float:

@@ -52,11 +52,12 @@ def render(name: str, problem: Problem, **values: str) -> Prompt:
         raise PromptError(f"prompt {name!r} needs a value for {sorted(missing)[0]!r}")
     if unused:
         raise PromptError(f"prompt {name!r} has no placeholder {sorted(unused)[0]!r}")
+    trimmed = {key: value.strip("\n") for key, value in values.items()}
     return Prompt(
         name=template.name,
         version=template.version,
         messages=tuple(
-            Message(role=role, content=_filled(text, {**known, **values}))
+            Message(role=role, content=_filled(text, {**known, **trimmed}))
             for role, text in (("system", template.system), ("user", template.user))
         ),
     )
@@ -87,14 +88,14 @@ def common(problem: Problem) -> dict[str, str]:
         "direction": problem.direction.value,
         "dtype": problem.dtype,
         "device": problem.device_name,
-        "signature": problem.signature,
+        "signature": _signature(problem),
         "symbol": _symbol(problem),
         "toolchain": problem.toolchain,
         "reference": problem.reference.strip(),
         "workloads": "\n".join(f"- {workload}" for workload in problem.workloads),
         "goal": _goal(problem),
         "fence": "cuda" if problem.device_kind is DeviceKind.CUDA else "cpp",
-        "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++17 with OpenMP",
+        "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++/OpenMP",
     }
     task = _filled(part("task"), facts)
     contract = _filled(part(f"contract_{problem.abi}_{problem.language}"), facts)
@@ -136,6 +137,13 @@ def _symbol(problem: Problem) -> str:
     if problem.abi is Abi.C:
         return Signature.parse(problem.signature).symbol
     return problem.direction.value
+
+
+def _signature(problem: Problem) -> str:
+    """The declaration to define; of a torch extension its function and arguments."""
+    if problem.abi is Abi.C:
+        return Signature.parse(problem.signature).text
+    return problem.signature or f"{problem.direction}(the reference's arguments, in order)"
 
 
 def _goal(problem: Problem) -> str:

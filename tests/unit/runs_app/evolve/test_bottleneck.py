@@ -53,8 +53,16 @@ def test_the_filter_keeps_a_classs_metrics() -> None:
     for name in Bottleneck:
         assert tuple(filtered(metrics, name)) == CLASS_METRICS[name]
     assert filtered(metrics, "") == metrics
+
+
+def test_without_counters_stand_ins_are_shown() -> None:
     throughputs = dict.fromkeys(THROUGHPUTS, 5.0)
     assert filtered(throughputs, "memory_latency") == throughputs
+    portable = {**throughputs, "achieved_bytes_per_s": 1e9, "peak_bytes_per_s": 4e9, "other": 1.0}
+    assert list(filtered(portable, "memory_bandwidth")) == [
+        "dram_throughput_pct", "achieved_bytes_per_s", "peak_bytes_per_s",
+    ]  # fmt: skip
+    assert filtered(throughputs, "compute") == {"compute_throughput_pct": 5.0}
 
 
 def test_otsu_cuts_between_two_groups() -> None:

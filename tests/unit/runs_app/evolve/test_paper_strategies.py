@@ -55,7 +55,7 @@ def chaos(seed: int, *, seed_source: str) -> tuple[World, Any]:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "verifiers", "seed"), itertools.product(PAPERS, VERIFIERS, range(4))
+    ("strategy", "verifiers", "seed"), list(itertools.product(PAPERS, VERIFIERS, range(4)))
 )
 def test_it_always_ends_by_itself(strategy: str, verifiers: str, seed: int) -> None:
     sources = (fast(5000), "", broken(), wrong())

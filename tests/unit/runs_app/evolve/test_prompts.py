@@ -39,7 +39,7 @@ def text(prompt: Prompt) -> str:
     return "\n".join(message.content for message in prompt.messages)
 
 
-@pytest.mark.parametrize(("name", "problem"), itertools.product(names(), PROBLEMS))
+@pytest.mark.parametrize(("name", "problem"), list(itertools.product(names(), PROBLEMS)))
 def test_every_prompt_renders(name: str, problem: Problem) -> None:
     prompt = rendered(name, problem)
     assert (prompt.name, prompt.version >= 1) == (name, True)
@@ -50,7 +50,7 @@ def test_every_prompt_renders(name: str, problem: Problem) -> None:
         assert f"[{key}]" in text(prompt)
 
 
-@pytest.mark.parametrize(("name", "problem"), itertools.product(WRITE_CODE, PROBLEMS))
+@pytest.mark.parametrize(("name", "problem"), list(itertools.product(WRITE_CODE, PROBLEMS)))
 def test_prompts_for_code_state_contract_command_and_limits(name: str, problem: Problem) -> None:
     said = text(rendered(name, problem))
     assert problem.signature in said
