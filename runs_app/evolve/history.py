@@ -130,6 +130,7 @@ class History:
         self._by_digest: dict[str, Candidate] = {}
         self._by_role: defaultdict[Role, list[Question]] = defaultdict(list)
         self._by_generation: defaultdict[int, list[Question]] = defaultdict(list)
+        self._by_place: defaultdict[tuple[int, int, int], list[Question]] = defaultdict(list)
         self._by_subject: defaultdict[int, list[Question]] = defaultdict(list)
         self._generations: defaultdict[int, list[Candidate]] = defaultdict(list)
 
@@ -138,11 +139,15 @@ class History:
         candidates: Iterable[Candidate],
         questions: Iterable[Question],
         *,
+        settled: Iterable[int],
         best: int | None,
         finished: facts.Finished | None,
         budget: Budget | None,
     ) -> None:
-        """Take over what folding a run's facts has made before; both in order of numbers."""
+        """Take over what folding a run's facts has made before; both in order of numbers.
+
+        settled: numbers of the candidates that hardware has spoken of, in the order of that.
+        """
         for question in questions:
             self._asked(question)
             if question.state is not AskState.WAITING:
@@ -156,6 +161,7 @@ class History:
             if candidate.latency_ns is not None:
                 self._correct.append((-candidate.latency_ns, candidate.number))
         self._correct.sort()
+        self.settled = [self.candidates[number] for number in settled]
         self.best = self.candidates[best] if best is not None else None
         self.finished, self.budget = finished, budget
 
@@ -195,7 +201,9 @@ class History:
     ) -> list[Question]:
         """Questions of any of the roles, in order; None does not narrow."""
         narrowed: Iterable[Question] = self.questions.values()
-        if about is not None:
+        if generation is not None and slot is not None and island is not None:
+            narrowed = self._by_place.get((generation, slot, island), ())
+        elif about is not None:
             narrowed = self._by_subject.get(about, ())
         elif generation is not None:
             narrowed = self._by_generation.get(generation, ())
@@ -206,6 +214,7 @@ class History:
             for question in narrowed
             if (not roles or question.role in roles)
             and _is_at(question.place, generation, slot, island)
+            and (about is None or question.about == about)
             and (verifier is None or question.verifier == verifier)
         ]
 
@@ -248,7 +257,9 @@ class History:
     def _asked(self, question: Question) -> None:
         self.questions[question.number] = self._waiting[question.number] = question
         self._by_role[question.role].append(question)
-        self._by_generation[question.place.generation].append(question)
+        place = question.place
+        self._by_generation[place.generation].append(question)
+        self._by_place[place.generation, place.slot, place.island].append(question)
         if question.about is not None:
             self._by_subject[question.about].append(question)
 

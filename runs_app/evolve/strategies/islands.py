@@ -150,9 +150,9 @@ class Islands:
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Wish]:
         """Asks for the models that are idle, unless the device has more than enough to do."""
         history = steps.history
-        if len(drafted(history)) >= 2 * self.config.concurrent_evaluations:
-            return []
         free = self.config.concurrent_asks - len(history.waiting())
+        if free <= 0 or len(drafted(history)) >= 2 * self.config.concurrent_evaluations:
+            return []
         last = min(asked + free, self.parameters.proposals)
         arms = self._arms(history)
         return [self._proposal(steps, archives, arms, n) for n in range(asked + 1, last + 1)]
@@ -195,7 +195,7 @@ class Islands:
 
     def _arms(self, history: History) -> list[Arm]:
         """What each model's proposals brought, of those that are decided."""
-        arms = {model.name: Arm(model) for model in self.config.models}
+        arms = {model.name: Arm(model) for model in self.config.writers}
         for question in history.find(Role.PROPOSE):
             child = history.candidates.get(question.candidate or 0)
             if question.state is AskState.WAITING or (child is not None and _is_open(child)):

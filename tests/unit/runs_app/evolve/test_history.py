@@ -67,7 +67,13 @@ def test_find_narrows_by_each_field() -> None:
     ]
     history = a_history(*told)
     for roles in ((), (Role.VERIFY,), (Role.VERIFY, Role.CODE)):
-        for place in ({}, {"generation": 1}, {"slot": 2}, {"island": 1, "generation": 2}):
+        for place in (
+            {},
+            {"generation": 1},
+            {"slot": 2},
+            {"island": 1, "generation": 2},
+            {"generation": 1, "slot": 2, "island": 1},
+        ):
             for about in (None, 3):
                 for verifier in (None, "memory"):
                     found = history.find(*roles, **place, about=about, verifier=verifier)
