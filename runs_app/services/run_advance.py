@@ -68,9 +68,8 @@ class _Step:
             pause = pause or self._retired()
             if pause:
                 run_end.pause(self.run, by="", reason=pause, now=self.now)
-            elif self._is_time_over():
-                reason = f"the budget of {self.budget.wall_time_s} s is used up"
-                self._record([self._finish(facts.Finished(reason=reason, by_budget=True))])
+            elif refusal := self._time_refusal():
+                self._record([self._finish(facts.Finished(reason=refusal, by_budget=True))])
             else:
                 self._ask()
             if self.history.finished is not None:
@@ -154,9 +153,8 @@ class _Step:
             return ""
         return f"the task {task.slug} is {task.get_state_display().lower()}: it takes no kernels"
 
-    def _is_time_over(self) -> bool:
-        limit = self.budget.wall_time_s
-        return limit is not None and selectors.active_s(self.run, self.now) >= limit
+    def _time_refusal(self) -> str:
+        return budget.wall_time_refusal(self.budget, selectors.active_s(self.run, self.now))
 
     def _best(self) -> int | None:
         return self.history.best.number if self.history.best else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpu_runner.data import codec
@@ -89,6 +89,7 @@ def load_history(run: Run) -> History:
     history.restore(
         _candidates(run),
         _questions(run),
+        settled=_settled(run),
         best=run.best.number if run.best else None,
         finished=facts.Finished(reason=run.reason, by_budget=run.by_budget) if ended else None,
         budget=_extension(run),
@@ -114,6 +115,11 @@ def _extension(run: Run) -> Budget | None:
     fact = fact_of(event.kind, event.payload)
     assert isinstance(fact, facts.Extended)
     return fact.budget
+
+
+def _settled(run: Run) -> Iterable[int]:
+    measured = RunEvent.objects.filter(run=run, kind="measured").order_by("seq")
+    return dict.fromkeys(measured.values_list("payload__candidate", flat=True))
 
 
 def _questions(run: Run) -> Iterator[Question]:

@@ -149,10 +149,12 @@ class Recorder:
         columns: dict[str, Any] = {"measured_at": self._now}
         if fact.best:
             columns["was_best"] = True
-        failed_profile = fact.mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT
-        if result is not None and not failed_profile:
+        known = len(self._history.candidates[fact.candidate].measured) > 1
+        if known and fact.mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT:
+            pass  # a profile that failed hides nothing known before
+        elif result is not None:
             columns["feedback"] = storable(codec.encode(feedback_of(result)))
-        elif fact.mode is not Mode.PROFILE:  # a profile that failed hides nothing known before
+        else:
             lost = Feedback(verdict=fact.verdict, reason=fact.reason)
             columns["feedback"] = codec.encode(lost)
         self._sync(fact.candidate, **columns)

@@ -128,7 +128,7 @@ def test_wall_time_counts_running_only(start: Callable[..., Run], world: World) 
     assert run.status == "RUNNING"
     world.advance(run, make.later(1011))
     assert (run.status, run.by_budget) == ("FINISHED", True)
-    assert run.reason == "the budget of 100 s is used up"
+    assert run.reason == "the budget of 100 s of running time is used up"
 
 
 def test_a_retired_task_pauses_the_run(start: Callable[..., Run], world: World) -> None:
