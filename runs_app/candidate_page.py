@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from runs_app.models import Candidate, LanguageModelCall, Run
 
 _MOST_LINES = 4000
 """A comparison of longer sources could take many seconds."""
+_HEADER_LINES = 2
+"""Of a unified diff: the names of the two files."""
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _EDIT_BLOCK = re.compile(r"<{3,}.*?>{3,}[^\n]*", re.DOTALL)
 
@@ -63,7 +66,7 @@ def diff_lines(old: str, new: str) -> list[DiffLine] | None:
     if len(before) + len(after) > _MOST_LINES:
         return None
     lines = difflib.unified_diff(before, after, lineterm="", n=3)
-    return [_diff_line(line) for line in lines if not line.startswith(("--- ", "+++ "))]
+    return [_diff_line(line) for line in itertools.islice(lines, _HEADER_LINES, None)]
 
 
 def _diff_line(line: str) -> DiffLine:

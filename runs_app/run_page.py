@@ -47,7 +47,9 @@ class Meter:
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:
     """Runs as lists show them."""
     return [
-        RunRow(run=run, over_seed=over_seed(run), over_baseline=run.best and run.best.speedup)
+        RunRow(
+            run=run, over_seed=over_seed(run), over_baseline=run.best.speedup if run.best else None
+        )
         for run in runs
     ]
 

@@ -39,6 +39,7 @@ SEED_KERNELS = (
 _MINUTE_S = 60
 _FIELDS_OF_SERVICE = {
     "task_version": "task",
+    "budget": "evaluations",
     "budget.usd": "usd",
     "budget.tokens": "tokens",
     "budget.evaluations": "evaluations",
@@ -69,7 +70,7 @@ class RunForm(forms.Form):
     models = forms.MultipleChoiceField(required=False)
     temperatures = forms.CharField(required=False, max_length=100, initial="0.5, 0.75, 1.0")
     max_tokens = forms.IntegerField(initial=8192, validators=_at_least(256))
-    usd = forms.FloatField(required=False, initial=2.0, validators=_at_least(0))
+    usd = forms.FloatField(required=False, initial=2, validators=_at_least(0))
     tokens = forms.IntegerField(required=False, initial=2_000_000, validators=_at_least(0))
     evaluations = forms.IntegerField(required=False, initial=60, validators=_at_least(0))
     minutes = forms.FloatField(required=False, initial=60, validators=_at_least(0))

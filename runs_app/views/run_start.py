@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -119,7 +120,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 def _submission(submission_id: str, user: Any) -> Any:
     try:
         return selectors.find_submission(submission_id, user)
-    except ValueError:
+    except (ValueError, ValidationError):
         return None
 
 

@@ -61,7 +61,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-@csp_update({"style-src": PLOTLY_STYLES})
+@csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type]  # takes any view
 def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The live page of a run."""
     run = _run(request, run_id)
@@ -117,7 +117,7 @@ def run_control(request: HttpRequest, run_id: UUID, action: str) -> HttpResponse
 
 @login_required
 @require_POST
-@csp_update({"style-src": PLOTLY_STYLES})
+@csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type]  # takes any view
 def run_extend(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Give a run another budget; an error is said beside its field."""
     run = _run(request, run_id)
@@ -207,7 +207,9 @@ def _candidate_context(request: HttpRequest, run: Run, candidate: Candidate) -> 
         "parents": parents,
         "diff": candidate_page.diff_lines(parent.source, candidate.source) if parent else [],
         "times": candidate_page.workload_times(
-            candidate.feedback, seed and seed.feedback, parent and parent.feedback
+            candidate.feedback,
+            seed.feedback if seed else None,
+            parent.feedback if parent else None,
         ),
         "votes": candidate_page.votes(candidate),
         "calls": calls,
