@@ -21,9 +21,13 @@ class ProfileMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """A language model as a run sees it; prices in USD a million tokens, as at the start."""
+    """A language model as a run sees it; prices in USD a million tokens, as at the start.
+
+    writes: whether it may be drawn for kernels; a model that was chosen to verify alone does not.
+    """
 
     name: str
+    writes: bool = True
     price_in_usd: float = 0.0
     price_out_usd: float = 0.0
     max_output_tokens: int = 8192
@@ -85,6 +89,11 @@ class RunConfig:
         for name in ("concurrent_asks", "concurrent_evaluations", "max_tokens"):
             if getattr(self, name) < 1:
                 raise DataError(name, "must be 1 or more")
+
+    @property
+    def writers(self) -> tuple[ModelSpec, ...]:
+        """The ensemble that kernels are asked of."""
+        return tuple(model for model in self.models if model.writes)
 
     def model(self, name: str) -> ModelSpec:
         """The language model of that name; raises `DataError`."""

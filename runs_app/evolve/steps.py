@@ -181,7 +181,7 @@ class Steps:
         place = inquiry.place
         label = (inquiry.role, place.generation, place.slot, place.island)
         dice = draw(self.config.seed, *label, inquiry.about, inquiry.verifier, attempt)
-        model: ModelSpec = dice.choice(self.config.models)
+        model: ModelSpec = dice.choice(self.config.writers)
         heats = self.config.temperatures
         heat = dice.choice(heats)
         return Ask(

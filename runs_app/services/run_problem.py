@@ -10,7 +10,7 @@ from django.db.models import Q
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.profile import THROUGHPUTS
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from runs_app import selectors
 from runs_app.evolve.bottleneck import calibrate
@@ -20,6 +20,7 @@ from runs_app.services.errors import SubmissionError
 from runs_app.services.run_request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
+from tasks_app.task_page import entrances
 
 NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
 _TUNER = "autotune"
@@ -49,7 +50,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         title=data.title,
         description=data.description,
         abi=data.abi,
-        signature=data.signature,
+        signature=data.signature or _torch_signature(data, direction),
         direction=direction,
         dtype=data.dtype,
         language=device.language,
@@ -67,6 +68,12 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         baselines_ns=known.times_ns,
         floor_ns=known.floor_ns,
     )
+
+
+def _torch_signature(data: Task, direction: Direction) -> str:
+    """Name and arguments of the function that an extension exports."""
+    found = (entry.declaration for entry in entrances(data) if entry.direction == direction)
+    return next(found, "")
 
 
 def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: User | None) -> Seed:

@@ -70,7 +70,9 @@ def config_for(request: RunRequest) -> RunConfig:
     names = dict.fromkeys(request.models)
     writers = tuple(_spec("models", name) for name in names)
     judge = request.verifiers.model
-    extra = () if not judge or judge in names else (_spec("verifiers.model", judge),)
+    extra: tuple[ModelSpec, ...] = ()
+    if judge and judge not in names:
+        extra = (replace(_spec("verifiers.model", judge), writes=False),)
     try:
         return RunConfig(
             strategy=request.strategy,

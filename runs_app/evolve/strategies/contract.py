@@ -64,7 +64,7 @@ def at_least(least: float, **values: float) -> None:
 
 def check_needs(info: StrategyInfo, problem: Problem, config: RunConfig) -> None:
     """Refuse a run that lacks what its strategy needs; raises `DataError`."""
-    if info.needs_models and not config.models:
+    if info.needs_models and not config.writers:
         raise DataError("models", f"{info.title} needs a language model")
     if info.needs_models and not config.temperatures:
         raise DataError("temperatures", "must have one or more")

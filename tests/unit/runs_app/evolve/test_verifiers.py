@@ -9,7 +9,7 @@ import pytest
 
 from gpu_runner.data.codec import DataError
 from runs_app.evolve import facts
-from runs_app.evolve.config import VerifierConfig
+from runs_app.evolve.config import ModelSpec, VerifierConfig
 from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Drive,
@@ -111,6 +111,21 @@ def test_the_model_is_the_candidates_or_the_one_set() -> None:
     assert {question.model for question in found.history.find(Role.VERIFY)} == {"large"}
     asks = [ask for ask, _ in found.world.asks.values() if ask.role is Role.VERIFY]
     assert {ask.temperature for ask in asks} == {0.5}
+
+
+def test_a_model_that_only_verifies_writes_no_kernel() -> None:
+    judge = ModelSpec(name="large", writes=False)
+    found = a_run(
+        "evolve",
+        votes(lambda _: True),
+        parameters=PARAMETERS,
+        models=(ModelSpec(name="small"), judge),
+        verifiers=VerifierConfig(names=("memory",), model="large"),
+    )
+    assert {question.model for question in found.history.find(Role.PROPOSE)} == {"small"}
+    assert {question.model for question in found.history.find(Role.VERIFY)} == {"large"}
+    with pytest.raises(DataError, match="models: Evolution needs"):
+        begin(a_problem(), a_config("evolve", models=(judge,)), World())
 
 
 def test_a_verifier_that_cannot_be_read_is_asked_three_times_and_then_left_out() -> None:
