@@ -46,7 +46,7 @@ class Intake:
         question = self._history.questions[answer.ask]
         if question.state is not AskState.WAITING:
             return []
-        cut = answer.finish_reason == "length"
+        cut = answer.finish_reason in ("length", "cut")
         problem, moves = self._read(question, answer.text, cut=cut)
         answered = facts.Answered(
             ask=answer.ask,

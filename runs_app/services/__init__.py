@@ -13,6 +13,7 @@ from runs_app.services.run_control import extend_run, pause_run, resume_run, sto
 from runs_app.services.run_estimate import Estimate, estimate_run
 from runs_app.services.run_history import budget_of
 from runs_app.services.run_reconcile import reconcile_runs
+from runs_app.services.run_replay import replay_run
 from runs_app.services.run_request import RunRequest, read_run_request
 from runs_app.services.run_start import start_demo_run, start_run
 from runs_app.services.shipped import submit_demo, submit_shipped_kernels
@@ -37,6 +38,7 @@ __all__ = [
     "reconcile",
     "reconcile_runs",
     "record_event",
+    "replay_run",
     "rerun",
     "resolve_device",
     "resume_run",

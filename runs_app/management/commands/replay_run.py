@@ -1,0 +1,39 @@
+"""Replay a stored run, and say where it would go another way today."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs_app import services
+from runs_app.models import Run
+
+
+class Command(BaseCommand):
+    """`manage.py replay_run RUN_ID`."""
+
+    help = (
+        "Make every decision of a stored run again, without a network, and print where it differs"
+        " from what was stored; exit status 1 if it does anywhere."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the run."""
+        parser.add_argument("run", type=UUID, metavar="RUN_ID", help="the id in the run's address")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print how often the run decided, and every difference."""
+        run = Run.objects.select_related("task_version").filter(pk=options["run"]).first()
+        if run is None:
+            raise CommandError(f"there is no run {options['run']}")
+        report = services.replay_run(run)
+        self.stdout.write(f"{report.steps} step(s), {report.facts} fact(s)")
+        for difference in report.differences:
+            self.stdout.write(f"fact {difference.at}")
+            self.stdout.write(f"  stored:   {difference.stored}")
+            self.stdout.write(f"  replayed: {difference.replayed}")
+        if report.differences:
+            raise CommandError(f"{len(report.differences)} difference(s)")
+        self.stdout.write("no differences")
