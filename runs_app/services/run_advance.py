@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app import queues, selectors
+from runs_app import selectors
 from runs_app.evolve import budget, facts
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
@@ -25,7 +25,7 @@ from tasks_app.disclosure import public_result
 
 log = logging.getLogger(__name__)
 
-MOST_MOVES = 200  # of one step; then another one is queued, so that no lock is held for long
+MOST_MOVES = 1000  # of one step: so many are decided at once only by a strategy gone wrong
 FAILURES_IN_A_ROW = 5
 _OVER = LanguageModelCall.Status
 
@@ -110,9 +110,8 @@ class _Step:
     def _ask(self) -> None:
         while moves := self.optimizer.ask():
             self._record(moves)
-            if self.facts >= MOST_MOVES:
-                transaction.on_commit(lambda: queues.enqueue_advance(self.run.pk))
-                return
+            if self.facts > MOST_MOVES:
+                raise RuntimeError(f"the strategy made {self.facts} moves in one step")
 
     def _record(self, moves: list[Move], result: EvaluationResult | None = None) -> None:
         self.recorder.record(moves, result)

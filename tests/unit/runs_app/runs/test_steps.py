@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from runs_app import selectors, services
 from runs_app.evolve import facts
+from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
 from runs_app.models import Evaluation, Run, Submission
 from runs_app.services.run_history import RunDetails, load_history, stored_facts
@@ -167,3 +170,44 @@ def test_facts_are_stored_as_they_were(start: Callable[..., Run], world: World) 
     assert [event.seq for event in run.events.order_by("seq")] == list(
         range(1, run.events_stored + 1)
     )
+
+
+def test_a_stored_run_replays(start: Callable[..., Run], world: World) -> None:
+    run = start(parameters={"asks": 5}, concurrent_asks=2, budget={"evaluations": 4})
+    world.to_first_calls(run)
+    services.pause_run(run=run, user=run.user, now=make.NOW)
+    world.answer(run)
+    world.advance(run)
+    services.resume_run(run=run, user=run.user, now=make.NOW)
+    for _ in range(4):
+        world.advance(run)
+        world.answer(run, status="FAILED", error="no", error_kind="empty")
+        world.measure(run)
+    world.advance(run)
+    services.extend_run(run=run, user=run.user, budget=Budget(evaluations=9), now=make.NOW)
+    for _ in range(4):
+        world.advance(run)
+        world.answer(run)
+        world.measure(run)
+    assert run.is_over
+    report = services.replay_run(run=run)
+    assert report.differences == ()
+    assert report.facts == len(stored_facts(run))
+    call_command("replay_run", str(run.pk))
+    run.candidates.filter(number=3).update(source="int x;")
+    with pytest.raises(CommandError, match="difference"):
+        call_command("replay_run", str(run.pk))
+
+
+def test_a_step_needs_no_more_queries_in_a_long_run(
+    start: Callable[..., Run], world: World, django_assert_max_num_queries: Any
+) -> None:
+    run = start(parameters={"asks": 40}, concurrent_asks=1)
+    world.to_first_calls(run)
+    for _ in range(3):
+        with django_assert_max_num_queries(20):
+            assert services.advance_run(run_id=run.pk, now=make.NOW) == 0
+        world.answer(run)
+        world.advance(run)
+        world.measure(run)
+        world.advance(run)
