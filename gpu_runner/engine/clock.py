@@ -178,7 +178,7 @@ def _profiled(function: Function) -> Function:
     """The same function, its kernels shown to the profiler that wraps this process."""
 
     def call(*arguments: Any) -> Any:
-        runtime = torch.cuda.cudart()
+        runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
         runtime.cudaProfilerStart()
         try:
             return function(*arguments)

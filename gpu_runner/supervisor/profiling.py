@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor import ncu, ncu_report, occupancy, roofline, vectorization
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.build import solution_recipe
@@ -80,7 +80,7 @@ class Profiler:
         path = ncu.find()
         if not path:
             return _Counted((), "ncu is not installed")
-        return _count(path, self._bench, self._target, workload)
+        return count(path, self._bench, self._target, workload)
 
     def _vectorized(self, notes: list[str]) -> dict[str, float]:
         recipe = solution_recipe(self._request, self._config)
@@ -92,7 +92,7 @@ class Profiler:
         return found.metrics()
 
 
-def _count(path: str, bench: Bench, target: Target, workload: Workload) -> _Counted:
+def count(path: str, bench: Bench, target: Target, workload: Workload) -> _Counted:
     """Run ncu; whatever goes wrong, the kernel's fault or ncu's, becomes a reason."""
     with ncu.Ncu(path) as profiler:
         fault = ""
@@ -100,6 +100,8 @@ def _count(path: str, bench: Bench, target: Target, workload: Workload) -> _Coun
             printed = bench.run_profiled(target, workload, profiler)
         except FaultError as error:
             fault, printed = str(error), error.output
+            if error.fault.verdict is Verdict.TIME_LIMIT:
+                fault = "ncu took too long: it repeats each kernel for every group of counters"
         report = profiler.report()
     launches = ncu_report.complete(ncu_report.parse(report))
     if launches:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_runner.supervisor.device import Peak
+from gpu_runner.supervisor.report import duration
 
 _FLAT, _PROPORTIONAL = 0.25, 0.75
 
@@ -71,7 +72,7 @@ def notes(timed: Sequence[Timed], peak: Peak, dtype: str) -> list[str]:
     for one in timed:
         found = metrics(one, peak, dtype)
         lines.append(
-            f"{one.name}: {one.latency_ns / 1e3:.4g} us, {found['dram_throughput_pct']:.2g} % of"
+            f"{one.name}: {duration(one.latency_ns)}, {found['dram_throughput_pct']:.2g} % of"
             f" the peak bandwidth, {found['compute_throughput_pct']:.2g} % of the peak arithmetic"
         )
     exponent = scaling(timed)

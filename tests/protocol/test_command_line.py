@@ -11,8 +11,11 @@ from gpu_runner.__main__ import main
 from gpu_runner.data.codec import SCHEMA_VERSION, decode
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import catalog_folder, load_task
-from gpu_runner.data.verdict import Abi, Language, Verdict
+from gpu_runner.data.verdict import Abi, Language, Stage, Verdict
 from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.peaks import KnownPeak
+from gpu_runner.supervisor.session import RunnerUnfit
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 SOFTMAX = catalog_folder() / "softmax" / "kernels"
@@ -74,6 +77,58 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
 
 
 @needs_jail
+def test_profile_says_what_limits_a_kernel(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "result.json"
+    arguments = ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--json", str(out)]
+    evaluate(*arguments, "--mode", "profile", cache=cache)
+    result = decode(EvaluationResult, json.loads(out.read_text()))
+    assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
+    profile = result.profile
+    assert profile is not None, result.environment
+    assert (profile.tool, profile.reason) == ("portable", "ncu is for CUDA devices")
+    assert profile.workload == "cpu_n16_c16384"
+    measured = {w.name: w.measurement for w in result.workloads}[profile.workload]
+    assert measured is not None
+    assert profile.metrics["latency_ns"] == measured.median_ns
+    assert 0 < profile.metrics["dram_throughput_pct"] <= 100
+    assert 0 < profile.metrics["compute_throughput_pct"] <= 100
+    assert profile.metrics["loops_vectorized_count"] > 0
+    assert result.stages[-1].stage is Stage.PROFILE
+    assert f"profile of {profile.workload} by portable" in capsys.readouterr().out
+
+
+@needs_jail
+def test_wrong_kernel_has_no_profile(cache: Path, tmp_path: Path) -> None:
+    kernel, out = tmp_path / "wrong.cpp", tmp_path / "result.json"
+    kernel.write_text('extern "C" void softmax(float* out, const float* in, int N, int C) {}')
+    arguments = ["--task", "softmax", "--kernel", str(kernel), "--json", str(out)]
+    assert evaluate(*arguments, "--mode", "profile", cache=cache) == 1
+    result = decode(EvaluationResult, json.loads(out.read_text()))
+    assert result.verdict is Verdict.WRONG_RESULT
+    assert result.profile is None
+    assert Stage.PROFILE not in {stage.stage for stage in result.stages}
+
+
+@needs_jail
+def test_a_profiler_that_fails_fails_no_evaluation(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(config: SupervisorConfig) -> KnownPeak:
+        raise RunnerUnfit("no peaks today")
+
+    monkeypatch.setattr("gpu_runner.supervisor.profiling.device_peak", fail)
+    out = tmp_path / "result.json"
+    arguments = ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--json", str(out)]
+    evaluate(*arguments, "--mode", "profile", cache=cache)
+    result = decode(EvaluationResult, json.loads(out.read_text()))
+    assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
+    assert result.profile is None
+    assert "no peaks today" in result.environment["profile_error"]
+
+
+@needs_jail
 def test_wrong_kernel_exits_with_one_and_prints_the_first_wrong_element(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,5 +168,5 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["doctor"])
     printed = capsys.readouterr().out
     assert status == (0 if not jail.probe() else 2)
-    for name in ("jail", "g++", "torch", "headers", "cpu", "nvcc", "gpu"):
+    for name in ("jail", "g++", "torch", "headers", "cpu", "nvcc", "gpu", "ncu"):
         assert f" {name}" in printed
