@@ -45,7 +45,7 @@ def backward_scale(
     contributes to may be off by that contribution.
     """
     sums = F.linear(x, weights, biases)
-    rounding = EPS * (LOOSEST + x.shape[1] ** 0.5)
+    rounding = EPS * (LOOSEST + 2 * x.shape[1] ** 0.5)
     doubtful = sums.abs() <= rounding * sums.square().mean().sqrt()
     slack = grad_output.abs() * doubtful / (EPS * LOOSEST)
     extra = (slack @ weights.abs(), slack.t() @ x.abs(), slack.sum(0))
