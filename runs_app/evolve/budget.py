@@ -41,8 +41,7 @@ def spent(history: History) -> Spent:
     """Answered asks at their cost, unanswered ones at their worst."""
     waiting = history.waiting()
     return Spent(
-        # rounded, so that the order of summing cannot make a replay differ
-        round(history.paid_usd + sum(question.worst_usd for question in waiting), 9),
+        history.paid_usd + sum(question.worst_usd for question in waiting),
         history.paid_tokens + sum(question.worst_tokens for question in waiting),
         history.evaluations(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import insort
 from collections import defaultdict
@@ -121,8 +122,8 @@ class History:
         self.budget: Budget | None = None  # the latest extension
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
-        self.paid_usd = 0.0  # for asks that are over
-        self.paid_tokens = 0
+        self.paid_tokens = 0  # for asks that are over
+        self._costs_usd: list[float] = []  # of the same
         self._begun = 0
         self._in_flight = 0
         self._correct: list[tuple[float, int]] = []  # (-latency in ns, number), sorted
@@ -152,7 +153,7 @@ class History:
             self._asked(question)
             if question.state is not AskState.WAITING:
                 del self._waiting[question.number]
-                self.paid_usd += question.cost_usd
+                self._costs_usd.append(question.cost_usd)
                 self.paid_tokens += question.tokens
         for candidate in candidates:
             self._drafted(candidate)
@@ -231,6 +232,11 @@ class History:
         """Correct candidates, from the slowest to the fastest."""
         return [self.candidates[number] for _, number in self._correct]
 
+    @property
+    def paid_usd(self) -> float:
+        """Cost of the asks that are over; the same in whatever order they ended."""
+        return math.fsum(self._costs_usd)
+
     def waiting(self) -> list[Question]:
         """Questions without an answer."""
         return list(self._waiting.values())
@@ -270,7 +276,7 @@ class History:
         question.problem = fact.problem if isinstance(fact, facts.Answered) else fact.reason
         question.tokens = fact.tokens_in + fact.tokens_out
         question.cost_usd = fact.cost_usd
-        self.paid_usd += question.cost_usd
+        self._costs_usd.append(question.cost_usd)
         self.paid_tokens += question.tokens
 
     def _drafted(self, candidate: Candidate) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +68,33 @@ def test_a_run_resumed_from_its_facts_goes_on_as_if_nothing_had_been(name: str) 
     history = state_at(parted.facts, parted.world)
     parted.optimizer = Optimizer(optimizer.problem, optimizer.config, history)
     assert parted.go().facts == whole.facts
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_run_restored_from_rows_before_every_step_decides_the_same(name: str) -> None:
+    whole = a_run(name, 6).go()
+    run = a_run(name, 6)
+    problem, config = run.optimizer.problem, run.optimizer.config
+    run.step(0)
+    while run.world.pending:
+        run.optimizer = Optimizer(problem, config, restored(run.history, run.facts, run.world))
+        run.step(run.world.random.choice((1, 1, 1, 2, 3)))
+    assert run.facts == whole.facts
+
+
+def restored(history: History, stored: list[Fact], world: World) -> History:
+    """A history from copies of its parts, as the site makes one from rows."""
+    measured = (fact.candidate for fact in stored if isinstance(fact, facts.Measured))
+    again = History(world)
+    again.restore(
+        deepcopy(list(history.candidates.values())),
+        deepcopy(list(history.questions.values())),
+        settled=dict.fromkeys(measured),
+        best=history.best.number if history.best else None,
+        finished=history.finished,
+        budget=history.budget,
+    )
+    return again
 
 
 def test_an_extension_and_the_end_of_time_are_taken_from_the_log() -> None:
