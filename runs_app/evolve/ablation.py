@@ -117,9 +117,19 @@ class Group:
 
 
 def varying(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """Factors that do not have the same value in all trials, by name."""
-    names = sorted({name for trial in trials for name in trial.setting})
+    """Factors that do not have the same value in all trials, in the order of the settings."""
+    names = dict.fromkeys(name for trial in trials for name in trial.setting)
     return tuple(name for name in names if len({t.setting.get(name, "") for t in trials}) > 1)
+
+
+def telling(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """The first factors that tell apart all trials that differ: what they imply is left out."""
+    chosen: list[str] = []
+    for name in varying(trials):
+        finer = {tuple(t.setting.get(each, "") for each in (*chosen, name)) for t in trials}
+        if len(finer) > len({tuple(t.setting.get(each, "") for each in chosen) for t in trials}):
+            chosen.append(name)
+    return tuple(chosen)
 
 
 def group(trials: Sequence[Trial], factors: Sequence[str]) -> list[Group]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Avg, DurationField, ExpressionWrapper, F, QuerySet, Sum
@@ -12,9 +13,10 @@ from django.db.models import Avg, DurationField, ExpressionWrapper, F, QuerySet,
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.judging import VERIFIERS, Bin, Confusion, calibration, truth
 from runs_app.evolve.wishes import Role
-from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run, Status
+from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run, Status, Tuning
 
 _VOTING = (Role.VERIFY.value, Role.REFLECT.value)
+_SILENCE = timedelta(minutes=10)
 _UNKNOWN = ("", Verdict.UNSTABLE, Verdict.SYSTEM_ERROR)
 
 
@@ -154,3 +156,9 @@ def _seconds_each(runs: Iterable[Run] | QuerySet[Run, Any]) -> float | None:
     ).exclude(verdict=Verdict.SYSTEM_ERROR)
     mean = rows.aggregate(mean=Avg(held))["mean"]
     return None if mean is None else float(mean.total_seconds())
+
+
+def tuning_is_alive(tuning: Tuning, now: datetime) -> bool:
+    """Whether a tuning that has not ended has begun, or asked something, a short time ago."""
+    newest = tuning.calls.order_by("-created_at").values_list("created_at", flat=True).first()
+    return now - (newest or tuning.created_at) < _SILENCE

@@ -101,7 +101,7 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         usd=Sum("cost_usd"),
         took=Avg(took, filter=answered),
     )
-    waited: dict[int, float] = defaultdict(float)
+    waits: dict[int, list[tuple[float, int]]] = defaultdict(list)  # mean, of so many answers
     for pk, role, count, good, bad, tokens, usd, mean in counted:
         usage = found[pk]
         usage.calls += count
@@ -111,10 +111,11 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         usage.usd += usd
         usage.roles[role] = count
         usage.proposals += good + bad if role in CODE_ROLES else 0
-        waited[pk] += mean.total_seconds() * good if mean is not None else 0.0
-    for pk, total in waited.items():
-        usage = found[pk]
-        usage.latency_s = total / usage.answered if usage.answered else None
+        if mean is not None:
+            waits[pk].append((mean.total_seconds(), good))
+    for pk, parts in waits.items():
+        total = sum(seconds * count for seconds, count in parts)
+        found[pk].latency_s = total / sum(count for _, count in parts)
 
 
 def _count_proposals(found: dict[int, Usage], user: Any) -> None:

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from runs_app.evolve.ablation import BOOTSTRAP_FROM, RESAMPLES, Group, group, varying
+from runs_app.evolve.ablation import BOOTSTRAP_FROM, RESAMPLES, Group, group, telling, varying
 from runs_app.models import Run
 from runs_app.selectors.comparison import (
     MOST_RUNS,
@@ -38,7 +38,7 @@ def ablation(request: HttpRequest) -> HttpResponse:
     found = trials(request.user, chosen, metric, timezone.now())
     offered = varying(found)
     wanted = [name for name in request.GET.getlist("factor") if name in offered]
-    factors = wanted or list(offered)
+    factors = wanted or list(telling(found))
     groups = group(found, factors)
     if request.GET.get("format") in ("csv", "json"):
         return _export(request.GET["format"], groups)

@@ -41,7 +41,7 @@ class Line:
 
 
 _MEASURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
-    ("Best speedup over the seed", "speedup", lambda s: s.speedup_seed),
+    ("Best speedup over the seed", "ratio", lambda s: s.speedup_seed),
     ("Best speedup over the best baseline", "speedup", lambda s: s.speedup_baseline),
     ("Time of the best kernel", "duration", lambda s: s.run.best_latency_ns),
     ("Cost", "usd", lambda s: s.run.usd),

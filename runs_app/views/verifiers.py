@@ -11,12 +11,13 @@ from csp.decorators import csp_update
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from runs_app.evolve.judging import VERIFIERS
 from runs_app.models import Tuning, VerifierPrompt
 from runs_app.plotly_policy import PLOTLY_STYLES
-from runs_app.selectors.calibration import verification
+from runs_app.selectors.calibration import tuning_is_alive, verification
 from runs_app.selectors.runs import visible_runs
 from runs_app.views.figures import calibration_figure, tuning_figure
 
@@ -43,7 +44,7 @@ def verifiers(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@csp_update({"style-src": PLOTLY_STYLES})
+@csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type] # it knows no arguments
 def tuning(request: HttpRequest, tuning_id: UUID) -> HttpResponse:
     """One tuning: accuracy by generation, the prompts with what changed, and the cost."""
     row = get_object_or_404(Tuning.objects.select_related("language_model"), pk=tuning_id)
@@ -56,6 +57,7 @@ def tuning(request: HttpRequest, tuning_id: UUID) -> HttpResponse:
         "figure": tuning_figure(generations) if generations else None,
         "prompts": row.prompts.all(),
         "examples": _counts(row.examples),
+        "silent": row.ended_at is None and not tuning_is_alive(row, timezone.now()),
     }
     return render(request, "runs_app/tuning.html", context)
 

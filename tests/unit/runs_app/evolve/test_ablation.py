@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runs_app.evolve.ablation import Interval, Trial, geometric_interval, group, varying
+from runs_app.evolve.ablation import Interval, Trial, geometric_interval, group, telling, varying
 
 
 def trial(speedup: float | None, **setting: str) -> Trial:
@@ -102,3 +102,13 @@ def test_what_a_group_mixes_is_said() -> None:
     assert varying(trials) == ("profile",)
     assert group(trials, ["strategy"])[0].mixes == ("profile",)
     assert [g.mixes for g in group(trials, ["strategy", "profile"])] == [(), ()]
+
+
+def test_factors_that_others_imply_are_not_needed() -> None:
+    settings = [
+        {"strategy": "a", "verifiers": "off", "soft": ""},
+        {"strategy": "a", "verifiers": "on", "soft": "yes"},
+        {"strategy": "b", "verifiers": "off", "soft": ""},
+    ]
+    assert telling([trial(2.0, **setting) for setting in settings]) == ("strategy", "verifiers")
+    assert telling([trial(2.0, strategy="a"), trial(3.0, strategy="a")]) == ()
