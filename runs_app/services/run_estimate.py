@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
-from gpu_runner.data.verdict import Mode, Verdict
+from gpu_runner.data.verdict import Abi, Mode, Verdict
 from runs_app.evolve import facts
 from runs_app.evolve.budget import cost_usd, tokens_bound
 from runs_app.evolve.config import Problem, RunConfig
@@ -170,8 +170,22 @@ class _Rehearsal:
             return "It looks right.\nVERDICT: PASS"
         if not asked.role.writes_code:
             return "Use wider loads, and unroll the innermost loop."
-        body = self.problem.seed_source or "int main() { return 0; }\n"
-        return f"```cpp\n// rehearsal {asked.number}\n{body}\n```"
+        # a table of its own, so that no kernel is taken for another one, or for much like it
+        table = ", ".join(str(asked.number * 7919 * n % 1_000_003) for n in range(1, 200))
+        body = self.problem.seed_source or _starter(self.problem)
+        return f"```cpp\n{body}\nstatic const int rehearsal[] = {{{table}}};\n```"
+
+
+def _starter(problem: Problem) -> str:
+    """A kernel that does nothing, behind the right entry point."""
+    if problem.abi is Abi.C:
+        return f'extern "C" {problem.signature} {{}}\n'
+    name = problem.direction.value
+    return (
+        "#include <torch/extension.h>\n"
+        f"torch::Tensor {name}(torch::Tensor x) {{ return x; }}\n"
+        f'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("{name}", &{name}); }}\n'
+    )
 
 
 def _result(candidate: int, mode: Mode) -> EvaluationResult:
