@@ -247,45 +247,24 @@ def test_one_decision_after_five_thousand_candidates_is_quick() -> None:
 def lengthen(history: History, world: World, number: int) -> None:
     """One proposal more, answered and measured."""
     candidate, place = number + 1, Place(generation=1, slot=number, island=number % 4)
-    source = costly(1000 - number / 10, number)
-    world.sources[candidate] = source
-    result = judge(source, Mode.QUICK)
-    told: list[facts.Fact] = [
-        facts.Asked(
-            number=number,
-            role=Role.PROPOSE,
-            place=place,
-            model="small",
-            temperature=1.0,
-            prompt="p",
-            prompt_version=1,
-            max_tokens=9,
-            worst_usd=0.1,
-            worst_tokens=9,
-            parents=(1,),
-        ),
-        facts.Answered(ask=number, tokens_in=5, tokens_out=5, cost_usd=0.01, latency_s=1.0),
-        facts.Drafted(
-            number=candidate,
-            digest=str(number),
-            edit=Edit.DIFF,
-            place=place,
-            ask=number,
-            model="small",
-            parents=(1,),
-        ),
-    ]
+    world.sources[candidate] = costly(1000 - number / 10, number)
+    asked = {"place": place, "model": "small", "parents": (1,), "edit": Edit.DIFF}
+    call = {"role": Role.PROPOSE, "temperature": 1.0, "prompt": "p", "prompt_version": 1}
+    worst = {"max_tokens": 9, "worst_usd": 0.1, "worst_tokens": 9}
+    history.apply(facts.Asked(number=number, **asked, **call, **worst))
+    history.apply(
+        facts.Answered(ask=number, tokens_in=5, tokens_out=5, cost_usd=0.01, latency_s=1.0)
+    )
+    history.apply(facts.Drafted(number=candidate, digest=str(number), ask=number, **asked))
     for mode in (Mode.QUICK, Mode.PROFILE):
-        told += [
-            facts.Measuring(candidate=candidate, mode=mode),
-            facts.Measured(
-                candidate=candidate,
-                mode=mode,
-                verdict=result.verdict,
-                reason="",
-                latency_ns=result.latency_ns,
-                bottleneck=("compute", "latency", "")[number % 3],
-            ),
-        ]
-    for fact in told:
-        history.apply(fact)
+        result = judge(world.sources[candidate], mode)
+        measured = facts.Measured(
+            candidate=candidate,
+            mode=mode,
+            verdict=result.verdict,
+            reason="",
+            latency_ns=result.latency_ns,
+            bottleneck=("compute", "latency", "")[number % 3],
+        )
+        history.apply(facts.Measuring(candidate=candidate, mode=mode))
+        history.apply(measured)
