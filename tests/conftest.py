@@ -78,6 +78,13 @@ class RedisServer:
             self._process.wait(10)
             self._process = None
 
+    def kill(self) -> None:
+        """End it without a chance to save anything."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
 
 @pytest.fixture(scope="session")
 def _shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:

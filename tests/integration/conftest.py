@@ -1,0 +1,185 @@
+"""A site at work on runs: its workers as processes, its models and its runner by script."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs_app import services
+from runs_app.evolve import facts
+from runs_app.evolve.facts import Fact
+from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
+from runs_app.services.run_history import stored_facts
+from tests import factories as make
+from tests.integration.run_scripts import SIGNATURE, source
+from tests.integration.run_stack import SITE, Endpoint, ScriptedRunner, Stack, wait_for
+from tests.scripted_endpoint import Asked
+
+MODELS = ("small", "large")
+SEED = source("CORRECT_2000")
+
+
+@dataclass
+class Site:
+    """What a test does with the site, and what must hold of every run of it."""
+
+    stack: Stack
+    folder: Path
+    user: User
+    endpoints: list[Endpoint] = field(default_factory=list)
+    runner: ScriptedRunner | None = None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The newest one."""
+        return self.endpoints[-1]
+
+    def speak(self, script: str, *, listen: bool = True) -> Endpoint:
+        """Let language models speak by a script."""
+        endpoint = Endpoint(self.folder / f"endpoint{len(self.endpoints)}", script)
+        self.endpoints.append(endpoint)
+        if listen:
+            endpoint.start()
+        for number, name in enumerate(MODELS, start=1):
+            fields = {"base_url": endpoint.base_url, "created_at": timezone.now()}
+            prices = {"price_in_usd": 0.1 * number, "price_out_usd": 1.0 * number}
+            LanguageModel.objects.update_or_create(name=name, defaults={**fields, **prices})
+        return endpoint
+
+    def start(self, strategy: str, parameters: dict[str, Any] | None = None, **document: Any) -> Run:
+        """Start a run with the task that multiplies, from a kernel of two microseconds."""
+        request: dict[str, Any] = {
+            "task": "scale",
+            "device": "cpu",
+            "strategy": strategy,
+            "parameters": parameters or {},
+            "models": list(MODELS),
+            "seed": 11,
+            "budget": {"evaluations": 40, "usd": 1.0},
+            "seed_kernel": "own",
+            "source": SEED,
+            **document,
+        }
+        if request["seed_kernel"] != "own":
+            del request["source"]
+        found = services.read_run_request(request)
+        return services.start_run(user=self.user, request=found, now=timezone.now())
+
+    def until(self, run: Run, status: str, timeout_s: float = 60) -> Run:
+        """Wait for a status of the run."""
+
+        def reached() -> bool:
+            run.refresh_from_db()
+            return run.status == status
+
+        try:
+            wait_for(reached, f"the run is {status}", timeout_s)
+        except AssertionError:
+            raise AssertionError(f"{run.status} {run.reason!r}\n{self.stack.log()}") from None
+        return run
+
+    def settled(self, run: Run, status: str = "FINISHED", timeout_s: float = 60) -> Run:
+        """Wait for the run's end, and check all that holds of an ended run."""
+        self.until(run, status, timeout_s)
+        over = run.calls.exclude(status__in=("WAITING", "SENT"))
+        wait_for(lambda: over.filter(told=True).count() == run.calls.count(), "all is told")
+        wait_for(lambda: not run.candidates.exclude(measuring=[]).exists(), "nothing is measured")
+        run.refresh_from_db()
+        self.check(run)
+        return run
+
+    def check(self, run: Run) -> None:
+        """No fact doubled, no ask paid twice, no candidate measured twice, no cap exceeded."""
+        seqs = list(run.events.order_by("seq").values_list("seq", flat=True))
+        assert seqs == list(range(1, run.events_stored + 1))
+        told = self.facts(run)
+        assert len(set(map(repr, told))) == len(told)
+        sent = Counter(asked.call_id for asked in self.asked())
+        for call in run.calls.all():
+            assert sent[str(call.pk)] <= max(call.attempts, 1), (call.number, call.error)
+            if call.status == LanguageModelCall.Status.ANSWERED:
+                assert sent[str(call.pk)] == call.attempts
+        trials = Evaluation.objects.filter(submission__run=run, background=False)
+        modes = Counter(trials.values_list("submission", "mode"))
+        assert set(modes.values()) <= {1}
+        budget = services.budget_of(run)
+        assert trials.count() <= (budget.evaluations or trials.count())
+        assert run.usd <= (run.usd if budget.usd is None else budget.usd)
+        assert run.tokens <= (run.tokens if budget.tokens is None else budget.tokens)
+
+    def replays(self, run: Run) -> None:
+        """The same again without a network: every endpoint is gone."""
+        for endpoint in self.endpoints:
+            endpoint.stop()
+        report = services.replay_run(run)
+        assert report.differences == ()
+        assert report.facts == len(self.facts(run))
+
+    def facts(self, run: Run) -> list[Fact]:
+        """All facts, in order."""
+        return stored_facts(run)
+
+    def asks(self, run: Run) -> list[facts.Asked]:
+        """The asks, in order."""
+        return [fact for fact in self.facts(run) if isinstance(fact, facts.Asked)]
+
+    def asked(self) -> list[Asked]:
+        """What arrived at endpoints."""
+        return [asked for endpoint in self.endpoints for asked in endpoint.asked]
+
+    def heard(self, run: Run) -> dict[int, Asked]:
+        """What arrived of each ask."""
+        numbers = {str(key): number for key, number in run.calls.values_list("pk", "number")}
+        return {numbers[a.call_id]: a for a in self.asked() if a.call_id in numbers}
+
+    def close(self) -> None:
+        """Leave nothing at work."""
+        for run in Run.objects.filter(status__in=("RUNNING", "PAUSED")):
+            services.stop_run(run=run, user=self.user, now=timezone.now())
+        for endpoint in self.endpoints:
+            endpoint.stop()
+        if self.runner is not None:
+            self.runner.stop()
+        self.stack.sweep()
+
+
+@pytest.fixture(scope="module")
+def stack(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None
+) -> Iterator[Stack]:
+    """Redis and the site's programs, for all tests of a module; those that died are restarted."""
+    running = Stack(tmp_path_factory.mktemp("stack"))
+    try:
+        running.start("redis")
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def bare_site(
+    stack: Stack, transactional_db: None, settings: Any, tmp_path: Path
+) -> Iterator[Site]:
+    """The site without a runner."""
+    settings.REDIS_URL = stack.redis.url
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    make.make_cpu()
+    stack.start(*stack.missing(SITE))
+    site = Site(stack, tmp_path, make.make_admin())
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def site(bare_site: Site) -> Site:
+    """The site with a scripted runner and a task."""
+    make.make_task_version(signature=SIGNATURE)
+    bare_site.runner = ScriptedRunner(bare_site.stack.redis.url)
+    return bare_site

@@ -1,0 +1,291 @@
+"""A site's workers as processes, a runner by script, and a language model by script."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from redis import Redis
+from redis.exceptions import RedisError
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, WorkloadResult
+from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
+from gpu_runner.data.profile import Profile
+from gpu_runner.data.verdict import Mode, Verdict
+from kbench_web.processes import installation
+from kbench_web.processes.program import Program, ProgramProcess, descendants
+from tests import factories as make
+from tests.conftest import RedisServer, free_port
+from tests.scripted_answers import Asked
+from tests.scripted_endpoint import read_record
+
+ROOT = Path(__file__).parents[2]
+SITE = ("ingest", "runs", "calls")
+CALL_WORKERS = 3
+SILENCE_S = 10  # the least that the settings allow
+_SAYS = re.compile(r"\b(" + "|".join(verdict.value for verdict in Verdict) + r")_(\d+)\b")
+
+
+def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 60) -> None:
+    """Wait until the condition holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not happen in time: {what}"
+        time.sleep(0.05)
+
+
+class Stack:
+    """Redis and the site's programs, with the very command lines of `make up`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing runs yet; data goes to `folder`, the database is the test's."""
+        self.redis = RedisServer(folder)
+        self.folder = folder
+        self.lines: list[str] = []
+        self._processes: dict[str, ProgramProcess] = {}
+        self._argv = [str(ROOT / "manage.py")]
+
+    def start(self, *names: str) -> None:
+        """Start programs by their names in `make up`; redis is one too."""
+        if "redis" in names:
+            self.redis.start()
+        known = self._programs()
+        for name in names:
+            if name != "redis":
+                self._processes[name] = ProgramProcess(known[name], self._say)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL a program and all that it has started."""
+        if name == "redis":
+            self.redis.kill()
+        else:
+            process = self._processes.pop(name)
+            process.kill()
+            process.close()
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Those of the programs that do not run."""
+        return [
+            name
+            for name in names
+            if name not in self._processes or self._processes[name].status is not None
+        ]
+
+    def sweep(self) -> None:
+        """End what still works on calls, so that the next test finds everybody idle."""
+        if "calls" in self._processes:
+            self.kill("calls")
+        with Redis.from_url(self.redis.url) as redis:
+            redis.delete("rq:queue:runs", "rq:queue:calls", "rq:queue:device-cpu")
+
+    def children(self, name: str) -> list[int]:
+        """Process ids of what a program has started."""
+        return descendants(self._processes[name].pid)
+
+    def stop(self) -> None:
+        """End everything."""
+        for name in list(self._processes):
+            self.kill(name)
+        self.redis.stop()
+
+    def log(self) -> str:
+        """The last lines that the programs printed."""
+        return "\n".join(self.lines[-60:])
+
+    def _say(self, name: str, line: str) -> None:
+        self.lines.append(f"{name} | {line}")
+
+    def _programs(self) -> dict[str, Program]:
+        before, sys.argv = sys.argv, self._argv
+        try:
+            found = installation.programs("127.0.0.1", 0, call_workers=CALL_WORKERS)
+        finally:
+            sys.argv = before
+        return {
+            program.name: Program(
+                name=program.name, command=program.command, environment=self._environment()
+            )
+            for program in found
+        }
+
+    def _environment(self) -> dict[str, str]:
+        name = connection.settings_dict["NAME"]
+        url = os.environ.get("DATABASE_URL", "")
+        return {
+            "REDIS_URL": self.redis.url,
+            "DATABASE_URL": f"{url.rsplit('/', 1)[0]}/{name}" if url else f"sqlite:///{name}",
+            "KBENCH_DATA_DIR": str(self.folder),
+            "KBENCH_CACHE": str(self.folder / "cache"),
+            "KBENCH_CALL_SILENCE_S": str(SILENCE_S),
+            "KBENCH_SILENCE_S": str(SILENCE_S),
+            "DJANGO_SETTINGS_MODULE": "kbench_web.settings",
+        }
+
+
+class Endpoint:
+    """The scripted endpoint as a process, which notes on disk what it is asked.
+
+    `script` is the name of a function in `tests/integration/run_scripts.py`.
+    """
+
+    def __init__(self, folder: Path, script: str) -> None:
+        """Choose a port; nothing listens yet."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}/v1"
+        self.record = folder / "record.jsonl"
+        self._script = folder / "script.py"
+        self._script.write_text(f"from tests.integration.run_scripts import {script} as script\n")
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Listen."""
+        command = [sys.executable, "-m", "tests.scripted_endpoint", "--port", str(self.port)]
+        command += ["--script", str(self._script), "--record", str(self.record)]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert self.base_url in self._process.stdout.readline()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    @property
+    def asked(self) -> list[Asked]:
+        """All requests so far, in order of arrival."""
+        return read_record(self.record)
+
+
+class ScriptedRunner:
+    """Takes the jobs of the CPU as a runner does, and judges a source by what it says of itself.
+
+    A source that holds `CORRECT_1500` is correct in 1500 ns, one with `COMPILE_ERROR_0` does not
+    compile. `pause` makes it take nothing; `delay_s` is how long it measures.
+    """
+
+    def __init__(self, redis_url: str) -> None:
+        """Serve from a thread until `stop`."""
+        self.delay_s = 0.0
+        self.measured: list[EvaluationRequest] = []
+        self._redis = Redis.from_url(redis_url)
+        self._pause, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def pause(self) -> None:
+        """Take no job from now on."""
+        self._pause.set()
+
+    def resume(self) -> None:
+        """Take jobs again."""
+        self._pause.clear()
+
+    def stop(self) -> None:
+        """End."""
+        self._over.set()
+        self._thread.join(10)
+        self._redis.close()
+
+    def _serve(self) -> None:
+        while not self._over.wait(0.02):
+            if self._pause.is_set():
+                continue
+            try:
+                self._take("rq:queue:device-cpu") or self._take("rq:queue:device-cpu-background")
+            except RedisError:
+                time.sleep(0.2)  # it comes back
+
+    def _take(self, queue: str) -> bool:
+        identity: Any = self._redis.lpop(queue)
+        if identity is None:
+            return False
+        from rq.job import Job
+        from rq.serializers import JSONSerializer
+
+        job = Job.fetch(identity.decode(), connection=self._redis, serializer=JSONSerializer)
+        request = codec.decode(EvaluationRequest, job.args[0])
+        self._tell(request, 1, EventKind.STARTED, {"runner": "scripted", "at": time.time()})
+        self._over.wait(self.delay_s)
+        self.measured.append(request)
+        result = {"result": codec.encode(judge(request))}
+        self._tell(request, 2, EventKind.FINISHED, result)
+        return True
+
+    def _tell(
+        self, request: EvaluationRequest, seq: int, kind: EventKind, payload: dict[str, Any]
+    ) -> None:
+        event = Event(
+            evaluation_id=request.evaluation_id,
+            attempt=request.attempt,
+            seq=seq,
+            kind=kind,
+            payload=payload,
+        )
+        entry: Any = {"event": json.dumps(codec.encode(event))}
+        while not self._over.is_set():
+            try:
+                self._redis.xadd(EVENT_STREAM, entry)
+                return
+            except RedisError:
+                time.sleep(0.1)
+
+
+def judge(request: EvaluationRequest) -> EvaluationResult:
+    """The result that a source asks for."""
+    found = _SAYS.search(request.solution.source)
+    assert found, request.solution.source
+    verdict, latency_ns = Verdict(found[1]), float(found[2])
+    correct = verdict is Verdict.CORRECT
+    ratios = {"eager": 4000.0 / latency_ns, "best": 3000.0 / latency_ns} if correct else {}
+    return EvaluationResult(
+        evaluation_id=request.evaluation_id,
+        attempt=request.attempt,
+        verdict=verdict,
+        reason="all outputs are right" if correct else f"scripted {verdict.value}",
+        mode=request.mode,
+        device=request.device,
+        task=request.task.name,
+        task_digest=request.task.digest(),
+        solution_digest=request.solution.digest(),
+        latency_ns=latency_ns if correct else None,
+        speedups=ratios,
+        floor_fraction=100.0 / latency_ns if correct else None,
+        workloads=tuple(_workload(latency_ns, ratios)) if correct else (),
+        profile=_profile() if correct and request.mode is Mode.PROFILE else None,
+    )
+
+
+def _workload(latency_ns: float, ratios: dict[str, float]) -> list[WorkloadResult]:
+    baselines = {"eager": make.make_measurement(4000.0), "compiled": make.make_measurement(3000.0)}
+    measurement = make.make_measurement(latency_ns)
+    return [
+        make.make_workload_result(measurement=measurement, baselines=baselines, speedups=ratios)
+    ]
+
+
+def _profile() -> Profile:
+    metrics = {
+        "compute_throughput_pct": 10.0,
+        "dram_throughput_pct": 80.0,
+        "memory_throughput_pct": 80.0,
+    }
+    return Profile(tool="portable", reason="no ncu", workload="n256", metrics=metrics)
+
+
+def kill_pid(pid: int) -> None:
+    """SIGKILL one process."""
+    os.kill(pid, signal.SIGKILL)
