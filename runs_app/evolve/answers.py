@@ -149,7 +149,8 @@ def read_text(text: str) -> str | Unusable:
     clean = text.strip()
     if not clean:
         return Unusable("the answer is empty")
-    if len(clean) < 400 and _REFUSAL.search(clean):
+    refusal = _REFUSAL.search(clean[:40])
+    if len(clean) < 400 and refusal:
         return Unusable(f"the model refused: {_quote(clean)}")
     return clean
 

@@ -6,6 +6,7 @@ import hashlib
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Verdict
 from runs_app.evolve import facts
 from runs_app.evolve.answers import (
     Parsed,
@@ -48,6 +49,8 @@ class Intake:
             return []
         cut = answer.finish_reason in ("length", "cut")
         problem, moves = self._read(question, answer.text, cut=cut)
+        if problem and answer.finish_reason == "content_filter":
+            problem = "the endpoint's content filter stopped the answer"
         answered = facts.Answered(
             ask=answer.ask,
             tokens_in=answer.tokens_in,
@@ -128,7 +131,7 @@ class Intake:
         )
         moves = [Move(fact=drafted, source=kernel.code)]
         known = self._history.known(digest)
-        if known is not None:
+        if known is not None and known.verdict != Verdict.SYSTEM_ERROR:  # that one was lost
             reason = f"the same as #{known.number}"
             moves.append(Move(fact=facts.Dropped(candidate=number, reason=reason)))
         return moves

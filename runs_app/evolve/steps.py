@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import ModelSpec, Problem, ProfileMode, RunConfig
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question, draw
 from runs_app.evolve.sections import sections, text_of
@@ -157,8 +157,9 @@ class Steps:
         raise Pending([Drop(candidate=candidate.number, reason=reason)])
 
     def is_repeat(self, candidate: Candidate) -> bool:
-        """Whether an earlier candidate has the same source."""
-        return self.history.known(candidate.digest) is not candidate
+        """Whether a candidate was dropped because an earlier one has the same source."""
+        dropped = candidate.state is CandidateState.DROPPED
+        return dropped and self.history.known(candidate.digest) is not candidate
 
     def source(self, candidate: Candidate) -> str:
         """Source of a candidate."""
@@ -202,6 +203,11 @@ def _is_done(question: Question) -> bool:
     if question.candidate is not None or not question.problem:
         return True
     return question.role.writes_code and question.state is AskState.ANSWERED
+
+
+def is_judged(candidate: Candidate) -> bool:
+    """Whether there is something to say of a candidate: its evaluation was not lost by us."""
+    return candidate.verdict != Verdict.SYSTEM_ERROR
 
 
 def one_line(candidate: Candidate) -> str:

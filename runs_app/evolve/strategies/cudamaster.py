@@ -11,7 +11,7 @@ from runs_app.evolve.config import Problem, ProfileMode, RunConfig
 from runs_app.evolve.history import Candidate, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, fastest, one_line, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line, wishes_of
 from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
@@ -92,7 +92,7 @@ class CudaMaster:
         """One strategy carried out: the candidate that it ends with, None if there is no code."""
         found = judged(steps, [partial(self._coded, steps, number, current, strategy)], self._mode)
         for attempt in range(self.parameters.d):
-            if not found or found[0].is_correct:
+            if not found or found[0].is_correct or not is_judged(found[0]):
                 break
             mended = partial(self._debugged, steps, number, attempt, found[0], strategy)
             found = judged(steps, [mended], self._mode) or found

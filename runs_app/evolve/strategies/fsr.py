@@ -10,7 +10,7 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, fastest, one_line, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line, wishes_of
 from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Message, Place, Prompt, Role, Wish
@@ -59,7 +59,7 @@ class Fsr:
         seed = steps.seed()
         if seed is not None:
             seed = steps.measured(seed)
-            rounds.append(Round(seed, passed=seed.is_correct))
+            rounds = self._next(rounds, [seed])
         for depth in range(1, self.parameters.depth + 1):
             drafts = [
                 partial(self._candidate, steps, Place(generation=depth, slot=slot), tuple(rounds))
@@ -72,6 +72,7 @@ class Fsr:
 
     def _next(self, rounds: list[Round], candidates: list[Candidate]) -> list[Round]:
         """Compile, validate, profile: the rounds with what this depth carries to the next."""
+        candidates = [candidate for candidate in candidates if is_judged(candidate)]
         if not candidates:
             return rounds
         compiled = [c for c in candidates if _is_compiled(c)]
@@ -119,7 +120,7 @@ class Fsr:
 def _is_compiled(candidate: Candidate) -> bool:
     """Whether a candidate was measured and got past the compiler."""
     measured = candidate.state is CandidateState.MEASURED
-    return measured and candidate.verdict not in (Verdict.COMPILE_ERROR, Verdict.SYSTEM_ERROR)
+    return measured and candidate.verdict != Verdict.COMPILE_ERROR
 
 
 def _make(problem: Problem, config: RunConfig) -> Fsr:

@@ -9,7 +9,7 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import AskState, Candidate, History, Question
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, is_judged, wishes_of
 from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
@@ -59,15 +59,15 @@ def translate(
     before: a kernel that does not work, or not well enough; it counts as an earlier attempt. The
     tries are at generation 0, slots 1, 2, ...; a summary is at the place of the kernel that failed.
     """
-    previous = before
-    correct = before if before is not None and before.is_correct else None
+    previous = before if before is not None and is_judged(before) else None
+    correct = previous if previous is not None and previous.is_correct else None
     unusable = ""
     for attempt in range(1, parameters.tries + 1):
         error = _error(steps, previous, parameters) if previous is not None else ""
         inquiry = _inquiry(steps, attempt, previous, f"{error}\n\n{unusable}".strip())
         found = judged(steps, [partial(steps.kernel, inquiry)])
         unusable = "" if found else _unusable(steps.answered(inquiry))
-        if not found:
+        if not found or not is_judged(found[0]):
             continue
         previous = found[0]
         if previous.is_correct:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 
 import pytest
@@ -148,10 +149,28 @@ def test_no_vote(text: str) -> None:
     assert isinstance(read_vote(text), Unusable)
 
 
+def test_garbage_is_unusable_and_never_an_error() -> None:
+    dice = random.Random(1)
+    pieces = [
+        "```", "````", "~~~", "cpp", "json", "\n", "{", "}", '"', "'", "\\", "scale", "(", ")", ";",
+        "NAME:", "CODE:", "R\"(", "/*", "*/", "//", "#include", "\x00", "é", '{"code": "', "True",
+        "FINAL VERIFICATION ANSWER", "<<<<<<< SEARCH", "@@", '"}', CODE,
+    ]  # fmt: skip
+    for _ in range(3000):
+        text = "".join(dice.choices(pieces, k=dice.randrange(1, 30)))
+        found = read_kernel(text, PROBLEM, cut=dice.random() < 0.5)
+        assert isinstance(found, Unusable) or "scale" in found.code
+        assert read_vote(text) in (True, False) or isinstance(read_vote(text), Unusable)
+        assert read_text(text)
+
+
 def test_prose_and_consent() -> None:
     assert read_text("  One strategy.\n") == "One strategy."
     assert isinstance(read_text(" "), Unusable)
     assert isinstance(read_text("I'm sorry, I can't do that."), Unusable)
+    plan = "Move the loads ahead of the barrier, where the profile shows stalls; I will not do"
+    plan += " anything to the tiles."
+    assert read_text(plan) == plan
     assert is_consent("OK")
     assert is_consent("It builds.\n**OK**")
     assert not is_consent(f"OK, but:\n```cpp\n{CODE}```")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpu_runner.data.verdict import Mode
 from runs_app.evolve import facts
 from runs_app.evolve.history import History
 from runs_app.evolve.intake import Intake, digest_of
@@ -103,11 +104,26 @@ def test_a_repeated_kernel_is_dropped() -> None:
     assert found[-1] == facts.Dropped(candidate=2, reason="the same as #1")
 
 
+def test_a_kernel_whose_evaluation_was_lost_may_be_repeated() -> None:
+    history = a_history()
+    history.apply(facts.Measuring(candidate=1, mode=Mode.QUICK))
+    history.apply(
+        facts.Measured(candidate=1, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="lost")
+    )
+    assert kinds(told(history, fenced(kernel()))) == ["answered", "drafted"]
+
+
 def test_an_unusable_answer_says_why() -> None:
     found = told(a_history(), "```cpp\n" + kernel()[:-5], "length")
     assert kinds(found) == ["answered"]
     assert isinstance(found[0], facts.Answered)
     assert found[0].problem == "the answer was cut off before its code was complete"
+
+
+def test_a_content_filter_is_named() -> None:
+    (answered,) = told(a_history(), "I", "content_filter")
+    assert isinstance(answered, facts.Answered)
+    assert answered.problem == "the endpoint's content filter stopped the answer"
 
 
 def test_a_broken_call_is_used_if_its_code_is_whole() -> None:

@@ -15,7 +15,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget, VerifierConfig
 from runs_app.evolve.strategies import STRATEGIES
-from runs_app.evolve.wishes import Ask
+from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Failure,
     World,
@@ -23,6 +23,7 @@ from tests.unit.runs_app.evolve.driving import (
     a_problem,
     begin,
     fenced,
+    kernel,
 )
 from tests.unit.runs_app.evolve.papers import broken, fast, judge, wrong
 
@@ -108,3 +109,33 @@ def test_a_long_run() -> None:
     run = begin(a_problem(), a_config("evolve", parameters=parameters), world).go()
     assert len(run.history.candidates) == 1 + 200
     assert run.history.finished is not None
+
+
+LOST = "0 * lost"
+
+
+@pytest.mark.parametrize("strategy", ["translate", "fsr", "cudamaster"])
+def test_a_lost_evaluation_is_no_error_of_the_kernel(strategy: str) -> None:
+    """The first kernel written is lost with its runner; nobody is asked to mend it."""
+    written = itertools.count()
+
+    def speak(ask: Ask) -> str:
+        if ask.role in (Role.PLAN, Role.COMPILE):
+            return "OK"
+        number = next(written)
+        return fenced(fast(900 - number) if number else kernel(f"y[i] = {LOST};"))
+
+    world = World(
+        judge=lambda source, mode: None if LOST in source else judge(source, mode), speak=speak
+    )
+    problem = a_problem(seed_source=fast(5000) if strategy == "cudamaster" else "")
+    config = a_config(strategy, parameters={"n": 1, "depth": 2} if strategy == "fsr" else {})
+    run = begin(problem, config, world).go()
+    assert not run.history.find(Role.SUMMARISE, Role.DEBUG)
+    assert run.history.best is not None
+    roles = {number: question.role for number, question in run.history.questions.items()}
+    first = next(number for number, role in roles.items() if role != Role.PLAN)
+    later = [number for number, role in roles.items() if number > first and role != Role.COMPILE]
+    assert later
+    for number in later:
+        assert LOST not in "".join(message.content for message in run.world.prompts[number])
