@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.test import Client
+from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import (
@@ -129,45 +130,50 @@ def test_private_runs_do_not_count(client: Client, judge: LanguageModel) -> None
     assert "Votes against hardware" in client.get("/verifiers/").content.decode()
 
 
-def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
-    def counts(right: int) -> dict[str, int]:
-        return {"right": right, "of": 10, "unread": 1}
+def counts(right: int) -> dict[str, int]:
+    return {"right": right, "of": 10, "unread": 1}
 
-    generations = [
-        {
-            "number": number,
-            "best": 0,
-            "train": counts(5 + number),
-            "held_out": counts(6),
-            "usd": 0.1,
-            "tokens": 10,
-            "prompts": [
-                {
-                    "slot": 0,
-                    "parent": [number - 1, 0] if number else None,
-                    "text": f"Look <b>here</b>.\nStep {number}.",
-                    "problem": "",
-                    "train": counts(5 + number),
-                },
-                {"slot": 1, "parent": [0, 0], "text": "", "problem": "no tags", "train": None},
-            ],
-        }
-        for number in range(2)
-    ]
-    tuning = Tuning.objects.create(
-        verifier="compile",
-        language_model=judge,
-        seed=0,
-        examples=[
+
+def generation(number: int) -> dict[str, Any]:
+    """Two prompts, of which the second could not be used."""
+    good = {
+        "slot": 0,
+        "parent": [number - 1, 0] if number else None,
+        "text": f"Look <b>here</b>.\nStep {number}.",
+        "problem": "",
+        "train": counts(5 + number),
+    }
+    bad = {"slot": 1, "parent": [0, 0], "text": "", "problem": "no tags", "train": None}
+    return {
+        "number": number,
+        "best": 0,
+        "train": counts(5 + number),
+        "held_out": counts(6),
+        "usd": 0.1,
+        "tokens": 10,
+        "prompts": [good, bad],
+    }
+
+
+def stored_tuning(judge: LanguageModel, **overrides: Any) -> Tuning:
+    fields: dict[str, Any] = {
+        "verifier": "compile",
+        "language_model": judge,
+        "seed": 0,
+        "examples": [
             {"evaluation": "e", "task": "scale", "passes": True, "held_out": False},
             {"evaluation": "f", "task": "add", "passes": False, "held_out": True},
         ],
-        generations=generations,
-        reason="stopped by hand",
-        usd=0.2,
-        created_at=make.NOW,
-        ended_at=make.NOW,
-    )
+        "generations": [generation(0), generation(1)],
+        "usd": 0.2,
+        "created_at": make.NOW,
+        "ended_at": make.NOW,
+    }
+    return Tuning.objects.create(**{**fields, **overrides})
+
+
+def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
+    tuning = stored_tuning(judge, reason="stopped by hand")
     VerifierPrompt.objects.create(
         verifier="compile", version=2, text="t", in_use=True, tuning=tuning, created_at=make.NOW
     )
@@ -182,3 +188,29 @@ def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
     listing = client.get("/verifiers/").content.decode()
     assert str(tuning.pk) in listing
     assert "version 2" in listing
+
+
+def test_a_tuning_whose_process_died_says_so(client: Client, judge: LanguageModel) -> None:
+    tuning = stored_tuning(judge, ended_at=None, generations=[])
+    page = client.get(f"/verifiers/tunings/{tuning.pk}/").content.decode()
+    assert "silent for ten minutes" in page
+    assert "No generation has come to its end" in page
+    Tuning.objects.update(created_at=timezone.now())
+    assert "It is under way" in client.get(f"/verifiers/tunings/{tuning.pk}/").content.decode()
+
+
+def test_one_prompt_of_a_verifier_is_in_use(client: Client) -> None:
+    """Chosen in the admin; the shipped one counts again once none is."""
+    client.force_login(make.make_admin())
+    first, second = (
+        VerifierPrompt.objects.create(
+            verifier="compile", version=version, text="t", created_at=make.NOW
+        )
+        for version in (2, 3)
+    )
+    address = "/admin/runs_app/verifierprompt/"
+    for prompt in (first, second):
+        client.post(address, {"action": "use", "_selected_action": [prompt.pk]})
+    assert list(VerifierPrompt.objects.filter(in_use=True)) == [second]
+    client.post(address, {"action": "use_shipped", "_selected_action": [first.pk, second.pk]})
+    assert not VerifierPrompt.objects.filter(in_use=True).exists()
