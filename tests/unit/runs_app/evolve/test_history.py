@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import facts
 from runs_app.evolve.budget import spent, wall_time_refusal
@@ -124,6 +127,36 @@ def test_a_first_profile_counts_and_another_mode_replaces_it() -> None:
         history.apply(measured(1, latency, mode))
     assert [c.latency_ns for c in history.correct()] == [50.0]
     assert len(history.settled) == 1
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        asked(3, about=2, verifier="memory", parents=(1, 2)),
+        facts.Answered(ask=1, tokens_in=1, tokens_out=2, cost_usd=0.1, latency_s=2.5, problem="?"),
+        facts.Failed(ask=1, reason="timed out", cost_usd=0.25),
+        drafted(2, knobs={"TILE": "8"}, techniques=("simd",), title="t", ask=1),
+        facts.Voted(candidate=1, verifier="memory", passes=False, ask=4),
+        facts.Dropped(candidate=1, reason="no news"),
+        facts.Measuring(candidate=1, mode=Mode.PROFILE),
+        measured(1, 12.5),
+        facts.Finished(reason="enough", by_budget=True),
+        facts.Extended(budget=Budget(usd=1.5, evaluations=9)),
+    ],
+    ids=facts.kind_of,
+)
+def test_a_fact_is_the_same_after_storing(fact: facts.Fact) -> None:
+    stored = json.loads(json.dumps(facts.encode(fact)))
+    assert facts.is_fact(facts.kind_of(fact))
+    assert facts.decode(facts.kind_of(fact), stored) == fact
+
+
+def test_what_people_do_is_no_fact() -> None:
+    assert not facts.is_fact("paused")
+    with pytest.raises(KeyError):
+        facts.decode("paused", {})
+    with pytest.raises(DataError, match="candidate"):
+        facts.decode("dropped", {"reason": "?"})
 
 
 def test_draws_depend_on_seed_and_label_alone() -> None:

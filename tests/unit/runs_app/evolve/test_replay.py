@@ -16,6 +16,7 @@ from runs_app.evolve.facts import Fact
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.replay import replay, state_at
+from runs_app.evolve.strategies import make_strategy
 from runs_app.evolve.wishes import Message
 from tests.unit.runs_app.evolve.driving import Drive, World, a_config, a_problem, begin
 from tests.unit.runs_app.evolve.worlds import Landscape, talking_world, tunable
@@ -80,6 +81,17 @@ def test_a_run_restored_from_rows_before_every_step_decides_the_same(name: str) 
         run.optimizer = Optimizer(problem, config, restored(run.history, run.facts, run.world))
         run.step(run.world.random.choice((1, 1, 1, 2, 3)))
     assert run.facts == whole.facts
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_strategies_keep_no_state(name: str) -> None:
+    run = a_run(name, 8)
+    problem, config = run.optimizer.problem, run.optimizer.config
+    run.step(0)
+    for _ in range(30):
+        used, fresh = run.optimizer.strategy, make_strategy(problem, config)
+        assert used.ask(run.history) == fresh.ask(run.history) == used.ask(run.history)
+        run.step(1)
 
 
 def restored(history: History, stored: list[Fact], world: World) -> History:
