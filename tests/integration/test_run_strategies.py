@@ -2,15 +2,189 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from collections import Counter
 
-from tests.integration.conftest import Site
+import pytest
+from django.core.management import call_command
+
+from runs_app.evolve import facts
+from runs_app.evolve.wishes import Edit, Role
+from runs_app.models import Run
+from tests.integration.conftest import MODELS, SEED, Site
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
 
+TEMPERATURES = [0.2, 0.6, 0.9]
+TUNABLE = SEED.replace(
+    "static const int CORRECT_2000 = 1;",
+    "#define SPEED CORRECT_2000  // knob: CORRECT_2000 CORRECT_1700 WRONG_RESULT_0 CORRECT_1800",
+)
 
-def test_evolve(site: Site) -> None:
+
+def roles(site: Site, run: Run) -> list[str]:
+    return [ask.role.value for ask in site.asks(run)]
+
+
+def prompt(site: Site, run: Run, ask: facts.Asked) -> str:
+    return site.heard(run)[ask.number].prompt
+
+
+def test_evolve_follows_algorithm_1(site: Site) -> None:
     site.speak("good")
-    run = site.start("evolve", {"generations": 2, "proposals": 3, "context": 2})
+    run = site.start(
+        "evolve",
+        {"generations": 2, "proposals": 3, "context": 2},
+        temperatures=TEMPERATURES,
+        verifiers={"names": ["compile"], "survivors": 2, "model": "large"},
+    )
     site.settled(run)
+    assert run.reason == "all 2 generations are done"
+    asks = site.asks(run)
+    proposals = [ask for ask in asks if ask.role is Role.PROPOSE]
+    assert Counter(ask.place.generation for ask in proposals) == {1: 3, 2: 3}
+    assert Counter(roles(site, run)) == {"propose": 6, "verify": 6, "reflect": 6, "recommend": 1}
+    assert {ask.temperature for ask in proposals} <= set(TEMPERATURES)
+    assert {ask.temperature for ask in asks if ask.role is not Role.PROPOSE} == {0.2}
+    assert {ask.model for ask in proposals} <= set(MODELS)
+    assert {ask.model for ask in asks if ask.role in (Role.VERIFY, Role.REFLECT)} == {"large"}
+    for ask in asks:  # what was decided is what the endpoint received
+        heard = site.heard(run)[ask.number]
+        assert (heard.model, heard.temperature) == (ask.model, ask.temperature)
+        assert heard.body["max_tokens"] == ask.max_tokens
+    for ask in [ask for ask in proposals if ask.place.generation == 2]:
+        text = prompt(site, run, ask)
+        times = [float(time) for time in re.findall(r"^Correct, ([\d.]+) us", text, re.MULTILINE)]
+        assert len(times) == 2
+        assert times == sorted(times, reverse=True)  # least to most
+        assert "RECOMMENDATIONS: 1. vectorise" in text
+    measured = [fact for fact in site.facts(run) if isinstance(fact, facts.Measured)]
+    quick = [fact.candidate for fact in measured if fact.mode == "quick"]
+    assert len(quick) == 1 + 2 * 2  # the seed, and each generation's survivors
+    dropped = [fact.reason for fact in site.facts(run) if isinstance(fact, facts.Dropped)]
+    assert len(dropped) == 2
+    assert all("is not among the best 2 of its generation" in reason for reason in dropped)
+    assert run.best is not None
+    assert run.best_latency_ns == min(f.latency_ns for f in measured if f.latency_ns is not None)
     site.replays(run)
+
+
+def test_translate_summarises_each_error_before_the_next_try(site: Site) -> None:
+    site.speak("clumsy")
+    run = site.start("translate", {"tries": 5}, seed_kernel="none")
+    site.settled(run)
+    assert run.reason.startswith("the translation works")
+    expected = ["translate", "summarise", "translate", "summarise", "translate"]
+    assert roles(site, run) == expected
+    first, *retries = [ask for ask in site.asks(run) if ask.role is Role.TRANSLATE]
+    assert "Translate the reference below" in prompt(site, run, first)
+    for retry in retries:
+        text = prompt(site, run, retry)
+        assert "SUMMARY: the brace of line 2 is never closed." in text
+        assert "scripted" not in text  # the error itself is left to the summary
+    assert "COMPILE_ERROR_1" in prompt(site, run, retries[0])
+    verdicts = [f.verdict for f in site.facts(run) if isinstance(f, facts.Measured)]
+    assert verdicts == ["COMPILE_ERROR", "WRONG_RESULT", "CORRECT"]
+    site.replays(run)
+
+
+def test_fsr_carries_the_fastest_from_depth_to_depth(site: Site) -> None:
+    site.speak("good")
+    run = site.start("fsr", {"n": 2, "depth": 2})
+    site.settled(run)
+    asks = site.asks(run)
+    assert [(ask.place.generation, ask.place.slot) for ask in asks] == [
+        *[(1, 1), (1, 2)],
+        *[(2, 1), (2, 2)],
+    ]
+    assert [ask.parents for ask in asks[:2]] == [(1,), (1,)]
+    of_depth_1 = run.candidates.filter(generation=1).order_by("latency_ns")
+    fastest = of_depth_1[0]
+    for ask in asks[2:]:
+        assert ask.parents == (fastest.number,)
+        text = prompt(site, run, ask)
+        assert fastest.source.strip() in text
+        assert "Optimise it for less execution time" in text
+        assert f"#{of_depth_1[1].number}" in text  # what else was tried
+        said = [message["role"] for message in site.heard(run)[ask.number].messages]
+        assert said == ["system", "user", "assistant", "user", "assistant", "user"]
+    site.replays(run)
+
+
+def test_cudamaster_plans_codes_compiles_and_debugs(site: Site) -> None:
+    site.speak("clumsy")
+    run = site.start("cudamaster", {"r": 1, "d": 2})
+    site.settled(run)
+    assert roles(site, run) == ["plan", "code", "compile", "debug", "debug"]
+    plan, code, _, first, second = site.asks(run)
+    assert "dram_throughput_pct" in prompt(site, run, plan)  # the filtered profile
+    assert "STRATEGY: read four values at once." in prompt(site, run, code)
+    assert "COMPILE_ERROR: scripted COMPILE_ERROR" in prompt(site, run, first)
+    assert "WRONG_RESULT: scripted WRONG_RESULT" in prompt(site, run, second)
+    measured = [fact for fact in site.facts(run) if isinstance(fact, facts.Measured)]
+    assert [(f.mode.value, f.verdict) for f in measured] == [
+        ("profile", "CORRECT"),
+        ("profile", "COMPILE_ERROR"),
+        ("profile", "WRONG_RESULT"),
+        ("profile", "CORRECT"),
+    ]
+    assert measured[0].bottleneck.startswith("memory")
+    site.replays(run)
+
+
+def test_cudamaster_stops_debugging_after_d_attempts(site: Site) -> None:
+    site.speak("clumsy")
+    run = site.start("cudamaster", {"r": 1, "d": 1}, profile="none")
+    site.settled(run)
+    assert roles(site, run) == ["plan", "code", "compile", "debug"]
+    assert run.best_latency_ns == 2000.0  # nothing but the seed is correct
+    site.replays(run)
+
+
+def test_islands_edit_rewrite_and_measure_as_it_comes(site: Site) -> None:
+    site.speak("editing")
+    run = site.start(
+        "islands",
+        {"islands": 2, "proposals": 6, "migration_interval": 2, "floor_stop": 0.0},
+        concurrent_asks=2,
+    )
+    site.settled(run)
+    assert run.reason == "all 6 proposals were made"
+    drafted = [fact for fact in site.facts(run) if isinstance(fact, facts.Drafted)]
+    assert len(drafted) == 7
+    for ask in site.asks(run):
+        edit = "SEARCH" in prompt(site, run, ask)
+        assert edit is (ask.edit is Edit.DIFF)
+    assert Edit.DIFF in {fact.edit for fact in drafted}
+    assert not [f.problem for f in site.facts(run) if isinstance(f, facts.Answered) and f.problem]
+    site.replays(run)
+
+
+def test_autotune_tries_every_value_once_and_asks_nobody(site: Site) -> None:
+    site.speak("good")
+    run = site.start("autotune", {"sample": 2}, models=[], source=TUNABLE)
+    site.settled(run)
+    assert run.reason == "all 4 combinations were measured"
+    knobs = list(run.candidates.values_list("knobs", flat=True))
+    assert sorted(knob["SPEED"] for knob in knobs) == [
+        *["CORRECT_1700", "CORRECT_1800", "CORRECT_2000", "WRONG_RESULT_0"]
+    ]
+    assert run.best_latency_ns == 1700.0
+    assert site.asked() == []
+    site.replays(run)
+
+
+def test_the_command_line_replays_and_tells_of_differences(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.speak("good")
+    run = site.start("fsr", {"n": 1, "depth": 1})
+    site.settled(run)
+    call_command("replay_run", str(run.pk))
+    assert "no differences" in capsys.readouterr().out
+    event = run.events.get(kind="asked")
+    event.payload["temperature"] = 1.9
+    event.save()
+    with pytest.raises(Exception, match="1 difference"):
+        call_command("replay_run", str(run.pk))
+    assert "temperature=1.9" in capsys.readouterr().out
