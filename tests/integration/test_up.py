@@ -81,19 +81,24 @@ class Installation:
             content: bytes = answer.read()
             return content
 
-    def submit_demo(self) -> str:
-        """Path of the demo's submission, entered as somebody at the command line would."""
+    def submit_demo(self) -> tuple[str, str]:
+        """Paths of the demo's submission and run, entered as at the command line."""
         environment = self.environment | {"REDIS_URL": self.wait_for(r"REDIS_URL=(\S+)")}
         command = [sys.executable, "manage.py", "demo"]
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
         )
-        return done.stdout.strip().rstrip("/")
+        submission, run = (line.rstrip("/") for line in done.stdout.splitlines())
+        return submission, run
 
     def evaluation(self, path: str) -> dict[str, Any]:
         """The one evaluation of a submission, as the API shows it."""
         [found] = json.loads(self.get(f"/api/v1{path}"))["evaluations"]
         return dict(found)
+
+    def run(self, path: str) -> dict[str, Any]:
+        """A run, as the API shows it."""
+        return dict(json.loads(self.get(f"/api/v1{path}")))
 
     def pid_of(self, words: str) -> int:
         """The oldest descendant whose command line holds `words`."""
@@ -124,7 +129,7 @@ def alive(pid: int) -> bool:
 def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Installation) -> None:
     installation.url = installation.wait_for(r"kbench is ready at (http://\S+?)/ ")
     assert b"<html" in installation.get("/")
-    demo = installation.submit_demo()
+    demo, run = installation.submit_demo()
     first = installation.evaluation(demo)
 
     installation.wait(
@@ -140,6 +145,18 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Inst
     evaluation = installation.evaluation(demo)
     assert evaluation["id"] == first["id"]
     assert evaluation["verdict"] == "CORRECT", evaluation
+
+    for program, words in (("runs", "rqworker runs"), ("calls", "rqworker-pool calls")):
+        os.kill(installation.pid_of(words), signal.SIGKILL)
+        installation.wait_for(rf"{program} +\| ended with status (-9)")
+    installation.wait(
+        lambda: (
+            (installation.run(run)["best_latency_ns"] or 0) > 0
+            and installation.run(run)["best_latency_ns"] < installation.run(run)["seed_latency_ns"]
+        ),
+        "the demo run finds nothing better",
+    )
+    assert installation.run(run)["status"] in ("RUNNING", "FINISHED")
 
     again = subprocess.run(
         installation.command,
