@@ -10,7 +10,13 @@ from pathlib import Path
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
 from runs_app.evolve.config import Problem
+from runs_app.evolve.sections import clip
 from runs_app.evolve.wishes import Message, Prompt
+
+MAX_DESCRIPTION_TOKENS = 2000
+MAX_REFERENCE_TOKENS = 8000
+MAX_WORKLOADS_TOKENS = 2000
+"""Tasks may be long: what is more than this loses its middle, and the prompt says so."""
 
 FOLDER = Path(__file__).with_name("prompts")
 
@@ -84,15 +90,15 @@ def common(problem: Problem) -> dict[str, str]:
     """What every prompt may say of a problem."""
     facts = {
         "title": problem.title,
-        "description": problem.description.strip(),
+        "description": clip(problem.description.strip(), MAX_DESCRIPTION_TOKENS),
         "direction": problem.direction.value,
         "dtype": problem.dtype,
         "device": problem.device_name,
         "signature": _signature(problem),
         "symbol": _symbol(problem),
         "toolchain": problem.toolchain,
-        "reference": problem.reference.strip(),
-        "workloads": "\n".join(f"- {workload}" for workload in problem.workloads),
+        "reference": clip(problem.reference.strip(), MAX_REFERENCE_TOKENS),
+        "workloads": clip("\n".join(f"- {w}" for w in problem.workloads), MAX_WORKLOADS_TOKENS),
         "goal": _goal(problem),
         "fence": "cuda" if problem.device_kind is DeviceKind.CUDA else "cpp",
         "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++/OpenMP",

@@ -10,11 +10,16 @@ from functools import partial
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, History, draw
 from runs_app.evolve.prompts import render
+from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, fastest, wishes_of
 from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
+
+
+MAX_KERNEL_TOKENS = 6000
+"""Of each kernel in the context; a longer one loses its middle."""
 
 
 class Context(StrEnum):
@@ -156,7 +161,8 @@ def _kernel_text(steps: Steps, candidate: Candidate) -> str:
     time = f"{(candidate.latency_ns or 0.0) / 1e3:.2f} us"
     speedup = "" if candidate.speedup is None else f", {candidate.speedup:.2f}x the best baseline"
     heading = f"### Kernel #{candidate.number} {candidate.title}".rstrip()
-    return f"{heading}\nCorrect, {time}{speedup}\n\n```cpp\n{steps.source(candidate).rstrip()}\n```"
+    code = clip(steps.source(candidate).rstrip(), MAX_KERNEL_TOKENS)
+    return f"{heading}\nCorrect, {time}{speedup}\n\n```cpp\n{code}\n```"
 
 
 def _make(problem: Problem, config: RunConfig) -> Evolve:

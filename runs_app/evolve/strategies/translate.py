@@ -9,7 +9,7 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import AskState, Candidate, History, Question
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, is_judged, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, wishes_of
 from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
@@ -54,7 +54,7 @@ class Translate:
 def translate(
     steps: Steps, parameters: TranslateParameters, before: Candidate | None = None
 ) -> Candidate | None:
-    """The translation as a phase of any strategy: the last correct kernel, None if none works.
+    """The translation as a phase of any strategy: the fastest correct kernel, None if none works.
 
     before: a kernel that does not work, or not well enough; it counts as an earlier attempt. The
     tries are at generation 0, slots 1, 2, ...; a summary is at the place of the kernel that failed.
@@ -71,7 +71,7 @@ def translate(
             continue
         previous = found[0]
         if previous.is_correct:
-            correct = previous
+            correct = fastest(filter(None, (correct, previous)))
             if parameters.stop_when_correct:
                 break
     return correct

@@ -82,6 +82,16 @@ def test_shapes_come_from_the_public_workloads_alone() -> None:
     assert not {p for name in names() for p in load(name).placeholders if "hidden" in p}
 
 
+def test_a_long_task_does_not_fill_the_prompt() -> None:
+    long = a_problem(
+        reference="import torch\n" + "x" * 2_000_000,
+        description="d" * 500_000,
+        workloads=tuple(f"n{n}: n={n}" for n in range(9999)),
+    )
+    assert len(text(rendered("evolve", long))) < 50_000
+    assert "characters left out" in text(rendered("evolve", long))
+
+
 def test_missing_and_unused_values_are_refused() -> None:
     problem = PROBLEMS[0]
     with pytest.raises(PromptError, match="needs a value for 'code'"):
