@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from gpu_runner.data.verdict import Verdict
 
@@ -23,6 +24,7 @@ _FAULTS = {
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.COMPILED}
 
 
+@cache
 def truth(verifier: str, verdict: str) -> bool | None:
     """What the verifier should have voted, by the verdict; None where hardware did not tell.
 

@@ -13,7 +13,18 @@ from django.db.models import Avg, DurationField, ExpressionWrapper, F, QuerySet,
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.judging import VERIFIERS, Bin, Confusion, calibration, truth
 from runs_app.evolve.wishes import Role
-from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run, Status, Tuning
+from runs_app.models import (
+    Candidate,
+    Evaluation,
+    LanguageModel,
+    LanguageModelCall,
+    Run,
+    Status,
+    Tuning,
+)
+
+MOST_CANDIDATES = 10_000
+"""Candidates with votes that are looked at, the newest first; costs are those of all votes."""
 
 _VOTING = (Role.VERIFY.value, Role.REFLECT.value)
 _SILENCE = timedelta(minutes=10)
@@ -67,10 +78,9 @@ class Verification:
 
 def verification(runs: Iterable[Run] | QuerySet[Run, Any]) -> Verification:
     """How verifiers did in these runs, which the caller has chosen among those to be seen."""
+    newest = Candidate.objects.filter(run__in=runs).exclude(votes={}).order_by("-pk")
     candidates = list(
-        Candidate.objects.filter(run__in=runs)
-        .exclude(votes={})
-        .values_list("run_id", "number", "votes", "verdict", "state")
+        newest.values_list("run_id", "number", "votes", "verdict", "state")[:MOST_CANDIDATES]
     )
     calls = LanguageModelCall.objects.filter(run__in=runs, role__in=_VOTING)
     voters = _voters(calls)
@@ -95,12 +105,9 @@ def verification(runs: Iterable[Run] | QuerySet[Run, Any]) -> Verification:
 def _voters(calls: QuerySet[LanguageModelCall]) -> dict[tuple[Any, int | None, str], str]:
     """Who had the last word: the name by run, candidate and verifier."""
     rows = calls.filter(status=LanguageModelCall.Status.ANSWERED, problem="").order_by("number")
-    return {
-        (run_id, about, verifier): name
-        for run_id, about, verifier, name in rows.values_list(
-            "run_id", "about", "verifier", "language_model__name"
-        )
-    }
+    names = dict(LanguageModel.objects.values_list("pk", "name"))
+    voters = rows.values_list("run_id", "about", "verifier", "language_model_id")
+    return {(run_id, about, verifier): names[pk] for run_id, about, verifier, pk in voters}
 
 
 def _spent(calls: QuerySet[LanguageModelCall]) -> dict[tuple[str, str], tuple[float, int]]:

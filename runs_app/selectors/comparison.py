@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ CODE_ROLES = tuple(role.value for role in Role if role.writes_code)
 MOST_RUNS = 500
 """Runs that one ablation looks at, the newest first."""
 
-_TOLD = ("started", "measured", "answered", "failed", "paused", "resumed", "stopped", "finished")
+_TOLD = ("started", "measured", "paused", "resumed", "stopped", "finished")
 _CLOCK = {"started": True, "resumed": True, "paused": False, "stopped": False, "finished": False}
 _CALLS = LanguageModelCall.Status
 
@@ -155,6 +155,7 @@ def curve(run: Run) -> list[Point]:
     """The best so far, a point for each improvement and one for the end."""
     evaluations, usd, seconds = 0, 0.0, 0.0
     since: datetime | None = None
+    paid = deque(_payments(run))
     found: list[Point] = []
     best: dict[str, Any] | None = None
     rows = run.events.filter(kind__in=_TOLD).order_by("seq")
@@ -163,7 +164,8 @@ def curve(run: Run) -> list[Point]:
             seconds += max((at - since).total_seconds(), 0.0)
         running = _CLOCK.get(kind, since is not None)
         since = at if running else None
-        usd += payload.get("cost_usd") or 0.0
+        while paid and paid[0][0] <= at:
+            usd += paid.popleft()[1]
         if kind != "measured":
             continue
         evaluations += 1
@@ -171,8 +173,15 @@ def curve(run: Run) -> list[Point]:
             best = payload
             found.append(_point(best, evaluations, usd, seconds))
     if best is not None:
+        usd += sum(cost for _, cost in paid)
         found.append(_point(best, evaluations, usd, seconds))
     return found
+
+
+def _payments(run: Run) -> list[tuple[datetime, float]]:
+    """When each call that cost something ended, and what it cost, in order."""
+    rows = run.calls.filter(ended_at__isnull=False, cost_usd__gt=0).order_by("ended_at")
+    return [(at, cost) for at, cost in rows.values_list("ended_at", "cost_usd") if at is not None]
 
 
 def _point(best: Mapping[str, Any], evaluations: int, usd: float, seconds: float) -> Point:

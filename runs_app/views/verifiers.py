@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from runs_app.evolve.judging import VERIFIERS
 from runs_app.models import Tuning, VerifierPrompt
 from runs_app.plotly_policy import PLOTLY_STYLES
-from runs_app.selectors.calibration import tuning_is_alive, verification
+from runs_app.selectors.calibration import MOST_CANDIDATES, tuning_is_alive, verification
 from runs_app.selectors.runs import visible_runs
 from runs_app.views.figures import calibration_figure, tuning_figure
 
@@ -32,6 +32,7 @@ def verifiers(request: HttpRequest) -> HttpResponse:
     in_use = {prompt.verifier: prompt for prompt in VerifierPrompt.objects.filter(in_use=True)}
     context = {
         "found": found,
+        "most": MOST_CANDIDATES,
         "usd_per_hour": settings.DEVICE_USD_PER_HOUR,
         "usd_saved": found.usd_saved(settings.DEVICE_USD_PER_HOUR),
         "figure": calibration_figure(found.bins) if found.checked else None,

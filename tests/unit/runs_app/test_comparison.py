@@ -66,8 +66,21 @@ def measured(candidate: int, latency_ns: float | None, *, best: bool) -> facts.M
     )
 
 
-def answered(usd: float) -> facts.Answered:
-    return facts.Answered(ask=1, tokens_in=1, tokens_out=1, cost_usd=usd, latency_s=1.0)
+def made_call(run: Run, number: int, **overrides: Any) -> LanguageModelCall:
+    model, _ = LanguageModel.objects.get_or_create(name="a", defaults={"created_at": make.NOW})
+    fields: dict[str, Any] = {
+        "run": run,
+        "number": number,
+        "language_model": model,
+        "role": "propose",
+        "messages": [],
+        "temperature": 0.5,
+        "max_tokens": 9,
+        "status": "ANSWERED",
+        "created_at": make.NOW,
+        "ended_at": make.NOW,
+    }
+    return LanguageModelCall.objects.create(**{**fields, **overrides})
 
 
 def test_a_curve_counts_evaluations_money_and_time_without_pauses() -> None:
@@ -75,39 +88,28 @@ def test_a_curve_counts_evaluations_money_and_time_without_pauses() -> None:
     for seconds, kind in (
         (0, "started"),
         (10, measured(1, 1000.0, best=True)),
-        (20, answered(0.25)),
         (30, measured(2, None, best=False)),
         (30, "paused"),
         (1030, "resumed"),
-        (1040, answered(0.5)),
         (1050, measured(3, 400.0, best=True)),
         (1060, facts.Finished(reason="done")),
     ):
         make.make_run_event(run, kind, now=make.later(seconds))
+    for seconds, usd in ((20, 0.25), (1040, 0.5), (1055, 0.125)):
+        made_call(run, run.calls.count() + 1, cost_usd=usd, ended_at=make.later(seconds))
     points = curve(run)
     assert [(p.evaluations, p.usd, p.active_s, p.latency_ns) for p in points] == [
         (1, 0.0, 10.0, 1000.0),
         (3, 0.75, 50.0, 400.0),
-        (3, 0.75, 60.0, 400.0),
+        (3, 0.875, 60.0, 400.0),
     ]
 
 
 def test_a_summary_counts_failures_by_kind() -> None:
     run = finished(500.0, make.make_task_version())
-    model = LanguageModel.objects.create(name="alpha", created_at=make.NOW)
-    fields: dict[str, Any] = {
-        "run": run,
-        "language_model": model,
-        "role": "propose",
-        "messages": [],
-        "temperature": 0.5,
-        "max_tokens": 9,
-        "created_at": make.NOW,
-        "ended_at": make.NOW,
-    }
-    good = LanguageModelCall.objects.create(number=1, status="ANSWERED", **fields)
-    LanguageModelCall.objects.create(number=2, status="ANSWERED", problem="no code", **fields)
-    LanguageModelCall.objects.create(number=3, status="FAILED", problem="HTTP 500", **fields)
+    good = made_call(run, 1)
+    made_call(run, 2, problem="no code")
+    made_call(run, 3, status="FAILED", problem="HTTP 500")
     run.candidates.filter(number=2).update(call=good)
     make.make_candidate(run, verdict="COMPILE_ERROR", state="measured")
     make.make_candidate(run, state="dropped")
