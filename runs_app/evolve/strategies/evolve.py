@@ -17,7 +17,6 @@ from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
 
-
 MAX_KERNEL_TOKENS = 6000
 """Of each kernel in the context; a longer one loses its middle."""
 
