@@ -12,7 +12,7 @@ from pathlib import Path
 from kbench_web.processes.program import Program
 
 RUNNER_DRAIN_S = 15
-_WORKER = (
+WORKER_OPTIONS = (
     *("--serializer", "rq.serializers.JSONSerializer"),
     *("--job-class", "runs_app.jobs.SiteJob", "--verbosity", "0"),
 )
@@ -63,11 +63,13 @@ def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
     return [
         Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
         Program(name="ingest", command=manage("ingest_events")),
-        Program(name="runs", command=manage("rqworker", "runs", *_WORKER)),
+        Program(name="runs", command=manage("rqworker", "runs", *WORKER_OPTIONS)),
         # one process for all that wait for language models: its workers share its memory
         Program(
             name="calls",
-            command=manage("rqworker-pool", "calls", "--num-workers", str(call_workers), *_WORKER),
+            command=manage(
+                "rqworker-pool", "calls", "--num-workers", str(call_workers), *WORKER_OPTIONS
+            ),
         ),
         _runner("cpu", "cpu"),
         *(_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices()),

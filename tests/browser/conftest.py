@@ -56,8 +56,8 @@ class Stack:
             assert time.monotonic() < deadline, self.log("web")
             time.sleep(0.2)
 
-    def run(self, *arguments: str) -> None:
-        """Run a Python program to its end; it must succeed."""
+    def run(self, *arguments: str) -> str:
+        """What a Python program printed that ran to its end; it must succeed."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
@@ -67,6 +67,7 @@ class Stack:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def spawn(self, name: str, *arguments: str) -> None:
         """Start a Python program that runs as long as the stack."""

@@ -27,6 +27,9 @@ class FakeRunner:
         self._redis = redis.Redis.from_url(redis_url)
         self._stream = EventStream(self._redis)
         self._queue = Queue("device-cpu", connection=self._redis, serializer=JSONSerializer)
+        self._background = Queue(
+            "device-cpu-background", connection=self._redis, serializer=JSONSerializer
+        )
         self._seq = 0
         self.request: EvaluationRequest | None = None
 
@@ -56,27 +59,35 @@ class FakeRunner:
             )
         )
 
-    def take(self, timeout_s: float = 10) -> EvaluationRequest:
+    def take(self, timeout_s: float = 10, *, background: bool = False) -> EvaluationRequest:
         """Take the next job and say so."""
         deadline = time.monotonic() + timeout_s
-        while not (jobs := self._queue.jobs):
+        queue = self._background if background else self._queue
+        while not (jobs := queue.jobs):
             assert time.monotonic() < deadline, "no job came into the queue"
             time.sleep(0.05)
         self.request = codec.decode(EvaluationRequest, jobs[0].args[0])
-        self._queue.remove(jobs[0])
+        queue.remove(jobs[0])
         self._seq = 0
         self._tell(EventKind.STARTED, {"runner": NAME, "at": time.time()})
         return self.request
+
+    def finish_all(self) -> None:
+        """Take and end everything that waits, so that nothing is left for the next test."""
+        for background in (False, True):
+            while self._background.jobs if background else self._queue.jobs:
+                self.take(background=background)
+                self.finish(Verdict.CORRECT)
 
     def stage(self, stage: Stage, state: str = "running", detail: str = "") -> None:
         """Report a stage."""
         payload = {"stage": stage.value, "state": state, "elapsed_s": 0.0, "detail": detail}
         self._tell(EventKind.STAGE, payload)
 
-    def finish(self, verdict: Verdict) -> None:
-        """End the evaluation with an invented result."""
+    def finish(self, verdict: Verdict, level: float = 1.5) -> None:
+        """End the evaluation with an invented result, `level` times as fast as a baseline."""
         assert self.request is not None, "take a job first"
-        result = invented.result(random.Random(1), self.request, verdict)
+        result = invented.result(random.Random(1), self.request, verdict, level)
         self._tell(EventKind.FINISHED, {"result": codec.encode(result)})
 
     def _tell(self, kind: EventKind, payload: dict[str, object]) -> None:

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.timeout(180)
 PAGES = (
     "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/leaderboard/?device=cpu",
     "/leaderboard/?device=cpu&by=agent", "/leaderboard/?device=cpu&by=model", "/submit/", "/queue/",
+    "/runs/", "/runs/new/?task=softmax",
     "/api/", "/sign-in/", "/sign-up/", "/nowhere/",
 )  # fmt: skip
 WIDTH = "document.documentElement.scrollWidth"

@@ -170,11 +170,12 @@ setInterval(() => {
   if (!document.hidden && state.status === "RUNNING") refreshHead();
 }, HEAD_MS);
 
+const wanted = Number(/^#candidate-(\d+)$/.exec(location.hash)?.[1] || 0);
+if (wanted) drawer.open(wanted);
 feed.start().catch(() => feed.startPolling()).finally(() => {
   caughtUp = true;
   if (!feed.socket) feed.connect();
-  const wanted = /^#candidate-(\d+)$/.exec(location.hash);
-  if (wanted && candidate(state, Number(wanted[1]))) open(Number(wanted[1]));
+  if (wanted) stream.choose(wanted);
 });
 replay.grow();
 soon();

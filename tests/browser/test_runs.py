@@ -1,0 +1,240 @@
+"""Somebody starts a run, watches, opens, pauses, resumes, stops and replays it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from gpu_runner.data.verdict import Verdict
+from kbench_web.processes.installation import WORKER_OPTIONS
+from tests.browser.conftest import Stack
+from tests.browser.fake_runner import FakeRunner
+from tests.browser.seed import PASSWORD
+from tests.browser.walking import sign_up
+
+pytestmark = pytest.mark.timeout(240)
+
+MARK = "window.stillTheSamePage = true"
+MARKED = "() => window.stillTheSamePage === true"
+WIDTH = "document.documentElement.scrollWidth"
+MANY = 800
+
+
+@pytest.fixture(scope="module")
+def working(stack: Stack) -> Stack:
+    """The site with the worker that advances runs."""
+    stack.spawn("runs", "manage.py", "rqworker", "runs", *WORKER_OPTIONS)
+    return stack
+
+
+@pytest.fixture(scope="module")
+def invented(seeded: Stack) -> str:
+    """Address of a run with many candidates, of which all is invented."""
+    return seeded.url + seeded.run("-m", "tests.browser.invented_run", str(MANY)).strip()
+
+
+def start(page: Page, url: str, evaluations: int = 40) -> str:
+    """Start a run of the knobs of a matrix multiplication; the address of its page."""
+    page.goto(f"{url}/runs/new/?task=matrix_mul")
+    page.locator("input[name=strategy][value=autotune]").check()
+    page.locator("#id_evaluations").fill(str(evaluations))
+    expect(page.locator("#estimate")).to_contain_text("Evaluations")
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_url(re.compile(r"/runs/[0-9a-f-]{36}/"))
+    return page.url
+
+
+def control(page: Page, button: str, status: str) -> None:
+    """Press one of the run's buttons."""
+    page.get_by_role("button", name=button, exact=True).click()
+    expect(page.locator("#run-head")).to_have_attribute("data-status", status)
+
+
+def measure(runner: FakeRunner, level: float, verdict: Verdict = Verdict.CORRECT) -> None:
+    """Take the next evaluation, and end it."""
+    runner.beat()
+    runner.take()
+    runner.finish(verdict, level)
+
+
+def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: FakeRunner) -> None:
+    """Every step that a person takes, on one page that is never loaded again by itself."""
+    sign_up(page, working.url, "tuner")
+    start(page, working.url)
+    page.evaluate(MARK)
+    expect(page.locator("#feed-state")).to_have_text("live")
+    rows = page.locator(".stream-row")
+
+    measure(runner, 1.0)
+    expect(page.locator("[data-figure=best-sub]")).to_contain_text("candidate 1")
+    for level, verdict in (
+        (1.3, Verdict.CORRECT),
+        (1.0, Verdict.WRONG_RESULT),
+        (1.9, Verdict.CORRECT),
+    ):
+        measure(runner, level, verdict)
+    expect(page.locator("#outcomes")).to_contain_text("Wrong result")
+    expect(page.locator("#best-chart .main-svg").first).to_be_visible()
+    expect(page.locator("[data-figure=seed]")).not_to_have_text("–")
+    expect(rows.filter(has_text="Wrong result")).to_have_count(1)
+    assert page.evaluate(MARKED), "the page was loaded again"
+
+    rows.filter(has_text="Correct").first.click()
+    drawer = page.locator("#drawer")
+    expect(drawer).to_contain_text("Difference to parent")
+    expect(drawer).to_contain_text("Knobs")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+
+    control(page, "Pause", "PAUSED")
+    control(page, "Resume", "RUNNING")
+    page.evaluate(MARK)
+    measure(runner, 2.4)
+    expect(page.locator("#best-words")).to_contain_text("as fast as the seed kernel")
+    assert page.evaluate(MARKED), "the page was loaded again"
+    control(page, "Stop", "STOPPED")
+    replay(page)
+    runner.finish_all()
+
+
+def replay(page: Page) -> None:
+    """The slider shows the past, the button leads back."""
+    expect(page.locator("#log-lines")).to_contain_text("Stopped")
+    count = page.locator(".stream-count")
+    now = count.inner_text()
+    slider = page.locator("#replay-slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(count).to_have_text("0 of 0")
+    expect(page.locator(".replay-words")).to_contain_text("after event 0 of")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(count).to_have_text("1 of 1")
+    expect(page.locator("#log-lines")).not_to_contain_text("Stopped")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    expect(page.locator("#log-lines")).to_contain_text("Stopped", timeout=40_000)
+    page.get_by_role("button", name="Back to now").click()
+    expect(count).to_have_text(now)
+    expect(page.locator(".replay-words")).to_contain_text("the newest shown")
+
+
+def test_without_a_socket_the_page_asks(page: Page, working: Stack, runner: FakeRunner) -> None:
+    """A network that drops WebSockets costs seconds, not candidates."""
+    sign_up(page, working.url, "poller")
+    page.route_web_socket(re.compile(r"/ws/runs/"), lambda socket: socket.close())
+    start(page, working.url)
+    expect(page.locator("#feed-state")).to_contain_text("asking")
+    measure(runner, 1.0)
+    expect(page.locator("[data-figure=best-sub]")).to_contain_text("candidate 1")
+    control(page, "Stop", "STOPPED")
+    runner.finish_all()
+
+
+def open_invented(page: Page, address: str) -> None:
+    """Open the page of a run, and wait until it has read all events."""
+    page.goto(address)
+    expect(page.locator("#stream .stream-count")).to_contain_text(f"of {MANY:,}")
+    expect(page.locator("#loading")).to_be_empty()
+
+
+def test_many_candidates(page: Page, invented: str) -> None:
+    """The list holds only the rows in view; filters, keys and the genealogy work."""
+    open_invented(page, invented)
+    rows = page.locator(".stream-row")
+    expect(rows.first).to_contain_text(f"#{MANY}")
+    assert rows.count() < 40
+    expect(page.locator("#islands")).to_contain_text("Island 3")
+    expect(page.locator("#models")).to_contain_text("gpt-5.1")
+    expect(page.locator("#verifiers")).to_contain_text("numerics")
+    known = page.request.get(f"{invented}events/?limit=1").json()["run"]
+    folded = page.evaluate(
+        "(({usd, tokens, evaluations, candidates, best}) => ({usd, tokens, evaluations,"
+        " candidates: candidates.length, best_latency_ns: candidates[best - 1].latency}))"
+        "(kbenchRun.state)"
+    )
+    assert folded == {name: pytest.approx(known[name]) for name in folded}
+
+    page.locator("#stream-filter").select_option("COMPILE_ERROR")
+    expect(rows.first).to_contain_text("Compile error")
+    page.locator("#stream-filter").select_option("all")
+    box = page.get_by_role("listbox")
+    box.focus()
+    for key in ("j", "j", "j", "k", "Enter"):
+        page.keyboard.press(key)
+    title = page.locator(".drawer-title")
+    expect(title).to_have_text(f"Candidate {MANY - 1}")
+    expect(page).to_have_url(re.compile(f"#candidate-{MANY - 1}$"))
+    page.locator(".drawer-body a[data-candidate]").first.click()
+    expect(title).not_to_have_text(f"Candidate {MANY - 1}")
+    page.get_by_role("button", name="Close").click()
+
+    page.locator("#genealogy-frame").scroll_into_view_if_needed()
+    page.evaluate("document.querySelector('#genealogy-frame').scrollLeft = 0")
+    place = page.evaluate("kbenchRun.genealogy.where(1)")
+    page.locator("#genealogy-frame canvas").click(position=place)
+    expect(title).to_have_text("Candidate 1")
+    expect(page.locator("#genealogy-words")).to_contain_text("#1")
+
+
+def test_what_is_read_stays_where_it_is(page: Page, invented: str) -> None:
+    """Candidates that come while somebody reads further down are announced, not pushed in."""
+    open_invented(page, invented)
+    page.locator("#stream").scroll_into_view_if_needed()
+    page.evaluate("kbenchRun.replay.seek(Math.floor(kbenchRun.replay.events.length / 2))")
+    count = page.locator(".stream-count")
+    expect(count).not_to_contain_text(f"of {MANY:,}")
+    page.evaluate("document.querySelector('.stream-box').scrollTop = 960")
+    seen = page.locator(f"#stream-{int(count.inner_text().split()[0]) - 22}")
+    expect(seen).to_be_in_viewport()
+    place = seen.bounding_box()
+    page.evaluate("kbenchRun.replay.end()")
+    pill = page.locator(".stream-pill")
+    expect(pill).to_contain_text("new")
+    assert seen.bounding_box() == place
+    pill.click()
+    expect(page.locator(".stream-row").first).to_contain_text(f"#{MANY}")
+    expect(pill).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_of_a_run_is_wider_than_the_screen(
+    page: Page, invented: str, width: int, scheme: str
+) -> None:
+    """The live page, its drawer and the page of a candidate."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    open_invented(page, invented)
+    assert page.evaluate(WIDTH) <= width
+    page.goto(f"{invented}candidates/7/")
+    assert page.evaluate(WIDTH) <= width
+    page.goto(f"{invented}#candidate-7")
+    expect(page.locator("#drawer")).to_contain_text("Made by")
+    assert page.evaluate(WIDTH) <= width
+
+
+def test_without_scripts_everything_can_be_read(invented: str, browser: Browser) -> None:
+    """The summary, a table of candidates, and a page for each."""
+    quiet = browser.new_context(java_script_enabled=False)
+    page = quiet.new_page()
+    page.goto(invented)
+    expect(page.get_by_text("All candidates as a table")).to_be_visible()
+    expect(page.locator("#best-chart")).to_be_hidden()
+    page.get_by_text("All candidates as a table").click()
+    page.get_by_role("link", name=f"#{MANY}").click()
+    expect(page.get_by_role("heading", name=f"Candidate {MANY}")).to_be_visible()
+    quiet.close()
+
+
+def test_a_stranger_sees_no_buttons(page: Page, seeded: Stack, invented: str) -> None:
+    """Only the owner and admins control a run."""
+    open_invented(page, invented)
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    page.goto(f"{seeded.url}/sign-in/?next=/runs/")
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.goto(invented)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
