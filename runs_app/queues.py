@@ -11,7 +11,7 @@ from enum import StrEnum
 from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
-from rq import Queue
+from rq import Queue, Worker
 from rq.command import send_stop_job_command
 from rq.exceptions import InvalidJobOperation, NoSuchJobError
 from rq.intermediate_queue import IntermediateQueue
@@ -174,6 +174,15 @@ def waiting_calls() -> set[str]:
     """Ids of the calls whose jobs are in the queue; raises `RedisError` without Redis."""
     jobs = _waiting_in(Queue(CALLS_QUEUE, connection=connection(), serializer=JSONSerializer))
     return {job.removeprefix("call-") for job in jobs}
+
+
+def has_worker(name: str) -> bool:
+    """Whether a worker listens to that queue; False without Redis."""
+    try:
+        site_queue = Queue(name, connection=connection(), serializer=JSONSerializer)
+        return Worker.count(queue=site_queue) > 0
+    except RedisError:
+        return False
 
 
 def _mark(run_id: object) -> str:

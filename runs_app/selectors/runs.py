@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from runs_app import queues
 from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
 from runs_app.selectors.queue import waiting_reason
 from tasks_app.disclosure import public_text, sees_hidden
@@ -17,6 +18,7 @@ EVENTS_AT_ONCE = 5000
 """Events of one answer: a few hundred kilobytes once they are compressed."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _FREE_TEXT = {"reason", "problem", "text", "title"}
+_PATIENCE = timedelta(seconds=30)
 RUN_FILTERS = ("task", "device", "strategy", "status", "mine")
 
 
@@ -105,14 +107,30 @@ def find_candidate(run: Run, number: int) -> Candidate | None:
 
 
 def run_waiting_reason(run: Run, now: datetime) -> str:
-    """Why the oldest evaluation of a running run has not begun; empty if none waits."""
+    """Why a running run does not get on; empty if it does, or waits for an answer."""
     if run.status != Run.Status.RUNNING:
         return ""
-    trials = Evaluation.objects.filter(submission__run=run)
+    trials = Evaluation.objects.filter(submission__run=run, background=False)
     if trials.filter(status=Status.RUNNING).exists():
         return ""
     oldest = trials.filter(status=Status.QUEUED).order_by("queued_at", "pk").first()
-    return waiting_reason(oldest, now) if oldest is not None else ""
+    if oldest is not None:
+        return waiting_reason(oldest, now)
+    return _unattended(run, now)
+
+
+def _unattended(run: Run, now: datetime) -> str:
+    """What nobody takes up: calls that were not sent, or the run's next step."""
+    long_ago = now - _PATIENCE
+    waiting = run.calls.filter(status="WAITING", created_at__lt=long_ago).count()
+    if waiting:
+        busy = queues.has_worker(queues.CALLS_QUEUE)
+        why = "all workers are busy" if busy else "no worker for calls is running"
+        return f"{waiting} call(s) to language models were not sent yet: {why}"
+    asleep = (run.advanced_at or run.created_at) < long_ago
+    if asleep and not queues.has_worker(queues.RUNS_QUEUE):
+        return "no worker for runs is running, so its next step is not taken"
+    return ""
 
 
 def callable_models() -> QuerySet[LanguageModel]:

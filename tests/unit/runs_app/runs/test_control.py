@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runs_app import services
+from leaderboard_app.selectors import devices_with_results, ranked_evaluations
+from runs_app import selectors, services
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, LanguageModel, Run, Submission
 from tests import factories as make
@@ -275,3 +276,33 @@ def test_the_best_public_kernel_can_be_the_seed(start: Callable[..., Run]) -> No
     make.make_finished_evaluation(result={"latency_ns": 1.0}, **hidden)
     run = start(task_version=version, seed_kernel="best")
     assert run.problem["seed_source"] == source
+
+
+def test_a_run_that_stands_still_says_why(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    assert selectors.run_waiting_reason(run, make.later(5)) == ""
+    asleep = selectors.run_waiting_reason(run, make.later(60))
+    assert asleep == "no worker for runs is running, so its next step is not taken"
+    world.advance(run)
+    assert "no runner for cpu" in selectors.run_waiting_reason(run, make.later(60))
+    world.measure(run)
+    world.advance(run)
+    waiting = selectors.run_waiting_reason(run, make.later(60))
+    assert waiting.startswith("3 call(s) to language models were not sent yet: no worker")
+    world.answer(run)
+    world.advance(run, make.later(60))
+    world.measure(run)
+    world.advance(run, make.later(60))
+    assert run.is_over
+    assert selectors.run_waiting_reason(run, make.later(600)) == ""
+
+
+def test_trials_are_on_no_board(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    world.advance(run)
+    ranked = Evaluation.objects.get(submission__run=run, background=True)
+    make.finish(ranked)
+    assert Evaluation.objects.filter(mode="ranked", verdict="CORRECT").exists()
+    assert not ranked_evaluations().exists()
+    assert devices_with_results() == []
+    assert selectors.author_names(run.user) == ([], [])
