@@ -157,7 +157,6 @@ class _Campaign:
         except KeyboardInterrupt:
             for _, call in self.flying.values():
                 interrupt_call(call=call, now=self.clock())
-                self._charge(call)
 
     def _step(self, pool: ThreadPoolExecutor) -> bool:
         """Send what may be sent, then learn of what has come; False when nothing is under way."""
@@ -267,9 +266,16 @@ class _Campaign:
         return None if count is None else _counts(count)
 
     def _finish(self) -> None:
+        now = self.clock()
+        unsent = self.tuning.calls.filter(status=_STATUS.WAITING)  # a worker would send them
+        unsent.update(status=_STATUS.INTERRUPTED, error="it was never sent", ended_at=now)
+        spent = self.tuning.calls.aggregate(
+            usd=Sum("cost_usd"), tokens=Sum(F("tokens_in") + F("tokens_out"))
+        )
+        self.tuning.usd, self.tuning.tokens = spent["usd"] or 0.0, spent["tokens"] or 0
         self.tuning.reason = self.stopping or self.tuner.reason
-        self.tuning.ended_at = self.clock()
-        self.tuning.save(update_fields=["reason", "ended_at"])
+        self.tuning.ended_at = now
+        self.tuning.save(update_fields=["reason", "ended_at", "usd", "tokens"])
         best = self.tuner.best
         if best is not None and best.generation > 0:
             _store_prompt(self.tuning, best.text)

@@ -193,6 +193,30 @@ def test_ctrl_c_keeps_what_was_done(model: LanguageModel, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("kernels")
+def test_a_second_ctrl_c_gives_up_what_may_be_paid(
+    model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls under way are charged at their worst; none is left for a worker to send."""
+
+    with ScriptedEndpoint(lambda asked: Answer("True", delay_s=60.0)) as endpoint:
+        at(model, endpoint)
+
+        def interrupted(*arguments: Any, **options: Any) -> Any:
+            endpoint.wait_for(4)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(tuning_service, "wait", interrupted)
+        tuning = run(request())
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join(20)
+    assert tuning.reason == tuning_service.BY_HAND
+    assert [c.status for c in tuning.calls.all()] == ["INTERRUPTED"] * 4
+    assert tuning.usd == pytest.approx(sum(c.worst_usd for c in tuning.calls.all()))
+    assert tuning.usd > 0
+
+
+@pytest.mark.usefixtures("kernels")
 def test_calls_go_out_side_by_side(model: LanguageModel) -> None:
     gate = threading.Barrier(3, timeout=20)
 
