@@ -65,6 +65,10 @@ class Stack:
             if name != "redis":
                 self._processes[name] = ProgramProcess(known[name], self._say)
 
+    def start_second(self, name: str) -> None:
+        """Start one more process of a program, which `missing` and `kill` know as "name 2"."""
+        self._processes[f"{name} 2"] = ProgramProcess(self._programs()[name], self._say)
+
     def kill(self, name: str) -> None:
         """SIGKILL a program and all that it has started."""
         if name == "redis":
@@ -89,9 +93,14 @@ class Stack:
         with Redis.from_url(self.redis.url) as redis:
             redis.delete("rq:queue:runs", "rq:queue:calls", "rq:queue:device-cpu")
 
+    def pid(self, name: str) -> int:
+        """Process id of a program."""
+        return self._processes[name].pid
+
     def children(self, name: str) -> list[int]:
-        """Process ids of what a program has started."""
-        return descendants(self._processes[name].pid)
+        """Process ids of what a program has started, not of what those have started."""
+        family = descendants(self.pid(name))
+        return [pid for pid in family if _parent(pid) == self.pid(name)]
 
     def stop(self) -> None:
         """End everything."""
@@ -284,6 +293,10 @@ def _profile() -> Profile:
         "memory_throughput_pct": 80.0,
     }
     return Profile(tool="portable", reason="no ncu", workload="n256", metrics=metrics)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def kill_pid(pid: int) -> None:

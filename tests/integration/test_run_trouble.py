@@ -1,0 +1,197 @@
+"""People and misfortune in mid-run: pauses, caps, endpoints and models that misbehave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from runs_app import selectors, services
+from runs_app.evolve import facts
+from runs_app.evolve.config import Budget
+from runs_app.models import Run
+from tasks_app.models import Task
+from tests.integration.conftest import Site
+from tests.integration.run_scripts import NASTY
+from tests.integration.run_stack import wait_for
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+
+EVOLVE: dict[str, Any] = {"generations": 2, "proposals": 3, "recommendations": 0}
+
+
+def kinds(run: Run) -> list[str]:
+    return list(run.events.order_by("seq").values_list("kind", flat=True))
+
+
+def test_a_pause_lets_nothing_new_begin_and_a_resume_goes_on(site: Site) -> None:
+    site.speak("slowish")
+    run = site.start("evolve", EVOLVE, concurrent_asks=1)
+    wait_for(lambda: site.asked(), "somebody is asked")
+    services.pause_run(run=run, user=site.user, now=timezone.now())
+    wait_for(lambda: not run.calls.filter(status="SENT").exists(), "the answer is stored")
+    wait_for(lambda: not run.calls.filter(status="ANSWERED", told=False).exists(), "it is told")
+    assert len(site.asked()) == 1
+    services.resume_run(run=run, user=site.user, now=timezone.now())
+    site.settled(run)
+    assert run.calls.filter(status="ANSWERED").count() == len(site.asked()) == 6
+    assert kinds(run).count("paused") == kinds(run).count("resumed") == 1
+    site.replays(run)
+
+
+def test_a_stop_ends_everything(site: Site) -> None:
+    site.speak("slow")
+    run = site.start("evolve", {"generations": 2, "proposals": 8}, concurrent_asks=8)
+    wait_for(lambda: len(site.asked()) == 3, "all workers are at work")
+    services.stop_run(run=run, user=site.user, now=timezone.now())
+    site.settled(run, "STOPPED")
+    assert len(site.asked()) == 3
+    assert run.calls.filter(status="ANSWERED").count() == 3
+    assert run.calls.filter(status="FAILED", error_kind="unsent").count() == 5
+    assert not run.candidates.filter(state="measuring").exists()
+    site.replays(run)
+
+
+def test_an_extension_goes_on_where_the_budget_ended_it(site: Site) -> None:
+    site.speak("good")
+    run = site.start("evolve", EVOLVE, budget={"evaluations": 3})
+    site.settled(run)
+    assert (run.by_budget, run.evaluations) == (True, 3)
+    assert run.reason == "the budget of 3 evaluations is used up"
+    services.extend_run(
+        run=run, user=site.user, budget=Budget(evaluations=20), now=timezone.now()
+    )
+    site.settled(run)
+    assert run.reason == "all 2 generations are done"
+    assert run.evaluations == 7
+    site.replays(run)
+
+
+@pytest.mark.parametrize("budget", [{"usd": 0.0}, {"tokens": 0}, {"evaluations": 0}])
+def test_a_budget_of_nothing_ends_it_at_once(site: Site, budget: dict[str, Any]) -> None:
+    site.speak("good")
+    run = site.start("evolve", EVOLVE, budget=budget)
+    site.settled(run)
+    assert run.by_budget
+    assert site.asked() == []
+    site.replays(run)
+
+
+def test_time_that_runs_out_ends_it(site: Site) -> None:
+    site.speak("slow")
+    run = site.start("evolve", EVOLVE, budget={"wall_time_s": 2})
+    site.settled(run)
+    assert run.reason == "the budget of 2 s of running time is used up"
+    services.extend_run(
+        run=run, user=site.user, budget=Budget(evaluations=4), now=timezone.now()
+    )
+    site.settled(run)
+    assert run.reason == "the budget of 4 evaluations is used up"
+    site.replays(run)
+
+
+def test_money_is_never_exceeded(site: Site) -> None:
+    site.speak("good")
+    run = site.start("evolve", {**EVOLVE, "generations": 9}, budget={"usd": 0.004})
+    site.settled(run)
+    assert run.by_budget
+    assert 0 < run.usd <= 0.004
+    assert "leaves no room for another call" in run.reason
+    site.replays(run)
+
+
+def test_a_retired_task_pauses_it(site: Site) -> None:
+    site.speak("slowish")
+    run = site.start("evolve", EVOLVE)
+    wait_for(lambda: site.asked(), "somebody is asked")
+    Task.objects.filter(slug="scale").update(state=Task.State.RETIRED)
+    site.until(run, "PAUSED")
+    assert run.reason == "the task scale is retired: it takes no kernels"
+    Task.objects.filter(slug="scale").update(state=Task.State.PUBLISHED)
+    services.resume_run(run=run, user=site.user, now=timezone.now())
+    site.settled(run)
+    site.replays(run)
+
+
+def test_an_endpoint_that_refuses_everything_pauses_it(site: Site) -> None:
+    site.speak("failing")
+    run = site.start("evolve", EVOLVE)
+    site.until(run, "PAUSED")
+    assert run.reason.startswith("5 calls failed in a row: the endpoint does not accept")
+    assert "this endpoint dislikes everything" in run.reason
+    wait_for(lambda: not run.calls.filter(told=False).exclude(status="WAITING").exists(), "told")
+    site.speak("good")
+    services.resume_run(run=run, user=site.user, now=timezone.now())
+    site.settled(run)
+    assert run.reason == "all 2 generations are done"
+    site.replays(run)
+
+
+def test_an_endpoint_that_comes_back_in_time_is_waited_for(site: Site) -> None:
+    endpoint = site.speak("good", listen=False)
+    run = site.start("fsr", {"n": 1, "depth": 1})
+    wait_for(lambda: run.calls.filter(status="SENT"), "a call is tried")
+    endpoint.start()
+    site.settled(run)
+    call = run.calls.get()
+    assert call.status == "ANSWERED"
+    assert call.attempts >= 1
+    assert len(site.asked()) == 1
+    site.replays(run)
+
+
+def test_everything_that_endpoints_and_models_do(site: Site) -> None:
+    site.speak("nasty")
+    run = site.start(
+        "islands", {"islands": 1, "proposals": 14}, concurrent_asks=1, budget={"evaluations": 40}
+    )
+    site.until(run, "FINISHED")
+    site.settled(run)
+    assert run.reason == "all 14 proposals were made"
+    answered = run.calls.filter(status="ANSWERED")
+    problems = {problem for problem in answered.values_list("problem", flat=True) if problem}
+    failed = {call.error_kind for call in run.calls.filter(status="FAILED")}
+    assert failed == {"garbage", "empty", "refused"}
+    assert run.calls.get(status="INTERRUPTED").response
+    assert run.calls.get(number=1).attempts == 3  # 429 and 500 were tried again: nobody paid
+    assert any("refused" in problem for problem in problems)
+    assert problems == {"?"}
+    dropped = [fact.reason for fact in site.facts(run) if isinstance(fact, facts.Dropped)]
+    assert any(reason.startswith("the same as #") for reason in dropped)
+    assert run.candidates.filter(verdict="COMPILE_ERROR").count() == 1
+    assert len(site.asked()) >= len(NASTY)
+    assert run.best is not None
+    site.replays(run)
+
+
+def test_a_model_that_repeats_itself_costs_no_evaluations(site: Site) -> None:
+    site.speak("repeating")
+    run = site.start("evolve", EVOLVE)
+    site.settled(run)
+    assert run.reason == "all 2 generations are done"
+    assert run.evaluations == 2
+    assert run.candidates.filter(state="dropped").count() == 5
+    site.replays(run)
+
+
+def test_a_run_waits_for_a_runner_that_is_away(site: Site) -> None:
+    site.speak("good")
+    assert site.runner is not None
+    site.runner.pause()
+    run = site.start("fsr", {"n": 2, "depth": 1})
+    wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a trial waits")
+    assert selectors.run_waiting_reason(run, timezone.now())
+    site.runner.resume()
+    site.settled(run)
+    site.replays(run)
+
+
+def test_two_workers_at_one_run(site: Site) -> None:
+    site.stack.start_second("runs")
+    site.speak("good")
+    run = site.start("evolve", {**EVOLVE, "proposals": 6}, concurrent_asks=6)
+    site.settled(run)
+    assert run.calls.count() == len(site.asked()) == 12
+    assert run.evaluations == 13
+    site.replays(run)
