@@ -18,6 +18,7 @@ _METERS = (
     ("evaluations", "Evaluations"),
     ("wall_time_s", "Running time"),
 )
+_OF_MODELS = {"usd", "tokens"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ def budget(run: Run) -> dict[str, Any]:
 
 
 def meters(run: Run, active_s: float) -> list[Meter]:
-    """What the run has spent, against its caps."""
+    """What the run has spent, against its caps; money and tokens where it has language models."""
     caps = budget(run)
     spent = {
         "usd": run.usd,
@@ -80,6 +81,7 @@ def meters(run: Run, active_s: float) -> list[Meter]:
     return [
         Meter(name=name, label=label, value=spent[name], cap=caps.get(name))
         for name, label in _METERS
+        if run.config.get("models") or name not in _OF_MODELS
     ]
 
 

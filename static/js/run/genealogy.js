@@ -6,7 +6,8 @@ import { step } from "./colours.js";
 import { duration, outcome, ratio } from "./format.js";
 
 const RADIUS = 6;
-const HEIGHT = 300;
+const HEIGHT = 340; // at most
+const LEAST = 90;
 
 const SHAPES = {
   compile: (pen, x, y, r) => pen.rect(x - r + 1, y - r + 1, 2 * r - 2, 2 * r - 2),
@@ -39,7 +40,7 @@ export class Genealogy {
     this.words = words;
     this.open = open;
     this.chosen = 0;
-    this.layout = { nodes: [], heads: [], width: 0 };
+    this.layout = { nodes: [], heads: [], width: 0, height: 0 };
     frame.addEventListener("scroll", () => this.paint(), { passive: true });
     this.canvas.addEventListener("click", (event) => this.click(event));
     this.canvas.addEventListener("mousemove", (event) => this.hover(event));
@@ -64,9 +65,10 @@ export class Genealogy {
     const width = this.frame.clientWidth;
     if (!width) return;
     this.canvas.width = width * scale;
-    this.canvas.height = HEIGHT * scale;
+    const height = Math.max(LEAST, this.layout.height);
+    this.canvas.height = height * scale;
     this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${HEIGHT}px`;
+    this.canvas.style.height = `${height}px`;
     const pen = this.canvas.getContext("2d");
     const left = this.frame.scrollLeft;
     pen.setTransform(scale, 0, 0, scale, -left * scale, 0);

@@ -16,6 +16,7 @@ export function place(rows, height) {
   const nodes = [];
   const heads = [];
   let x = 14;
+  let deepest = 0;
   for (const generation of [...generations.keys()].sort((a, b) => a - b)) {
     const numbers = generations.get(generation);
     const columns = Math.ceil(numbers.length / perColumn);
@@ -24,8 +25,9 @@ export function place(rows, height) {
       nodes[number] = { x: x + Math.floor(index / perColumn) * CELL + CELL / 2, y: TOP + (index % perColumn) * CELL + CELL / 2 };
     });
     x += columns * CELL + GAP;
+    deepest = Math.max(deepest, Math.min(numbers.length, perColumn));
   }
-  return { nodes, heads, width: x };
+  return { nodes, heads, width: x, height: TOP + deepest * CELL + 8 };
 }
 
 // Number of the candidate at a point, or 0.
