@@ -125,7 +125,7 @@ def tuning_figure(generations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "hovertemplate": "generation %{x}: %{y:.1f} %<extra>%{fullData.name}</extra>",
         }
     )
-    layout = _layout("Generation (0: the prompt that it began with)", "Right votes, %")
+    layout = _layout("Generation", "Right votes, %")
     layout["xaxis"] |= {"dtick": 1}
     layout["yaxis"] |= {"range": [0, 104]}
     return {"data": traces, "layout": layout}

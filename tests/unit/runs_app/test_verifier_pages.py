@@ -184,7 +184,7 @@ def test_a_tuning_has_a_page(client: Client, judge: LanguageModel) -> None:
     assert "-Step 0." in page
     assert "1 (chosen)" in page
     assert "no tags" in page
-    assert "1 kernels of 1 task, 1 passing" in page
+    assert "1 kernel of 1 task, 1 passing" in page
     listing = client.get("/verifiers/").content.decode()
     assert str(tuning.pk) in listing
     assert "version 2" in listing
