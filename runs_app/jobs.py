@@ -1,15 +1,22 @@
-"""What the site's own RQ workers run, and nothing else: steps of runs, and calls."""
+"""The site's own RQ workers, and all that they run: steps of runs, and calls."""
 
 from __future__ import annotations
 
+import ctypes
+import multiprocessing
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
 from django.utils import timezone
+from rq import Worker
 from rq.job import Job
 
 from runs_app import queues, services
 from runs_app.llm import client
+
+_PR_SET_PDEATHSIG = 1
 
 
 def advance_run(run_id: str) -> int:
@@ -44,3 +51,19 @@ class SiteJob(Job):
         if self.func_name not in ALLOWED or self.instance is not None:
             raise ValueError(f"{self.func_name!r} is not a function that this worker runs")
         return ALLOWED[self.func_name]
+
+
+class SiteWorker(Worker):
+    """A worker that stops with its pool: left alone, it would take jobs of another installation.
+
+    It finishes the job that it has begun. Nothing is scheduled here, so it starts no scheduler.
+    """
+
+    def work(self, *args: Any, **options: Any) -> bool:
+        """Work until told to stop, or until the pool's process has ended."""
+        pool = multiprocessing.parent_process()
+        if pool is not None:
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != pool.pid:
+                return False
+        return super().work(*args, **{**options, "with_scheduler": False})

@@ -14,7 +14,8 @@ from kbench_web.processes.program import Program
 RUNNER_DRAIN_S = 15
 WORKER_OPTIONS = (
     *("--serializer", "rq.serializers.JSONSerializer"),
-    *("--job-class", "runs_app.jobs.SiteJob", "--verbosity", "0"),
+    *("--job-class", "runs_app.jobs.SiteJob", "--worker-class", "runs_app.jobs.SiteWorker"),
+    *("--verbosity", "0"),
 )
 
 _CONSEQUENCES = {
