@@ -106,7 +106,7 @@ def config_rows(run: Run) -> list[tuple[str, str]]:
 def reference_lines(run: Run) -> dict[str, float]:
     """Times of the baselines and of the physical limit in nanoseconds, where they are known.
 
-    What the start did not know is derived from the best candidate's speedups.
+    The best candidate's own speedups tell them where they can: they are of this device and today.
     """
     problem = run.problem
     lines = {_LINES.get(name, name): ns for name, ns in problem.get("baselines_ns", {}).items()}
@@ -117,11 +117,12 @@ def reference_lines(run: Run) -> dict[str, float]:
         return lines
     speedups = (best.feedback or {}).get("speedups", {})
     known = {_LINES[name]: best.latency_ns * s for name, s in speedups.items() if name in _LINES}
-    if len(known) > 1:
-        known.pop("best baseline", None)  # it is one of the others
     if best.floor_fraction:
         known["physical limit"] = best.latency_ns * best.floor_fraction
-    return known | lines
+    lines |= known
+    if {"eager", "compiled"} & lines.keys():
+        lines.pop("best baseline", None)  # it is one of the others
+    return lines
 
 
 def script_config(run: Run) -> dict[str, Any]:

@@ -101,11 +101,26 @@ function axisOfTimes(state, horizontals) {
   return { range, tickvals };
 }
 
+// Where the names of the lines stand: neighbours that lie close together stand apart.
+function labelPlaces(horizontals, range) {
+  const close = (range[1] - range[0]) * 0.07;
+  const places = new Map();
+  let before = -Infinity;
+  let turn = 0;
+  for (const [name, value] of [...horizontals].sort((a, b) => a[1] - b[1])) {
+    turn = Math.log10(value) - before < close ? (turn + 1) % 3 : 0;
+    places.set(name, ["end", "middle", "start"][turn]);
+    before = Math.log10(value);
+  }
+  return places;
+}
+
 export function figure(state, known, axis, colours, narrow) {
   const horizontals = lines(state, known);
   const x = along(state, axis);
   const y = axisOfTimes(state, horizontals);
   const base = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, fixedrange: true };
+  const places = labelPlaces(horizontals, y.range);
   const dashes = { "seed kernel": "dash", "physical limit": "dot" };
   return {
     data: [...dots(state, x, colours), stepLine(state, x, axis, colours)],
@@ -119,7 +134,7 @@ export function figure(state, known, axis, colours, narrow) {
       shapes: horizontals.map(([name, value]) => ({
         type: "line", xref: "paper", x0: 0, x1: 1, y0: value, y1: value, yref: "y",
         line: { width: 1.2, color: colours.ink3, dash: dashes[name] || "dashdot" },
-        label: { text: `${name} ${duration(value)}`, textposition: "end", font: { size: 11, color: colours.ink2 }, yanchor: "bottom" },
+        label: { text: `${name} ${duration(value)}`, textposition: places.get(name), font: { size: 11, color: colours.ink2 }, yanchor: "bottom" },
       })),
     },
   };

@@ -36,8 +36,9 @@ export const VERDICTS = {
 };
 const STATES = { drafted: ["", "○", "Waiting"], measuring: ["accent", "●", "Measuring"], dropped: VERDICTS.DROPPED };
 
-// [class, sign, words] of a candidate's outcome.
-export function outcome(row) {
+// [class, sign, words] of a candidate's outcome; `over`: the run has ended, so nothing waits.
+export function outcome(row, over = false) {
+  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", "Not measured"];
   return row.state === "measured" ? VERDICTS[row.verdict] || ["", "?", row.verdict] : STATES[row.state];
 }
 

@@ -1,6 +1,6 @@
 // The genealogy on a canvas: a mark for each candidate, a line to each parent. Only what is in view
 // is drawn, so that thousands of candidates cost no more than a screenful.
-import { candidate, kindOf } from "./state.js";
+import { candidate, isOver, kindOf } from "./state.js";
 import { at, beside, lineage, place } from "./layout.js";
 import { step } from "./colours.js";
 import { duration, outcome, ratio } from "./format.js";
@@ -163,7 +163,7 @@ export class Genealogy {
     if (!row) return;
     const parents = row.parents.length ? ` from ${row.parents.map((each) => `#${each}`).join(" and ")}` : "";
     const time = row.latency ? ` · ${duration(row.latency)} · ${ratio(this.speedup(row))}` : "";
-    this.words.textContent = `#${number}${parents} · ${outcome(row)[2].toLowerCase()}${time}${row.title ? ` · ${row.title}` : ""}`;
+    this.words.textContent = `#${number}${parents} · ${outcome(row, isOver(this.state))[2].toLowerCase()}${time}${row.title ? ` · ${row.title}` : ""}`;
     const node = this.layout.nodes[number];
     if (node.x < this.frame.scrollLeft + 20 || node.x > this.frame.scrollLeft + this.frame.clientWidth - 20) this.frame.scrollLeft = node.x - this.frame.clientWidth / 2;
     this.paint();

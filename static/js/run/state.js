@@ -28,6 +28,8 @@ export function kindOf(candidate) {
   return candidate.latency ? "correct" : FAILED_KINDS[candidate.verdict] || "system";
 }
 
+export const isOver = (state) => state.status === "FINISHED" || state.status === "STOPPED";
+
 export function candidate(state, number) {
   return state.candidates[number - 1];
 }

@@ -1,5 +1,5 @@
 // The candidates, newest first, as a list of which only the rows in view exist.
-import { candidate, kindOf } from "./state.js";
+import { candidate, isOver, kindOf } from "./state.js";
 import { duration, element, outcome, ratio } from "./format.js";
 
 const ROW = 48; // pixels; the style sheet says the same
@@ -88,7 +88,7 @@ export class Stream {
 
   row(index) {
     const row = candidate(this.state, this.numbers[index]);
-    const [kind, sign, words] = outcome(row);
+    const [kind, sign, words] = outcome(row, isOver(this.state));
     const made = element("div", `stream-row${row.number === this.chosen ? " chosen" : ""}`);
     made.id = `stream-${row.number}`;
     made.dataset.number = row.number;
