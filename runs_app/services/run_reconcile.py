@@ -39,8 +39,9 @@ def _interrupt_silent(now: datetime, listening_since: datetime) -> int:
 
 
 def _queue_forgotten(now: datetime) -> int:
+    """Calls of runs and tests; a tuning sends its own, and one that died wants no more answers."""
     waiting = LanguageModelCall.objects.filter(
-        Q(run__isnull=True) | Q(run__status=Run.Status.RUNNING),
+        Q(run__isnull=True, tuning__isnull=True) | Q(run__status=Run.Status.RUNNING),
         status="WAITING",
         created_at__lt=now - _SETTLING,
     )
