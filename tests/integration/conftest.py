@@ -53,7 +53,9 @@ class Site:
             LanguageModel.objects.update_or_create(name=name, defaults={**fields, **prices})
         return endpoint
 
-    def start(self, strategy: str, parameters: dict[str, Any] | None = None, **document: Any) -> Run:
+    def start(
+        self, strategy: str, parameters: dict[str, Any] | None = None, **document: Any
+    ) -> Run:
         """Start a run with the task that multiplies, from a kernel of two microseconds."""
         request: dict[str, Any] = {
             "task": "scale",
@@ -151,9 +153,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def stack(
-    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None
-) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[Stack]:
     """Redis and the site's programs, for all tests of a module; those that died are restarted."""
     running = Stack(tmp_path_factory.mktemp("stack"))
     try:

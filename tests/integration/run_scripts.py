@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from tests.scripted_endpoint import EMPTY, GARBAGE, HUGE, Answer, Asked
 
@@ -120,7 +121,7 @@ NASTY = (
     kernel("CORRECT_1500"),
     kernel("CORRECT_1500"),
     kernel("COMPILE_ERROR_1"),
-    Answer("Half a kernel:\n```cpp\nextern \"C\" " + SIGNATURE + " {\n", finish_reason="length"),
+    Answer('Half a kernel:\n```cpp\nextern "C" ' + SIGNATURE + " {\n", finish_reason="length"),
     Answer("It breaks off here", drop="after", chunk_chars=4),
 )
 
@@ -138,3 +139,27 @@ def failing(asked: Asked) -> Answer:
 def repeating(asked: Asked) -> Answer:
     """The same kernel again and again."""
     return kernel("CORRECT_1500")
+
+
+HOSTILE = {
+    "unrolled": "for (int i = 0; i < N; ++i) C[i] = B[i] + A[i];",
+    "unknown name": "for (int i = 0; i < N; ++i) C[i] = A[i] + Z[i];",
+    "reads a file": (
+        f'std::FILE* file = std::fopen("{Path(__file__)}", "r");\n'
+        "if (file) for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];"
+    ),
+    "forks": "for (;;) if (fork() < 0) std::abort();",
+}
+"""Kernels of the real task vector_add, by their titles."""
+
+
+def hostile(asked: Asked) -> Answer:
+    """Those kernels, one after the other."""
+    title, body = list(HOSTILE.items())[asked.number - 1]
+    return Answer(
+        f"NAME: {title}\nTHOUGHT: let us see.\nCODE:\n```cpp\n"
+        "#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n"
+        'extern "C" void vector_add(const float* A, const float* B, float* C, int N) {\n'
+        f"{body}\n}}\n```\n",
+        chunk_chars=200,
+    )

@@ -59,9 +59,7 @@ def test_an_extension_goes_on_where_the_budget_ended_it(site: Site) -> None:
     site.settled(run)
     assert (run.by_budget, run.evaluations) == (True, 3)
     assert run.reason == "the budget of 3 evaluations is used up"
-    services.extend_run(
-        run=run, user=site.user, budget=Budget(evaluations=20), now=timezone.now()
-    )
+    services.extend_run(run=run, user=site.user, budget=Budget(evaluations=20), now=timezone.now())
     site.settled(run)
     assert run.reason == "all 2 generations are done"
     assert run.evaluations == 7
@@ -83,9 +81,7 @@ def test_time_that_runs_out_ends_it(site: Site) -> None:
     run = site.start("evolve", EVOLVE, budget={"wall_time_s": 2})
     site.settled(run)
     assert run.reason == "the budget of 2 s of running time is used up"
-    services.extend_run(
-        run=run, user=site.user, budget=Budget(evaluations=4), now=timezone.now()
-    )
+    services.extend_run(run=run, user=site.user, budget=Budget(evaluations=4), now=timezone.now())
     site.settled(run)
     assert run.reason == "the budget of 4 evaluations is used up"
     site.replays(run)
@@ -93,10 +89,11 @@ def test_time_that_runs_out_ends_it(site: Site) -> None:
 
 def test_money_is_never_exceeded(site: Site) -> None:
     site.speak("good")
-    run = site.start("evolve", {**EVOLVE, "generations": 9}, budget={"usd": 0.004})
+    budget = {"usd": 0.003}
+    run = site.start("evolve", {**EVOLVE, "generations": 9}, budget=budget, max_tokens=1000)
     site.settled(run)
     assert run.by_budget
-    assert 0 < run.usd <= 0.004
+    assert 0 < run.usd <= 0.003
     assert "leaves no room for another call" in run.reason
     site.replays(run)
 
@@ -155,8 +152,8 @@ def test_everything_that_endpoints_and_models_do(site: Site) -> None:
     assert failed == {"garbage", "empty", "refused"}
     assert run.calls.get(status="INTERRUPTED").response
     assert run.calls.get(number=1).attempts == 3  # 429 and 500 were tried again: nobody paid
-    assert any("refused" in problem for problem in problems)
-    assert problems == {"?"}
+    for found in ("the model refused", "has no code", "was cut off before its code was complete"):
+        assert any(found in problem for problem in problems), problems
     dropped = [fact.reason for fact in site.facts(run) if isinstance(fact, facts.Dropped)]
     assert any(reason.startswith("the same as #") for reason in dropped)
     assert run.candidates.filter(verdict="COMPILE_ERROR").count() == 1

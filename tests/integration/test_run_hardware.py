@@ -1,0 +1,80 @@
+"""Runs measured by the real runner in its jail: kernels that are good, bad and hostile."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from gpu_runner.data.formats import catalog_folder
+from runs_app import queues
+from runs_app.models import Evaluation, Run, Runner
+from tasks_app.selectors import find_task
+from tests import factories as make
+from tests.integration.conftest import Site
+from tests.integration.run_stack import wait_for
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
+]
+
+
+@pytest.fixture
+def real_site(bare_site: Site) -> Site:
+    """The site with a real runner of the CPU, and a task whose baselines are known."""
+    call_command("load_tasks", str(catalog_folder() / "vector_add"), verbosity=0)
+    task = find_task("vector_add")
+    assert task is not None
+    fields = {"task_version": task.current_version, "user": bare_site.user}
+    known = make.make_evaluation(mode="ranked", **fields)
+    queues.drop(known, 1)  # nobody measures it: it would take longer than all tests
+    make.finish(known)
+    bare_site.stack.start(*bare_site.stack.missing(["cpu"]))
+    wait_for(lambda: Runner.objects.filter(state="ready").exists(), "the runner is ready")
+    return bare_site
+
+
+def start(site: Site, strategy: str, parameters: dict[str, Any], **document: Any) -> Run:
+    fields = {"task": "vector_add", "seed_kernel": "naive", "profile": "none"}
+    return site.start(strategy, parameters, **{**fields, **document})
+
+
+def test_hostile_kernels_end_with_their_verdicts(real_site: Site) -> None:
+    real_site.speak("hostile")
+    run = start(
+        real_site,
+        "evolve",
+        {"generations": 1, "proposals": 4, "recommendations": 0},
+        concurrent_asks=1,  # answers in the order of the script
+    )
+    real_site.settled(run, timeout_s=150)
+    verdicts = run.candidates.order_by("number").values_list("title", "verdict")
+    assert dict(verdicts) == {
+        "kbench-naive": "CORRECT",
+        "unrolled": "CORRECT",
+        "unknown name": "COMPILE_ERROR",
+        "reads a file": "WRONG_RESULT",
+        "forks": "RUNTIME_ERROR",
+    }
+    assert not run.candidates.filter(feedback=None).exists()
+    real_site.replays(run)
+
+
+def test_a_killed_runner_is_no_end(real_site: Site) -> None:
+    run = start(real_site, "autotune", {"evaluations": 4, "sample": 2}, models=[])
+    trials = Evaluation.objects.filter(submission__run=run)
+    wait_for(lambda: trials.filter(status="RUNNING", stage="measure").exists(), "it measures")
+    real_site.stack.kill("cpu")
+    real_site.stack.start("cpu")
+    real_site.settled(run, timeout_s=150)
+    assert run.reason == "4 combinations were measured, as many as were asked for"
+    assert trials.count() == run.evaluations == 4
+    assert set(trials.values_list("verdict", flat=True)) == {"CORRECT"}
+    assert trials.filter(attempt=2).exists()
+    assert trials.exclude(attempt__lte=2).count() == 0
+    assert run.best_latency_ns == min(trials.values_list("latency_ns", flat=True))
+    real_site.replays(run)
