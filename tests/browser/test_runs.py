@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from gpu_runner.data.verdict import Verdict
 from kbench_web.processes.installation import WORKER_OPTIONS
@@ -196,6 +196,26 @@ def test_what_is_read_stays_where_it_is(page: Page, invented: str) -> None:
     pill.click()
     expect(page.locator(".stream-row").first).to_contain_text(f"#{MANY}")
     expect(pill).to_be_hidden()
+
+
+def test_a_broken_connection_goes_on_where_it_was(page: Page, invented: str) -> None:
+    """The new socket asks for what came after the newest event that is known."""
+    sockets: list[WebSocketRoute] = []
+
+    def through(socket: WebSocketRoute) -> None:
+        socket.connect_to_server()
+        sockets.append(socket)
+
+    page.route_web_socket(re.compile(r"/ws/runs/"), through)
+    open_invented(page, invented)
+    state = page.locator("#feed-state")
+    expect(state).to_have_text("live")
+    newest = page.evaluate("kbenchRun.state.seq")
+    sockets[0].close()
+    expect(state).to_contain_text("asking")
+    expect(state).to_have_text("live")
+    assert len(sockets) == 2
+    assert sockets[1].url.endswith(f"?since={newest}")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
