@@ -61,7 +61,7 @@ class Site:
             "task": "scale",
             "device": "cpu",
             "strategy": strategy,
-            "parameters": parameters or {},
+            "parameters": parameters,
             "models": list(MODELS),
             "seed": 11,
             "budget": {"evaluations": 40, "usd": 1.0},

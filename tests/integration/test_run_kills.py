@@ -29,7 +29,7 @@ def all_answers_are_used(run: Run) -> None:
 
 
 def test_a_killed_worker_of_runs(site: Site) -> None:
-    site.speak("slowish")
+    site.speak("slow")
     run = site.start("evolve", {"generations": 2, "proposals": 3, "recommendations": 0})
     wait_for(lambda: calls(run, "SENT"), "a call is sent")
     site.stack.kill("runs")
@@ -64,7 +64,7 @@ def test_killed_workers_of_calls(site: Site) -> None:
 def test_a_call_outlives_the_worker_that_began_it(site: Site) -> None:
     site.speak("slowish")
     run = site.start("fsr", {"n": 1, "depth": 2})
-    wait_for(lambda: site.asked(), "a call has arrived")
+    wait_for(site.asked, "a call has arrived")
     pool, workers = site.stack.pid("calls"), site.stack.children("calls")
     for pid in (pool, *workers):  # and not what a worker has forked for the call
         kill_pid(pid)
@@ -80,7 +80,7 @@ def test_a_killed_ingester(site: Site) -> None:
     assert site.runner is not None
     site.runner.delay_s = 0.3
     run = site.start("evolve", {"generations": 2, "proposals": 2, "recommendations": 0})
-    wait_for(lambda: site.asked(), "somebody is asked")
+    wait_for(site.asked, "somebody is asked")
     site.stack.kill("ingest")
     measured = len(site.runner.measured)
     runner = site.runner

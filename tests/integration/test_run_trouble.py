@@ -28,7 +28,7 @@ def kinds(run: Run) -> list[str]:
 def test_a_pause_lets_nothing_new_begin_and_a_resume_goes_on(site: Site) -> None:
     site.speak("slowish")
     run = site.start("evolve", EVOLVE, concurrent_asks=1)
-    wait_for(lambda: site.asked(), "somebody is asked")
+    wait_for(site.asked, "somebody is asked")
     services.pause_run(run=run, user=site.user, now=timezone.now())
     wait_for(lambda: not run.calls.filter(status="SENT").exists(), "the answer is stored")
     wait_for(lambda: not run.calls.filter(status="ANSWERED", told=False).exists(), "it is told")
@@ -101,7 +101,7 @@ def test_money_is_never_exceeded(site: Site) -> None:
 def test_a_retired_task_pauses_it(site: Site) -> None:
     site.speak("slowish")
     run = site.start("evolve", EVOLVE)
-    wait_for(lambda: site.asked(), "somebody is asked")
+    wait_for(site.asked, "somebody is asked")
     Task.objects.filter(slug="scale").update(state=Task.State.RETIRED)
     site.until(run, "PAUSED")
     assert run.reason == "the task scale is retired: it takes no kernels"
