@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from django.conf import settings
@@ -32,6 +32,7 @@ RUNS_QUEUE, CALLS_QUEUE = "runs", "calls"
 _ADVANCE_TIMEOUT_S = 300
 _CALL_TIMEOUT_S = 2 * 3600  # a call ends itself after one hour
 _ADVANCE_MARK_S = 30  # so long at most does a step that never began keep another from the queue
+_TAKEN = timedelta(seconds=15)  # a worker begins with a job that it has taken much sooner
 _RESULT_TTL_S = 3600
 _FAILURE_TTL_S = 24 * 3600
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
@@ -206,7 +207,7 @@ def drop(evaluation: Evaluation, attempt: int) -> None:
 
 
 def waiting_jobs(device_slug: str) -> set[str]:
-    """Ids of the jobs in a device's queues, or on their way from there to a work-horse.
+    """Ids of the jobs in a device's queues, or just on their way from there to a work-horse.
 
     Raises `RedisError` without Redis.
     """
@@ -217,7 +218,20 @@ def waiting_jobs(device_slug: str) -> set[str]:
 def _waiting_in(device_queue: Queue) -> set[str]:
     on_their_way = IntermediateQueue(device_queue.key, device_queue.connection)
     # in this order: a job that moves between the two reads is seen twice, not missed
-    return {*device_queue.job_ids, *on_their_way.get_job_ids()}
+    waiting, taken = device_queue.job_ids, on_their_way.get_job_ids()
+    return {*waiting, *(job for job in taken if not _is_lost(on_their_way, job))}
+
+
+def _is_lost(on_their_way: IntermediateQueue, job: str) -> bool:
+    """Whether the worker that took a job died before it began; RQ would notice in ten minutes."""
+    on_their_way.set_first_seen(job)  # keeps what is there
+    seen = on_their_way.get_first_seen(job)
+    if seen is None or datetime.now(UTC) - seen < _TAKEN:
+        return False
+    log.warning("job %s was taken, and never begun", job)
+    on_their_way.remove(job)
+    on_their_way.connection.delete(on_their_way.get_first_seen_key(job))
+    return True
 
 
 def look(evaluation: Evaluation) -> JobView:
