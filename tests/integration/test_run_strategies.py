@@ -129,6 +129,7 @@ def test_cudamaster_plans_codes_compiles_and_debugs(site: Site) -> None:
         ("profile", "CORRECT"),
     ]
     assert measured[0].bottleneck.startswith("memory")
+    assert not run.candidates.filter(feedback=None).exists()  # what failed at once, too
     site.replays(run)
 
 
