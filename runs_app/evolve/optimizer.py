@@ -149,8 +149,11 @@ class Optimizer:
         return replace(trial, best=best)
 
     def _refusal(self, wish: Wish) -> str:
-        """Why the budget forbids a wish; empty if it does not."""
-        if not isinstance(wish, Ask | Measure):
+        """Why the budget forbids a wish; empty if it does not.
+
+        Nothing is drafted that could not be measured.
+        """
+        if not isinstance(wish, Ask | Draft | Measure):
             return ""
         so_far = budget.spent(self.history)
         if refusal := budget.evaluations_refusal(self._budget, so_far):

@@ -10,6 +10,7 @@ import pytest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve import facts
+from runs_app.evolve.config import Budget
 from runs_app.evolve.history import Candidate
 from runs_app.evolve.knobs import find_knobs, space_size, values_of
 from runs_app.evolve.strategies.autotune import incumbent, neighbours
@@ -118,6 +119,26 @@ def test_the_device_never_waits() -> None:
     while len(run.history.candidates) < 60:
         assert run.history.in_flight() == 4
         run.step(1)
+
+
+@pytest.mark.parametrize("concurrent", [1, 4, 9])
+def test_a_spent_budget_leaves_nothing_drafted_and_an_extension_goes_on(concurrent: int) -> None:
+    config = a_config(
+        "autotune",
+        models=(),
+        parameters={"patience": 100},
+        budget=Budget(evaluations=17),
+        concurrent_evaluations=concurrent,
+    )
+    world = World(judge=Landscape(6).judge, seed=concurrent)
+    run = begin(a_problem(seed_source=tunable()), config, world).go()
+    assert run.history.finished is not None
+    assert run.history.finished.by_budget
+    assert "17 evaluations" in run.history.finished.reason
+    assert len(run.history.candidates) == len(run.history.settled) == 17
+    run.extend(Budget(evaluations=25))
+    run.go()
+    assert len(run.history.candidates) == len(run.history.settled) == 25
 
 
 @pytest.mark.parametrize(
