@@ -48,7 +48,10 @@ class SubmissionIn(Schema):
         examples=["cpu"],
         description='A device from /queue, or "cuda" for the only CUDA device.',
     )
-    mode: str = Field(Mode.QUICK.value, description="compile, test, quick or ranked")
+    mode: str = Field(
+        Mode.QUICK.value,
+        description="compile, test, quick, profile or ranked; profile is quick, and then a profile",
+    )
     agent: str = Field("", description="Who wrote the kernel; you, if left out.")
     model: str = Field("", description="The language model that wrote it, if one did.")
     private: bool = Field(False, description="Seen by you and admins only.")

@@ -15,6 +15,7 @@ _QUICK = "one process, public workloads; speedups where this runner already know
 MODES = (
     (Mode.RANKED, "Ranked", "three processes, hidden workloads; goes on the leaderboard"),
     (Mode.QUICK, "Quick", _QUICK),
+    (Mode.PROFILE, "Profile", "one process, then a profile: where the time goes"),
     (Mode.TEST, "Test", "a few calls: is it correct? its time is rough"),
     (Mode.COMPILE, "Compile", "builds it and shows the compiler's log"),
 )

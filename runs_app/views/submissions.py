@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs_app import evaluation_page, selectors, services
+from runs_app import evaluation_page, profile_page, selectors, services
 from runs_app.forms import MODES, SubmissionForm
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.services import SubmissionError
@@ -217,6 +217,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         "rows": rows,
         "baselines": evaluation_page.baseline_names(rows),
         "environment": evaluation_page.environment_rows(document) if document else [],
+        "profile": profile_page.profile_view(document) if document else None,
         "is_mine": mine,
     }
 

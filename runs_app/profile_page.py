@@ -1,0 +1,157 @@
+"""What the page of an evaluation shows of the compiler's report and a profile, ready to print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_runner.data.profile import THROUGHPUTS
+from runs_app.evolve.bottleneck import DEFAULT_THRESHOLD_PCT, MEANINGS, class_of, filtered
+from tasks_app.templatetags.display import amount, duration_text, significant, size
+
+_KERNEL_COLUMNS = (
+    "launches_count",
+    *THROUGHPUTS,
+    "achieved_occupancy_pct",
+    "estimated_occupancy_pct",
+    "registers_per_thread",
+    "static_shared_bytes_per_block",
+    "dynamic_shared_bytes_per_block",
+    "grid_blocks",
+    "block_threads",
+)
+"""Metrics of a kernel that have a column, where any kernel has them."""
+_NAMES = {
+    "dram": "DRAM", "fma": "FMA", "ipc": "IPC", "l1tex": "L1TEX", "l2": "L2", "mem": "memory",
+    "sm": "SM",
+}  # fmt: skip
+
+
+def _percentage(value: float) -> str:
+    return f"{significant(value)} %"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+_UNITS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("_flop_per_byte", "", lambda value: f"{significant(value)} FLOP/byte"),
+    ("_flop_per_s", " arithmetic", lambda value: amount(value, "FLOP/s")),
+    ("_bytes_per_s", " bandwidth", lambda value: amount(value, "B/s")),
+    ("_bytes_per_block", " memory", lambda value: f"{size(value)} a block"),
+    ("_cycles_per_inst", "", lambda value: f"{significant(value)} cycles/instruction"),
+    ("_inst_per_cycle", "", lambda value: f"{significant(value)} instructions/cycle"),
+    ("_per_thread", "", lambda value: f"{_whole(value)} a thread"),
+    ("_per_sm", "", lambda value: f"{significant(value)} an SM"),
+    ("_bytes", "", size),
+    ("_count", "", _whole),
+    ("_ns", "", duration_text),
+    ("_pct", "", _percentage),
+    ("", "", significant),
+)
+"""Suffix of a key, what stands for it in the label, and how a value is printed; first one holds."""
+_WHOLE_NUMBERS = ("grid_blocks", "block_threads")
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric in words, with its value and unit."""
+
+    key: str
+    label: str
+    value: str
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """One CUDA kernel of a profiled call; `cells` stand in the order of the table's columns."""
+
+    name: str
+    time: str
+    cells: tuple[MetricRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileView:
+    """A profile, ready to print.
+
+    bottleneck: what limits the kernel, in words. main: the metrics that speak of that, the
+    throughputs first; others: all the rest. columns: the labels of the kernels' metrics.
+    """
+
+    tool: str
+    reason: str
+    workload: str
+    bottleneck: str
+    threshold_pct: float
+    main: tuple[MetricRow, ...]
+    others: tuple[MetricRow, ...]
+    columns: tuple[str, ...]
+    kernels: tuple[KernelRow, ...]
+    notes: tuple[str, ...]
+
+
+def profile_view(document: Mapping[str, Any]) -> ProfileView | None:
+    """The profile of a result; None where there is none."""
+    profile = document.get("profile")
+    if not profile:
+        return None
+    metrics = _numbers(profile["metrics"])
+    kernels = profile.get("kernels", ())
+    bottleneck = class_of(metrics, DEFAULT_THRESHOLD_PCT)
+    main = dict.fromkeys((*THROUGHPUTS, *(filtered(metrics, bottleneck) if bottleneck else ())))
+    columns = _columns(kernels)
+    return ProfileView(
+        tool=profile["tool"],
+        reason=profile.get("reason", ""),
+        workload=profile["workload"],
+        bottleneck=MEANINGS.get(bottleneck, ""),
+        threshold_pct=DEFAULT_THRESHOLD_PCT,
+        main=tuple(metric_row(key, metrics[key]) for key in main if key in metrics),
+        others=tuple(metric_row(key, value) for key, value in metrics.items() if key not in main),
+        columns=tuple(_label(key) for key in columns),
+        kernels=tuple(_kernel_row(kernel, columns) for kernel in kernels),
+        notes=tuple(profile.get("notes", ())),
+    )
+
+
+def metric_row(key: str, value: float) -> MetricRow:
+    """A metric in words; the suffix of its key is its unit."""
+    return MetricRow(key, _label(key), _printed(key, value))
+
+
+def _columns(kernels: Iterable[Mapping[str, Any]]) -> list[str]:
+    known = {key for kernel in kernels for key in kernel.get("metrics", {})}
+    return [key for key in _KERNEL_COLUMNS if key in known]
+
+
+def _kernel_row(kernel: Mapping[str, Any], columns: Iterable[str]) -> KernelRow:
+    metrics = _numbers(kernel.get("metrics", {}))
+    cells = (
+        metric_row(key, metrics[key]) if key in metrics else MetricRow(key, _label(key), "–")
+        for key in columns
+    )
+    return KernelRow(kernel["name"], duration_text(kernel.get("duration_ns")), tuple(cells))
+
+
+def _printed(key: str, value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    if key in _WHOLE_NUMBERS:
+        return _whole(value)
+    return next(printer for suffix, _, printer in _UNITS if key.endswith(suffix))(value)
+
+
+def _label(key: str) -> str:
+    suffix, noun = next((suffix, noun) for suffix, noun, _ in _UNITS if key.endswith(suffix))
+    words = key.removesuffix(suffix).split("_")
+    text = " ".join(_NAMES.get(word, word) for word in words) + noun
+    return text[:1].upper() + text[1:]
+
+
+def _numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Floats, of which JSON may hold the infinite ones as words."""
+    return {key: float(value) for key, value in metrics.items()}
