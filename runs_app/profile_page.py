@@ -11,18 +11,19 @@ from gpu_runner.data.profile import THROUGHPUTS
 from runs_app.evolve.bottleneck import DEFAULT_THRESHOLD_PCT, MEANINGS, class_of, filtered
 from tasks_app.templatetags.display import amount, duration_text, significant, size
 
-_KERNEL_COLUMNS = (
-    "launches_count",
-    *THROUGHPUTS,
-    "achieved_occupancy_pct",
-    "estimated_occupancy_pct",
-    "registers_per_thread",
-    "static_shared_bytes_per_block",
-    "dynamic_shared_bytes_per_block",
-    "grid_blocks",
-    "block_threads",
-)
-"""Metrics of a kernel that have a column, where any kernel has them."""
+_KERNEL_COLUMNS: Mapping[str, str] = {
+    "launches_count": "Launches",
+    "compute_throughput_pct": "Compute",
+    "dram_throughput_pct": "DRAM",
+    "memory_throughput_pct": "Memory",
+    "achieved_occupancy_pct": "Occupancy",
+    "estimated_occupancy_pct": "Occupancy (estimate)",
+    "registers_per_thread": "Registers",
+    "dynamic_shared_bytes_per_block": "Dynamic shared",
+    "grid_blocks": "Blocks",
+    "block_threads": "Threads",
+}
+"""Metrics of a kernel that have a column where any kernel has them, and the column's heading."""
 _NAMES = {
     "dram": "DRAM", "fma": "FMA", "ipc": "IPC", "l1tex": "L1TEX", "l2": "L2", "mem": "memory",
     "sm": "SM",
@@ -112,7 +113,7 @@ def profile_view(document: Mapping[str, Any]) -> ProfileView | None:
         threshold_pct=DEFAULT_THRESHOLD_PCT,
         main=tuple(metric_row(key, metrics[key]) for key in main if key in metrics),
         others=tuple(metric_row(key, value) for key, value in metrics.items() if key not in main),
-        columns=tuple(_label(key) for key in columns),
+        columns=tuple(_KERNEL_COLUMNS[key] for key in columns),
         kernels=tuple(_kernel_row(kernel, columns) for kernel in kernels),
         notes=tuple(profile.get("notes", ())),
     )
@@ -130,11 +131,15 @@ def _columns(kernels: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _kernel_row(kernel: Mapping[str, Any], columns: Iterable[str]) -> KernelRow:
     metrics = _numbers(kernel.get("metrics", {}))
-    cells = (
-        metric_row(key, metrics[key]) if key in metrics else MetricRow(key, _label(key), "–")
-        for key in columns
-    )
+    cells = (MetricRow(key, _KERNEL_COLUMNS[key], _cell(key, metrics.get(key))) for key in columns)
     return KernelRow(kernel["name"], duration_text(kernel.get("duration_ns")), tuple(cells))
+
+
+def _cell(key: str, value: float | None) -> str:
+    """A value in a table; registers are always a thread's, and shared memory a block's."""
+    if value is None:
+        return "–"
+    return _printed(key, value).removesuffix(" a thread").removesuffix(" a block")
 
 
 def _printed(key: str, value: float) -> str:

@@ -45,6 +45,7 @@ _STAGES = {
     "baselines": "Baselines",
     "measure": "Measure",
     "verify": "Verify",
+    "profile": "Profile",
 }
 _STATES = {
     "ready": ("good", "Ready"),
