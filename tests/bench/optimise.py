@@ -1,16 +1,20 @@
 """Optimises built-in tasks on this host: `autotune`, and `evolve` with a scripted language model.
 
 python -m tests.bench.optimise [--device cuda] [--task matrix_mul ...] [--strategy autotune ...]
+    [--no-ranked]
 
-The language model of `evolve` is a script behind a real HTTP server, asked by the real client. It
-answers with a kernel that does not compile, a wrong one, variants of the tunable kernel, and the
-good kernel: what is shown is that the loop carries them, not that a language model wrote them.
+The language model of `evolve` is a script behind a real HTTP server, asked by the real client. Its
+first two answers are broken on purpose: one does not compile, the other adds 1 to what the naive
+kernel stores last. Then come variants of the tunable kernel, and the good kernel. What is shown is
+that the loop carries them, not that a language model wrote them. The row of a run is printed when
+the run ends; the ranked evaluation of its best, which can take minutes, comes after that.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +27,7 @@ from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.report import duration
 from runs_app.evolve import outcomes
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig
+from runs_app.evolve.history import History
 from runs_app.evolve.knobs import find_knobs, with_knobs
 from runs_app.evolve.wishes import Ask, Role
 from runs_app.llm.client import complete
@@ -33,11 +38,12 @@ from tests.bench.tables import heading, table
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 
 COLUMNS = (
-    "task", "strategy", "seed", "best", "x seed", "x naive", "x best baseline", "hidden, x eager",
-    "evaluations", "correct", "minutes",
+    "task", "strategy", "seed", "best", "x seed", "x naive", "evaluations", "correct", "minutes",
 )  # fmt: skip
+RANKED_COLUMNS = ("best, ranked", "x best baseline", "hidden, x eager")
 TASKS = ("matrix_mul", "softmax", "rms_norm", "layernorm")
 MODEL = "scripted"
+_STORED = re.compile(r"\] = ([^;]+);")
 
 
 def kernel(task: Task, kind: DeviceKind, name: str) -> str:
@@ -46,16 +52,25 @@ def kernel(task: Task, kind: DeviceKind, name: str) -> str:
 
 
 def proposals(task: Task, kind: DeviceKind, seed: int) -> Iterator[str]:
-    """What the script answers with, one after the other."""
+    """What the script answers with, one after the other; the first two are broken on purpose."""
     rng = random.Random(seed)
     naive, tunable = kernel(task, kind, "naive"), kernel(task, kind, "tunable")
-    yield naive.replace("{", "{ this does not compile;", 1)
-    yield naive.replace("+", "-") if "+" in naive else naive.replace("*", "/")
+    yield f"#error broken on purpose\n{naive}"
+    yield from wrong(naive)
     knobs = find_knobs(tunable)
     for place in range(1000):
         if place == 5:
             yield kernel(task, kind, "good")
         yield with_knobs(tunable, {knob.name: rng.choice(knob.values) for knob in knobs})
+
+
+def wrong(naive: str) -> list[str]:
+    """The kernel with 1 added to what it stores last; none where no such place is found."""
+    stores = list(_STORED.finditer(naive))
+    if not stores:
+        return []
+    start, end = stores[-1].span(1)
+    return [f"{naive[:start]}({naive[start:end]}) + 1{naive[end:]}"]
 
 
 @contextmanager
@@ -114,7 +129,7 @@ def config_of(strategy: str, seed: int, evaluations: int) -> RunConfig:
 def optimise(
     task: Task, strategy: str, host: SupervisorConfig, options: argparse.Namespace
 ) -> list[str]:
-    """One run, and the ranked evaluation of its best; returns the table's row."""
+    """One run, its row printed when it ends; then the ranked evaluation of its best, if wanted."""
     began = time.monotonic()
     name = "naive" if strategy == "evolve" else "tunable"
     seed = kernel(task, host.kind, name)
@@ -122,29 +137,44 @@ def optimise(
     with scripted_model(task, host.kind, options.seed) as model:
         campaign = Campaign(task, problem_of(task, host, seed, name), config, host, model)
         campaign.run(lambda line: print(f"{task.name} {strategy} {line}", flush=True))
+    took_s = time.monotonic() - began
     history = campaign.history
     print(f"{task.name} {strategy}: {history.finished.reason if history.finished else ''}")
+    row = [task.name, strategy, *found(history, naive_ns(task, host)), f"{took_s / 60:.1f}"]
+    print(table(COLUMNS, [row]), flush=True)
+    if history.best is None:
+        return row + (["-"] * len(RANKED_COLUMNS) if options.ranked else [])
+    source = campaign.texts.sources[history.best.number]
+    print(source if options.show else "", flush=True)
+    return row + (ranked(task, source, host) if options.ranked else [])
+
+
+def naive_ns(task: Task, host: SupervisorConfig) -> float | None:
+    """Time of the naive kernel, in nanoseconds."""
+    entry = Entry("naive", task, kernel(task, host.kind, "naive"))
+    return run_one(entry, host, Mode.QUICK, None)[0].latency_ns
+
+
+def found(history: History, naive: float | None) -> list[str]:
+    """What a run found, from the column of its seed on; `naive` in nanoseconds."""
     first, best = history.candidates[1], history.best
-    if best is None or best.latency_ns is None or first.latency_ns is None:
-        return [task.name, strategy, first.verdict, "none correct"]
-    naive, _ = run_one(
-        Entry("naive", task, kernel(task, host.kind, "naive")), host, Mode.QUICK, None
-    )
-    source = campaign.texts.sources[best.number]
-    ranked, _ = run_one(Entry("best", task, source), host, Mode.RANKED, None)
-    print(source if options.show else "", f"ranked: {ranked.verdict} {ranked.reason}", flush=True)
+    counts = [str(history.evaluations()), str(len(history.correct()))]
+    seed = duration(first.latency_ns) if first.latency_ns else first.verdict
+    if best is None or best.latency_ns is None:
+        return [seed, "none correct", "-", "-", *counts]
+    times = (first.latency_ns, naive)
+    ratios = [f"{time_ns / best.latency_ns:.2f}" if time_ns else "-" for time_ns in times]
+    return [seed, duration(best.latency_ns), *ratios, *counts]
+
+
+def ranked(task: Task, source: str, host: SupervisorConfig) -> list[str]:
+    """The ranked columns of a run's best kernel."""
+    result, _ = run_one(Entry("best", task, source), host, Mode.RANKED, None)
+    print(f"ranked: {result.verdict} {result.reason}", flush=True)
     return [
-        task.name,
-        strategy,
-        duration(first.latency_ns),
-        duration(ranked.latency_ns) if ranked.latency_ns else f"{ranked.verdict}",
-        f"{first.latency_ns / best.latency_ns:.2f}",
-        f"{naive.latency_ns / best.latency_ns:.2f}" if naive.latency_ns else "-",
-        f"{ranked.speedups['best']:.2f}" if "best" in ranked.speedups else "-",
-        f"{ranked.hidden_speedups.get('eager', float('nan')):.2f}",
-        str(history.evaluations()),
-        str(len(history.correct())),
-        f"{(time.monotonic() - began) / 60:.1f}",
+        duration(result.latency_ns) if result.latency_ns else f"{result.verdict}",
+        f"{result.speedups['best']:.2f}" if "best" in result.speedups else "-",
+        f"{result.hidden_speedups['eager']:.2f}" if "eager" in result.hidden_speedups else "-",
     ]
 
 
@@ -157,6 +187,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", action="store_true", help="print each best kernel")
+    parser.add_argument("--no-ranked", dest="ranked", action="store_false")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     options = parser.parse_args()
     host = make_config(options.device, options.cache)
@@ -166,7 +197,7 @@ def main() -> None:
         for strategy in options.strategy
     ]
     print(heading(host))
-    print(table(COLUMNS, rows))
+    print(table(COLUMNS + RANKED_COLUMNS if options.ranked else COLUMNS, rows))
 
 
 if __name__ == "__main__":
