@@ -32,7 +32,11 @@ PROFILES = (
 )
 SEED_KERNELS = (
     ("naive", "Naive", "the simplest kernel of the task; for autotune the one with knobs"),
-    ("best", "Best", "the fastest correct public kernel on this device"),
+    (
+        "best",
+        "Best",
+        "the fastest correct public kernel on this device; for a private run yours too",
+    ),
     ("none", "None", "the run begins with a translation of the reference"),
     ("own", "Own", "a source of yours"),
 )

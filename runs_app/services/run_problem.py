@@ -84,7 +84,7 @@ def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: Us
         case "own":
             return Seed(_checked(request.source, device, request.direction), "your own kernel")
         case "best":
-            return _best(version, device, request.direction, user)
+            return _best(version, device, request, user)
     shipped = _shipped(request, version, device)
     if shipped is not None:
         return Seed(version.data.files[shipped.path], shipped.agent)
@@ -109,14 +109,16 @@ def _shipped(request: RunRequest, version: TaskVersion, device: Device) -> Shipp
     return fitting[0] if fitting else None
 
 
-def _best(version: TaskVersion, device: Device, direction: Direction, user: User | None) -> Seed:
-    visible = Q(submission__private=False) | Q(submission__author=user)
+def _best(version: TaskVersion, device: Device, request: RunRequest, user: User | None) -> Seed:
+    visible = Q(submission__private=False)
+    if request.private and user is not None:  # a public run would show it to everybody
+        visible |= Q(submission__author=user)
     fastest = (
         Evaluation.objects.filter(
             visible,
             task_version=version,
             device=device,
-            direction=direction.value,
+            direction=request.direction.value,
             verdict=Verdict.CORRECT.value,
             submission__run__isnull=True,
         )
