@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Case, F, Q, Sum, When
 
 from runs_app import queues, selectors
 from runs_app.evolve import facts
@@ -60,8 +61,9 @@ def stop_run(*, run: Run, user: User, now: datetime) -> Run:
 def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
     """Give a run another budget; one that its budget had ended goes on.
 
-    `budget` replaces the old one. Raises `NotAllowed` for a run that somebody stopped or whose
-    strategy came to its end, `SubmissionError` for a budget without any cap.
+    `budget` replaces the old one, and binds calls that were not sent yet. Raises `NotAllowed` for
+    a run that somebody stopped or whose strategy came to its end, `SubmissionError` for a budget
+    without any cap.
     """
     locked = _locked(run, user)
     check_capped(budget)
@@ -69,6 +71,7 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
     if locked.is_over and not ended_by_budget:
         raise NotAllowed("", f"this run is over ({locked.reason}): start another one")
     run_log.write_fact(locked, facts.Extended(budget=budget), now=now)
+    _take_back_calls(locked, budget, now)
     if ended_by_budget:
         check_running(locked.user)
         locked.by_budget, locked.ended_at = False, None
@@ -103,6 +106,29 @@ def _locked(run: Run, user: User) -> Run:
     if not selectors.may_control(user, locked):
         raise NotAllowed("", "only the run's owner and admins may do this")
     return locked
+
+
+def _take_back_calls(run: Run, budget: Budget, now: datetime) -> None:
+    """Fail the newest unsent calls until those that are left can be paid at their worst."""
+    usd, tokens = _reserved(run)
+    waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
+    for call in waiting.order_by("-number"):
+        too_dear = budget.usd is not None and usd > budget.usd
+        too_long = budget.tokens is not None and tokens > budget.tokens
+        if not (too_long or (too_dear and call.worst_usd > 0)):
+            continue
+        usd, tokens = usd - call.worst_usd, tokens - call.worst_tokens
+        run_end.take_back(waiting.filter(pk=call.pk), "the budget was lowered", now=now)
+
+
+def _reserved(run: Run) -> tuple[float, int]:
+    """USD and tokens of a run's calls: those that are over at their cost, others at their worst."""
+    over = Q(ended_at__isnull=False)
+    sums = run.calls.aggregate(
+        usd=Sum(Case(When(over, then=F("cost_usd")), default=F("worst_usd"))),
+        tokens=Sum(Case(When(over, then=F("tokens_in") + F("tokens_out")), default="worst_tokens")),
+    )
+    return sums["usd"] or 0.0, sums["tokens"] or 0
 
 
 def _go_on(run: Run, now: datetime) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from runs_app import queues, selectors
 from runs_app.evolve import facts
@@ -12,7 +13,7 @@ from runs_app.models import Evaluation, LanguageModelCall, Run, Status
 from runs_app.services import entries, journal, lifecycle, run_log
 
 UNSENT = "unsent"
-"""Error kind of a call that was never sent, because its run had ended."""
+"""Error kind of a call that was never sent, because its run had ended or its budget shrank."""
 
 
 def pause(run: Run, *, by: str, reason: str, now: datetime) -> None:
@@ -41,17 +42,22 @@ def stop(run: Run, *, by: str, now: datetime) -> None:
 def drop_what_waits(run: Run, *, now: datetime) -> None:
     """Take back calls that were not sent and evaluations that have not ended."""
     waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
-    waiting.update(
-        status=LanguageModelCall.Status.FAILED,
-        error="the run ended before it was sent",
-        error_kind=UNSENT,
-        ended_at=now,
-    )
+    take_back(waiting, "the run ended", now=now)
     trials = Evaluation.objects.filter(submission__run=run, background=False)
     unfinished = trials.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by("pk")
     for evaluation_id in unfinished.values_list("pk", flat=True):
         _cancel(evaluation_id, now)
     transaction.on_commit(lambda: queues.enqueue_advance(run.pk))  # to tell of all this
+
+
+def take_back(waiting: QuerySet[LanguageModelCall], why: str, *, now: datetime) -> None:
+    """Fail calls that are WAITING: they cost nothing, and nobody sends them."""
+    waiting.update(
+        status=LanguageModelCall.Status.FAILED,
+        error=f"{why} before it was sent",
+        error_kind=UNSENT,
+        ended_at=now,
+    )
 
 
 def _cancel(evaluation_id: object, now: datetime) -> None:
