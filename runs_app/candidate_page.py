@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from runs_app.evolve.judging import truth
 from runs_app.models import Candidate, LanguageModelCall, Run
 
 _MOST_LINES = 4000
@@ -53,7 +54,7 @@ class WorkloadTime:
 
 @dataclass(frozen=True, kw_only=True)
 class Vote:
-    """A verifier's vote, with what hardware said; `right` is None before that."""
+    """A verifier's vote, with what hardware said; `right` is None where it did not tell."""
 
     verifier: str
     passes: bool
@@ -101,13 +102,15 @@ def workload_times(
 
 
 def votes(candidate: Candidate) -> list[Vote]:
-    """The candidate's votes; a correct candidate should have passed, any other should not."""
-    judged = candidate.verdict not in ("", "SYSTEM_ERROR")
-    good = candidate.verdict in ("CORRECT", "UNSTABLE")
+    """The candidate's votes against what hardware said in each verifier's own question."""
     return [
-        Vote(verifier=name, passes=passes, right=passes == good if judged else None)
-        for name, passes in candidate.votes.items()
+        _vote(name, candidate.verdict, passes=passes) for name, passes in candidate.votes.items()
     ]
+
+
+def _vote(verifier: str, verdict: str, *, passes: bool) -> Vote:
+    known = truth(verifier, verdict)
+    return Vote(verifier=verifier, passes=passes, right=None if known is None else passes == known)
 
 
 def calls_about(run: Run, candidate: Candidate) -> list[LanguageModelCall]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.urls import reverse
 
+from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.judging import VERIFIERS, truth
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.models import Candidate, Run
 
@@ -132,6 +134,7 @@ def script_config(run: Run) -> dict[str, Any]:
         "strategy": run.strategy,
         "budget": run.config.get("budget", {}),
         "lines": reference_lines(run),
+        "truth": _truths(),
         "urls": {
             "events": reverse("run-events", args=[run.pk]),
             "head": reverse("run-head", args=[run.pk]),
@@ -165,6 +168,11 @@ def _verifier_words(verifiers: Mapping[str, Any]) -> str:
 
 def _numbers(values: Iterable[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
+
+
+def _truths() -> dict[str, dict[str, bool | None]]:
+    """What each verifier should have voted, by verdict."""
+    return {name: {verdict: truth(name, verdict) for verdict in Verdict} for name in VERIFIERS}
 
 
 def _words(value: Any) -> str:

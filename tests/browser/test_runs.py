@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from gpu_runner.data.verdict import Verdict
 from kbench_web.processes.installation import WORKER_OPTIONS
+from runs_app.evolve.judging import Confusion, truth
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
 from tests.browser.seed import PASSWORD
@@ -137,6 +138,36 @@ def open_invented(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator("#stream .stream-count")).to_contain_text(f"of {MANY:,}")
     expect(page.locator("#loading")).to_be_empty()
+
+
+def right_votes(page: Page) -> tuple[dict[str, Confusion], dict[str, Confusion]]:
+    """The script's counts of votes against hardware, and what they should be."""
+    rows = page.evaluate("kbenchRun.state.candidates.map(({votes, verdict}) => ({votes, verdict}))")
+    judged: dict[str, list[tuple[bool, bool]]] = {}
+    for row in rows:
+        for name, passes in (row["votes"] or {}).items():
+            known = truth(name, row["verdict"])
+            if known is not None:
+                judged.setdefault(name, []).append((bool(passes), known))
+    counts = page.evaluate("Object.fromEntries(kbenchRun.state.verifiers)")
+    counted = {
+        name: Confusion(
+            caught=each["refusedWrong"],
+            false_alarms=each["refusedRight"],
+            missed=each["passedWrong"],
+            passed=each["passedRight"],
+        )
+        for name, each in counts.items()
+    }
+    return counted, {name: Confusion.of(pairs) for name, pairs in judged.items()}
+
+
+def test_votes_are_counted_as_the_site_counts_them(page: Page, invented: str) -> None:
+    """By what hardware said in each verifier's own question."""
+    open_invented(page, invented)
+    counted, expected = right_votes(page)
+    assert counted == expected
+    assert len(counted) == 3
 
 
 def test_many_candidates(page: Page, invented: str) -> None:

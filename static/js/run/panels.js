@@ -99,7 +99,7 @@ export function models(state) {
 export function verifiers(state) {
   fill("verifiers", [...state.verifiers.entries()].map(([name, each]) => rowOf(name, [
     cell(whole(each.votes), true), cell(whole(each.passes), true), cell(whole(each.votes - each.passes), true),
-    cell(`${whole(each.passedRight)} correct, ${whole(each.passedWrong)} not`, true), cell(`${whole(each.refusedWrong)} not, ${whole(each.refusedRight)} correct`, true),
+    cell(`${whole(each.passedRight)} passed, ${whole(each.passedWrong)} failed`, true), cell(`${whole(each.refusedWrong)} failed, ${whole(each.refusedRight)} passed`, true),
   ])));
 }
 

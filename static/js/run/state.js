@@ -13,7 +13,7 @@ export function emptyState(config) {
   return {
     seq: 0, at: 0, startedAt: 0,
     status: "RUNNING", reason: "", runningSince: 0, activeMs: 0, byBudget: false,
-    budget: config.budget || {},
+    budget: config.budget || {}, truth: config.truth || {},
     candidates: [], asks: new Map(), waiting: new Set(), measuring: new Set(),
     usd: 0, tokens: 0, heldUsd: 0, heldTokens: 0, evaluations: 0,
     seed: null, best: null, steps: [],
@@ -97,11 +97,11 @@ function voted(state, fact) {
   verifier.passes += row.votes[fact.verifier];
 }
 
-function compareVotes(state, row) {
-  if (!row.votes || row.verdict === "SYSTEM_ERROR") return;
-  for (const [name, passes] of Object.entries(row.votes)) {
-    const right = Boolean(row.latency) || row.verdict === "UNSTABLE";
-    state.verifiers.get(name)[`${passes ? "passed" : "refused"}${right ? "Right" : "Wrong"}`] += 1;
+// Count a candidate's votes by what hardware said in each verifier's own question, where it told.
+function compareVotes(state, row, by) {
+  for (const [name, passes] of Object.entries(row.votes || {})) {
+    const right = state.truth[name]?.[row.verdict];
+    if (typeof right === "boolean") state.verifiers.get(name)[`${passes ? "passed" : "refused"}${right ? "Right" : "Wrong"}`] += by;
   }
 }
 
@@ -111,14 +111,17 @@ function measured(state, fact, at) {
   state.measuring.delete(fact.candidate);
   row.bottleneck = fact.bottleneck || row.bottleneck;
   if (row.verdict && fact.mode === "profile") return; // a profile explains a time, it does not replace it
-  if (row.verdict) count(state, row.verdict, -1);
+  if (row.verdict) {
+    count(state, row.verdict, -1);
+    compareVotes(state, row, -1);
+  }
   Object.assign(row, {
     state: "measured", verdict: fact.verdict, reason: fact.reason || "", measuredAt: at,
     latency: fact.verdict === "CORRECT" ? fact.latency_ns || null : null, spread: fact.spread || null,
     speedup: fact.speedup || null, floor: fact.floor_fraction || null,
   });
   count(state, row.verdict, 1);
-  compareVotes(state, row);
+  compareVotes(state, row, 1);
   if (!row.latency) return;
   const model = row.model && entry(state.models, row.model, newModel);
   if (model) {

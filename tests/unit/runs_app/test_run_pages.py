@@ -259,6 +259,30 @@ class TestCandidate:
             assert words in page, words
             assert words in fragment
 
+    @pytest.mark.parametrize(
+        ("verdict", "right"),
+        [
+            ("CORRECT", [True, False, True]),
+            ("COMPILE_ERROR", [False, None, None]),
+            ("TIME_LIMIT", [True, True, None]),
+            ("WRONG_RESULT", [True, False, False]),
+            ("UNSTABLE", [None, None, None]),
+            ("SYSTEM_ERROR", [None, None, None]),
+            ("", [None, None, None]),
+        ],
+    )
+    def test_each_vote_is_held_against_its_own_question(
+        self, verdict: str, right: list[bool | None]
+    ) -> None:
+        votes = {"compile": True, "memory": False, "numerics": True}
+        found = candidate_page.votes(Candidate(verdict=verdict, votes=votes))
+        assert [vote.right for vote in found] == right
+
+    def test_the_script_knows_the_same_truth(self) -> None:
+        truths = run_page.script_config(make.make_run())["truth"]
+        assert (truths["memory"]["TIME_LIMIT"], truths["compile"]["TIME_LIMIT"]) == (False, True)
+        assert truths["numerics"]["UNSTABLE"] is None
+
     def test_what_failed_is_explained(self, client: Client) -> None:
         run = make.make_run()
         mismatch = Mismatch(
