@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.facts import Fact
 from runs_app.evolve.feedback import Feedback
-from runs_app.evolve.history import Details, History
+from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, CallFailure, Move
 from runs_app.evolve.wishes import Ask, Message
@@ -74,14 +74,6 @@ def replay(
     fact and prompt by prompt. After a difference the replay goes on from the stored facts.
     """
     return _Replay(problem, config, stored, record).run()
-
-
-def state_at(stored: Iterable[Fact], details: Details) -> History:
-    """The history after those facts, for a page that shows an earlier moment."""
-    history = History(details)
-    for fact in stored:
-        history.apply(fact)
-    return history
 
 
 class _Replay:

@@ -149,18 +149,19 @@ def _vote(steps: Steps, candidate: Candidate, verifier: str) -> None:
 def _survivors(steps: Steps, candidates: list[Candidate]) -> list[Candidate]:
     """The best by score: soft verification. Those without any vote count as undecided, 0.5."""
     alive = [c for c in candidates if c.state is not CandidateState.DROPPED]
-    ranked = sorted(alive, key=lambda c: (-_score(c), c.number))
+    ranked = sorted(alive, key=lambda c: (-score_of(c), c.number))
     most = steps.config.verifiers.survivors
     because = f"is not among the best {most} of its generation"
     gather(
-        partial(steps.dropped, c, f"the verifiers' score {_score(c):.2f} {because}")
+        partial(steps.dropped, c, f"the verifiers' score {score_of(c):.2f} {because}")
         for c in ranked[most:]
     )
     dropped = [c for c in candidates if c.state is CandidateState.DROPPED]
     return sorted([*ranked[:most], *dropped], key=lambda c: c.number)
 
 
-def _score(candidate: Candidate) -> float:
+def score_of(candidate: Candidate) -> float:
+    """Mean of the votes; a candidate without any counts as undecided."""
     return 0.5 if candidate.score is None else candidate.score
 
 

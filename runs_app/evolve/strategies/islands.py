@@ -16,7 +16,7 @@ from runs_app.evolve.selection import draw_parent, draw_partner, headroom
 from runs_app.evolve.steps import Pending, Steps, one_line, wishes_of
 from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
-from runs_app.evolve.verifiers import voted
+from runs_app.evolve.verifiers import score_of, voted
 from runs_app.evolve.wishes import Ask, Drop, Edit, Measure, Place, Prompt, Role, Wish
 
 
@@ -110,7 +110,7 @@ class Islands:
         verifiers = self.config.verifiers
         if not verifiers.names:
             return [Measure(candidate=candidate.number) for candidate in ready]
-        ranked = sorted(ready, key=lambda c: (-_score(c), c.number))
+        ranked = sorted(ready, key=lambda c: (-score_of(c), c.number))
         if verifiers.soft:
             passed = ranked[: verifiers.survivors]
             reason = f"{verifiers.survivors} others in the device's queue have better scores"
@@ -231,10 +231,6 @@ def _improves(history: History, candidate: Candidate) -> bool:
 
 def _given(candidate: Candidate) -> Candidate:
     return candidate
-
-
-def _score(candidate: Candidate) -> float:
-    return 0.5 if candidate.score is None else candidate.score
 
 
 def _is_open(candidate: Candidate) -> bool:

@@ -15,7 +15,7 @@ from runs_app.evolve.config import Budget, VerifierConfig
 from runs_app.evolve.facts import Fact
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.replay import replay, state_at
+from runs_app.evolve.replay import replay
 from runs_app.evolve.strategies import make_strategy
 from runs_app.evolve.wishes import Message
 from tests.unit.runs_app.evolve.driving import Drive, World, a_config, a_problem, begin
@@ -66,7 +66,7 @@ def test_a_run_resumed_from_its_facts_goes_on_as_if_nothing_had_been(name: str) 
     whole = a_run(name, 5).go()
     parted = a_run(name, 5).go(facts_at_most=len(whole.facts) // 2)
     optimizer = parted.optimizer
-    history = state_at(parted.facts, parted.world)
+    history = folded(parted.facts, parted.world)
     parted.optimizer = Optimizer(optimizer.problem, optimizer.config, history)
     assert parted.go().facts == whole.facts
 
@@ -92,6 +92,14 @@ def test_strategies_keep_no_state(name: str) -> None:
         used, fresh = run.optimizer.strategy, make_strategy(problem, config)
         assert used.ask(run.history) == fresh.ask(run.history) == used.ask(run.history)
         run.step(1)
+
+
+def folded(stored: list[Fact], world: World) -> History:
+    """The history after those facts."""
+    history = History(world)
+    for fact in stored:
+        history.apply(fact)
+    return history
 
 
 def restored(history: History, stored: list[Fact], world: World) -> History:
@@ -173,12 +181,3 @@ def test_a_changed_prompt_or_source_is_found() -> None:
     last = max(run.world.sources)
     run.world.sources[last] += "// one more line\n"
     assert [d.stored for d in differences(run, run.facts)] == [f"source of candidate {last}"]
-
-
-def test_the_state_at_an_earlier_moment() -> None:
-    run = a_run("islands", 4).go()
-    half = len(run.facts) // 2
-    earlier = state_at(run.facts[:half], run.world)
-    assert isinstance(earlier, History)
-    assert 0 < len(earlier.candidates) < len(run.history.candidates)
-    assert earlier.finished is None
