@@ -131,7 +131,7 @@ class Call:
                 with stream:
                     read(stream, watch, answer, listener.hear)
         except openai.APIStatusError as error:
-            return failure.of_status(error, datetime.now(UTC))
+            return failure.of_status(error, datetime.now(UTC), self.meter.usage(answer))
         except MissingKey as error:
             return error.with_traceback(None)
         except BROKEN as error:

@@ -37,8 +37,9 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
 ) -> Completion:
     """Ask `endpoint` for one answer of at most `max_tokens`, trying again where that is free.
 
-    Sent again, up to ATTEMPTS times: what found no connection or an answer of HTTP 408, 409, 429
-    or 5xx. Not sent again: whatever the endpoint may charge for, and what would fail again.
+    Sent again, up to ATTEMPTS times: what found no connection, and what was refused with HTTP 408,
+    429, 500, 502, 503 or 529. Not sent again: whatever the endpoint may charge for, so anything
+    whose end is unknown after it went out, and what would fail again.
     `call_id` goes along as Idempotency-Key. `on_progress` gets the text so far at most twice a
     second, also while the language model is thinking; it may raise `StopCall`, and any other
     exception of it ends the call too. `total_timeout_s` bounds all attempts and waits together.

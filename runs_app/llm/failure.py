@@ -21,6 +21,10 @@ KINDS: dict[int, Kind] = {
     408: "unavailable",
     409: "unavailable",
     429: "rate_limited",
+    500: "unavailable",
+    502: "unavailable",
+    503: "unavailable",
+    529: "unavailable",  # overloaded
 }
 SENTENCES: dict[Kind, str] = {
     "auth": "the endpoint does not accept the key or the account",
@@ -29,30 +33,37 @@ SENTENCES: dict[Kind, str] = {
     "rate_limited": "the endpoint's rate limit is reached",
     "bad_request": "the endpoint does not accept the request",
 }
+UNCONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 UNSENDABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
-TRANSIENT = frozenset({"unavailable", "rate_limited"})
+TRANSIENT = frozenset({408, 429, 500, 502, 503, 529})
 NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 FILTERED = frozenset({"content_filter", "content_policy_violation"})
 
 
-def of_status(error: openai.APIStatusError, now: datetime) -> CallError:
-    """An answer with an HTTP status that is not 200: nobody charges for those."""
+def of_status(error: openai.APIStatusError, now: datetime, worst: Usage) -> CallError:
+    """An answer with an HTTP status that is not 200: nobody charges for a request that is refused.
+
+    Of HTTP 504 and its like nobody knows what became of the request: `worst` is charged.
+    """
     status = error.status_code
     codes = {error.code, error.type}
     if status < 400:
         reason = "the endpoint redirects elsewhere; give its final address as base_url"
         return CallError(f"{reason} (HTTP {status})", "bad_request")
-    kind: Kind = KINDS.get(status, "unavailable" if status >= 500 else "bad_request")
+    explanation = explained(error.body)
+    if status >= 500 and status not in KINDS:
+        reason = "the endpoint failed after it had taken the request"
+        return CallInterrupted(f"{reason} (HTTP {status}){explanation}", worst)
+    kind: Kind = KINDS.get(status, "bad_request")
     if codes & NO_CREDIT:
         kind = "auth"
     elif codes & FILTERED:
         kind = "refused"
-    explanation = explained(error.body)
     return CallError(
         f"{SENTENCES[kind]} (HTTP {status}){explanation}",
         kind,
         retry_after_s=retry_after_s(error.response.headers, now),
-        transient=kind in TRANSIENT,
+        transient=status in TRANSIENT and kind in ("unavailable", "rate_limited"),
     )
 
 
@@ -65,8 +76,11 @@ def of_document(error: object) -> CallError:
 
 
 def of_connection(error: Exception, worst: Usage) -> CallError:
-    """No answer at all; `worst` is charged if the endpoint may have worked on one."""
+    """No answer at all; `worst` is charged unless it is certain that the request did not go out."""
     cause = below(error)
+    if isinstance(cause, UNCONNECTED):
+        what = type(cause).__name__
+        return CallError(f"no connection to the endpoint ({what})", "unavailable", transient=True)
     if isinstance(cause, httpx2.ReadTimeout):
         return CallInterrupted("the endpoint took the request and gave no sign of life", worst)
     if isinstance(cause, Compressed):
@@ -78,7 +92,7 @@ def of_connection(error: Exception, worst: Usage) -> CallError:
         reason = "what answers does not speak HTTP: check base_url"
         return CallError(reason, "garbage", usage=worst)
     what = type(cause).__name__
-    return CallError(f"no connection to the endpoint ({what})", "unavailable", transient=True)
+    return CallInterrupted(f"the connection broke off before an answer came ({what})", worst)
 
 
 def of_answer(error: Exception, usage: Usage, text: str) -> CallError:

@@ -9,6 +9,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from runs_app.llm.errors import CallInterrupted
 from runs_app.llm.failure import retry_after_s
 from tests.conftest import free_port
 from tests.scripted_endpoint import Answer, ScriptedEndpoint
@@ -17,7 +18,7 @@ from tests.unit.runs_app.llm.conftest import Caller
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
 def test_what_was_not_worked_on_is_sent_again(caller: Caller, status: int) -> None:
     script = [Answer(status=status), Answer(status=status), Answer("at last")]
     with ScriptedEndpoint(script) as endpoint:
@@ -26,6 +27,26 @@ def test_what_was_not_worked_on_is_sent_again(caller: Caller, status: int) -> No
     assert (done.text, done.attempts, len(asked)) == ("at last", 3, 3)
     assert asked[0].body == asked[1].body == asked[2].body
     assert {one.call_id for one in asked} == {"run-1-call-2"}
+
+
+@pytest.mark.parametrize("status", [504, 520, 524])
+def test_what_may_have_been_worked_on_is_charged_and_not_sent_again(
+    caller: Caller, status: int
+) -> None:
+    with ScriptedEndpoint([Answer(status=status), Answer("never asked for")]) as endpoint:
+        error = caller.fail(endpoint.base_url)
+        assert len(endpoint.asked) == 1
+    assert isinstance(error, CallInterrupted)
+    assert error.usage is not None
+    assert (error.usage.tokens_out, error.usage.estimated) == (1000, True)
+    assert f"HTTP {status}" in error.reason
+
+
+def test_a_conflict_is_not_sent_again(caller: Caller) -> None:
+    with ScriptedEndpoint([Answer(status=409), Answer("never asked for")]) as endpoint:
+        error = caller.fail(endpoint.base_url)
+        assert len(endpoint.asked) == 1
+    assert (error.kind, error.may_have_cost) == ("unavailable", False)
 
 
 def test_waits_double_and_differ(caller: Caller) -> None:
@@ -90,9 +111,32 @@ def test_a_name_that_does_not_exist(caller: Caller) -> None:
 
 
 def test_a_reset_before_any_byte(caller: Caller) -> None:
-    with ScriptedEndpoint([Answer(drop="before"), Answer("at last")]) as endpoint:
-        assert caller.ask(endpoint.base_url).attempts == 2
-        assert len(endpoint.asked) == 2
+    """The request was taken, so the answer may be paid: nobody asks for a second one."""
+    with ScriptedEndpoint([Answer(drop="before"), Answer("never asked for")]) as endpoint:
+        error = caller.fail(endpoint.base_url)
+        assert len(endpoint.asked) == 1
+    assert isinstance(error, CallInterrupted)
+    assert (error.attempts, error.text, caller.slept) == (1, "", [])
+    assert error.usage is not None
+    assert (error.usage.tokens_out, error.usage.estimated) == (1000, True)
+    assert "broke off before an answer came" in error.reason
+
+
+def test_a_connection_that_closes_without_a_byte(caller: Caller) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken: list[bytes] = []
+
+        def hang_up() -> None:
+            connection, _ = server.accept()
+            with connection:
+                while b"}" not in b"".join(taken):
+                    taken.append(connection.recv(65536))
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        error = caller.fail(f"http://127.0.0.1:{server.getsockname()[1]}/v1")
+        thread.join()
+    assert (error.kind, error.may_have_cost, error.attempts) == ("interrupted", True, 1)
 
 
 def test_somebody_who_does_not_speak_http(caller: Caller) -> None:
