@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from gpu_runner.data.verdict import Verdict
+from runs_app import selectors
 from runs_app.evolve.judging import VERIFIERS, truth
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.models import Candidate, Run
@@ -66,9 +67,7 @@ def over_seed(run: Run) -> float | None:
 
 def budget(run: Run) -> dict[str, Any]:
     """The caps of now: those of the start, or of the latest extension."""
-    latest = run.events.filter(kind="extended").order_by("-seq").first()
-    caps = latest.payload.get("budget") if latest is not None else run.config.get("budget")
-    return dict(caps or {})
+    return selectors.budgets([run])[run.pk]
 
 
 def meters(run: Run, active_s: float) -> list[Meter]:

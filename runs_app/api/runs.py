@@ -12,7 +12,6 @@ from django.utils import timezone
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import ConfigDict
 
-from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Direction
 from runs_app import broadcast, selectors, services
@@ -83,7 +82,7 @@ class RunIn(Schema):
     enters_best: bool = Field(False, description="Submit the best candidate at the end.")
 
 
-class RunOut(Schema):
+class RunListed(Schema):
     """A run with what it has spent and found so far."""
 
     id: UUID
@@ -101,7 +100,6 @@ class RunOut(Schema):
     seed: int
     status: str = Field(examples=["RUNNING"], description="RUNNING, PAUSED, FINISHED or STOPPED")
     reason: str = Field(description="Why it is paused, or why it ended.")
-    waiting_reason: str = Field(description="Why its oldest evaluation has not begun.")
     by_budget: bool = Field(description="Its budget ended it: an extension lets it go on.")
     usd: float
     tokens: int
@@ -115,6 +113,12 @@ class RunOut(Schema):
     events: int = Field(description="Number of the newest event.")
     created_at: datetime
     ended_at: datetime | None
+
+
+class RunOut(RunListed):
+    """A run by itself."""
+
+    waiting_reason: str = Field(description="Why it does not get on; empty if it does.")
 
 
 class EventOut(Schema):
@@ -179,7 +183,7 @@ def create_run(
     return Status(201, _run(run))
 
 
-@router.get("/runs", response={200: list[RunOut], 422: Problem}, summary="Runs, newest first")
+@router.get("/runs", response={200: list[RunListed], 422: Problem}, summary="Runs, newest first")
 def list_runs(
     request: HttpRequest,
     task: str = "",
@@ -192,7 +196,9 @@ def list_runs(
     given = {"task": task, "device": device, "strategy": strategy, "status": status}
     assert set(given) <= set(RUN_FILTERS), "the selector knows these filters"
     rows = selectors.filtered_runs(request.user, given)
-    return [_run(run) for run in rows.order_by("-created_at")[:limit]]
+    runs = list(rows.order_by("-created_at")[:limit])
+    now, budgets = timezone.now(), selectors.budgets(runs)
+    return [_listed(run, budgets[run.pk], now) for run in runs]
 
 
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
@@ -282,6 +288,11 @@ def _find(request: HttpRequest, run_id: str) -> Run:
 
 def _run(run: Run) -> dict[str, Any]:
     now = timezone.now()
+    listed = _listed(run, selectors.budgets([run])[run.pk], now)
+    return listed | {"waiting_reason": selectors.run_waiting_reason(run, now)}
+
+
+def _listed(run: Run, budget: dict[str, Any], now: datetime) -> dict[str, Any]:
     same = ("id", "name", "direction", "strategy", "private", "enters_best", "seed", "by_budget")
     more = ("seed_latency_ns", "created_at", "ended_at")
     return {
@@ -293,8 +304,7 @@ def _run(run: Run) -> dict[str, Any]:
         "device": run.device_id,
         "agent": run.agent.name,
         "user": run.user.get_username(),
-        "waiting_reason": selectors.run_waiting_reason(run, now),
-        "budget": codec.encode(services.budget_of(run)),
+        "budget": budget,
         "best": run.best.number if run.best else None,
         "events": run.events_stored,
     }

@@ -21,6 +21,7 @@ from runs_app.selectors.quota import Quota, quota
 from runs_app.selectors.runners import RunnerStatus, runner_list
 from runs_app.selectors.runs import (
     active_s,
+    budgets,
     callable_models,
     compact_events,
     filtered_runs,
@@ -43,6 +44,7 @@ __all__ = [
     "active_s",
     "author_names",
     "baselines",
+    "budgets",
     "callable_models",
     "compact_events",
     "devices",

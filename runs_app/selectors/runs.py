@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -98,6 +98,15 @@ def active_s(run: Run, now: datetime) -> float:
     """Seconds that the run has been running, pauses left out."""
     running = (now - run.resumed_at).total_seconds() if run.resumed_at else 0.0
     return run.active_s + max(running, 0.0)
+
+
+def budgets(runs: Iterable[Run]) -> dict[UUID, dict[str, Any]]:
+    """Caps of now by run, encoded: those of the latest extension, or of the start. One query."""
+    caps = {run.pk: dict(run.config.get("budget") or {}) for run in runs}
+    rows = RunEvent.objects.filter(run__in=list(caps), kind="extended").order_by("seq")
+    for run_id, latest in rows.values_list("run_id", "payload__budget"):
+        caps[run_id] = dict(latest)
+    return caps
 
 
 def find_candidate(run: Run, number: int) -> Candidate | None:

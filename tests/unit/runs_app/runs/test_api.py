@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from runs_app import services
+from runs_app.evolve.config import Budget
 from runs_app.models import Run
 from tests import factories as make
 from tests.unit.runs_app.runs.conftest import MODEL, World
@@ -69,6 +71,19 @@ def test_a_run_is_started_and_watched(ada: Any, world: World) -> None:
     assert make.HIDDEN_WORKLOAD not in json.dumps(candidate)
     assert [row["id"] for row in api.get("runs?task=scale&status=RUNNING").json()] == [str(run.pk)]
     assert api.get("runs?strategy=fsr").json() == []
+
+
+def test_a_list_of_runs_takes_two_queries(
+    ada: Any, start: Callable[..., Run], django_assert_max_num_queries: Any
+) -> None:
+    version = make.make_task_version()
+    runs = [start(task_version=version) for _ in range(5)]
+    services.extend_run(run=runs[0], user=runs[0].user, budget=Budget(evaluations=77), now=make.NOW)
+    with django_assert_max_num_queries(2):  # runs and extensions
+        listed = Api().get("runs").json()
+    caps = {row["id"]: row["budget"]["evaluations"] for row in listed}
+    assert (len(caps), caps[str(runs[0].pk)], caps[str(runs[1].pk)]) == (5, 77, 50)
+    assert all("waiting_reason" not in row for row in listed)
 
 
 def test_a_private_run_exists_for_its_owner_alone(ada: Any, start: Callable[..., Run]) -> None:
