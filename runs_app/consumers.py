@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from runs_app import broadcast, selectors
 from runs_app.models import EvaluationEvent
+from runs_app.selectors.runs import EVENTS_AT_ONCE
 
 NOT_FOUND = 4404  # close code; the socket's counterpart of HTTP's 404
 _LARGEST_SEQ = 2**31 - 1
@@ -94,10 +95,16 @@ class RunConsumer(_ReplayConsumer):
         await self.follow(broadcast.run_group(identity))
 
     def missed(self) -> list[dict[str, Any]]:
-        """Events of this run; the summary beside each is that of now."""
+        """Events of this run; the summary beside each is that of now.
+
+        Of too many to send the first ones come, and the newest: its number tells of the gap, and
+        the list of events over HTTP fills it.
+        """
         hidden = self.run.task_version.hidden_names
         summary = selectors.run_summary(self.run, timezone.now())
-        rows = self.run.events.filter(seq__gt=self.last_seq).order_by("seq")
+        rows = selectors.run_events(self.run, self.last_seq, EVENTS_AT_ONCE)
+        if len(rows) == EVENTS_AT_ONCE:
+            rows += self.run.events.filter(seq__gt=rows[-1].seq).order_by("-seq")[:1]
         return [broadcast.run_message(row, summary, hidden) for row in rows]
 
 

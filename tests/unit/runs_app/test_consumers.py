@@ -14,7 +14,7 @@ from django.test import Client
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from kbench_web.asgi import application
-from runs_app import services
+from runs_app import consumers, services
 from runs_app.consumers import NOT_FOUND
 from tests import factories as make
 
@@ -113,6 +113,24 @@ async def test_foreign_origins_are_refused(path: str) -> None:
     communicator = socket(path, origin="http://evil.example")
     accepted, _ = await communicator.connect()
     assert not accepted
+
+
+async def test_a_run_socket_leaves_a_gap_rather_than_send_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumers, "EVENTS_AT_ONCE", 3)
+    run = await sync_to_async(make.make_run)()
+    for number in range(1, 8):
+        await sync_to_async(make.make_run_event)(run, "note", {"text": f"event {number}"})
+    communicator = socket(f"/ws/runs/{run.pk}/?since=1")
+    assert (await communicator.connect())[0]
+    assert [message["seq"] for message in await heard(communicator, 4)] == [2, 3, 4, 7]
+    await communicator.disconnect()
+    communicator = socket(f"/ws/runs/{run.pk}/?since=4")
+    assert (await communicator.connect())[0]
+    assert [message["seq"] for message in await heard(communicator, 3)] == [5, 6, 7]
+    assert await communicator.receive_nothing()
+    await communicator.disconnect()
 
 
 async def test_the_queue_socket_tells_of_work_and_runners() -> None:
