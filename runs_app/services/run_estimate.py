@@ -167,7 +167,7 @@ class _Rehearsal:
     def _text(self, asked: facts.Asked) -> str:
         """An answer that can be read in its role; each kernel differs from all others."""
         if asked.role in (Role.VERIFY, Role.REFLECT):
-            return "It looks right.\nVERDICT: PASS"
+            return "It looks right.\nFINAL VERIFICATION ANSWER: True"
         if not asked.role.writes_code:
             return "Use wider loads, and unroll the innermost loop."
         # a table of its own, so that no kernel is taken for another one, or for much like it

@@ -64,3 +64,14 @@ def test_bad_requests_name_the_field(world: World, model: Any) -> None:
     with pytest.raises(services.SubmissionError) as caught:
         estimate(seed_kernel="none")
     assert caught.value.field == "seed_kernel"
+
+
+def test_rehearsed_votes_are_votes(world: World, model: Any) -> None:
+    found = estimate(
+        strategy="evolve",
+        parameters={"generations": 1, "proposals": 2},
+        verifiers={"names": ["compile", "memory", "numerics"]},
+        seed_kernel="naive",
+    )
+    assert found.calls == 2 + 2 * 3 * 2  # of each kernel three votes, each reflected on once
+    assert found.evaluations == 1 + 2
