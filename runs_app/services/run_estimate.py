@@ -30,10 +30,15 @@ _CALL_S, _EVALUATION_S = 30.0, 8.0
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What the rehearsal used; `usd_high` is the most that the run can cost under its caps."""
+    """What the rehearsal used.
+
+    usd_high: the run's cap on money. Without a cap it is the rehearsal's worst case, and the run
+    may cost more, since real kernels fail and are mended: `usd_capped` is false then.
+    """
 
     usd_low: float
     usd_high: float
+    usd_capped: bool
     tokens: int
     calls: int
     evaluations: int
@@ -64,13 +69,14 @@ def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
     minutes = _minutes(bill, config)
-    high = bill.worst_usd
-    if config.budget.usd is not None:
-        high = min(high, config.budget.usd) if whole else config.budget.usd
+    is_free = not any(model.price_in_usd or model.price_out_usd for model in config.models)
+    cap = 0.0 if is_free else config.budget.usd
+    high = bill.worst_usd if cap is None else cap
     about = "about" if whole else "at least"
     return Estimate(
         usd_low=min(bill.usd, high),
         usd_high=high,
+        usd_capped=cap is not None,
         tokens=bill.tokens,
         calls=bill.calls,
         evaluations=bill.evaluations,

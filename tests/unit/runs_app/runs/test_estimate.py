@@ -8,7 +8,8 @@ import pytest
 
 from runs_app import services
 from runs_app.evolve.strategies import STRATEGIES
-from runs_app.models import Run
+from runs_app.models import LanguageModel, Run
+from tasks_app.models import Task
 from tests import factories as make
 from tests.unit.runs_app.runs.conftest import MODEL, World
 
@@ -22,7 +23,8 @@ extern "C" void scale(float* out, const float* x, int N) { out[0] = TILE * x[0];
 
 def estimate(**changes: Any) -> services.Estimate:
     make.make_cpu()
-    make.make_task_version()
+    if not Task.objects.filter(slug="scale").exists():
+        make.make_task_version()
     document = {
         "task": "scale",
         "device": "cpu",
@@ -43,9 +45,21 @@ def test_calls_and_evaluations_are_counted(world: World, model: Any) -> None:
     assert not Run.objects.exists()
 
 
-def test_caps_bound_the_price(world: World, model: Any) -> None:
-    found = estimate(parameters={"asks": 7}, budget={"usd": 0.01})
-    assert found.usd_high <= 0.01
+def test_the_most_is_the_cap_and_without_one_nothing_is_promised(world: World, model: Any) -> None:
+    small = estimate(parameters={"asks": 7}, budget={"usd": 0.01})
+    assert (small.usd_high, small.usd_capped) == (0.01, True)
+    assert small.usd_low <= 0.01
+    large = estimate(parameters={"asks": 1}, budget={"usd": 20})
+    assert (large.usd_high, large.usd_capped) == (20.0, True)
+    open_ended = estimate(parameters={"asks": 1}, budget={"evaluations": 50})
+    assert 0 < open_ended.usd_low < open_ended.usd_high < 1
+    assert not open_ended.usd_capped
+
+
+def test_a_language_model_without_a_price_costs_nothing(world: World, model: Any) -> None:
+    LanguageModel.objects.update(price_in_usd=0, price_out_usd=0)
+    found = estimate()
+    assert (found.usd_low, found.usd_high, found.usd_capped) == (0.0, 0.0, True)
 
 
 @pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"plain"}))
