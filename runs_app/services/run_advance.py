@@ -21,7 +21,7 @@ from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
 from runs_app.services import run_end, run_log
 from runs_app.services.run_history import config_of, load_history, problem_of
 from runs_app.services.run_record import Recorder
-from tasks_app.disclosure import public_result
+from tasks_app.disclosure import public_result, public_text
 
 log = logging.getLogger(__name__)
 
@@ -200,6 +200,7 @@ def _evaluated(row: Evaluation, candidate: int) -> Evaluated:
     result = Result.objects.filter(evaluation=row).first()
     if result is None:
         reason = row.reason or f"the evaluation was {row.status.lower()}"
+        reason = public_text(reason, row.task_version.hidden_names)
         return Evaluated(candidate=candidate, mode=Mode(row.mode), reason=reason)
     document = public_result(result.document, row.task_version.hidden_names)
     return Evaluated(

@@ -130,6 +130,22 @@ def test_a_cancelled_trial_is_told_and_the_run_goes_on(
     assert run.calls.count() == 3
 
 
+def test_a_lost_trials_reason_names_no_hidden_workload(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start()
+    world.advance(run)
+    lost = Evaluation.objects.filter(submission__run=run, background=False)
+    reason = f"lost 3 times; the last time: {make.HIDDEN_WORKLOAD} hung"
+    lost.update(
+        status="FINISHED", verdict="SYSTEM_ERROR", reason=reason, finished_at=make.later(1)
+    )
+    world.advance(run)
+    event = run.events.get(kind="measured")
+    assert event.payload["reason"] == "lost 3 times; the last time: a hidden workload hung"
+    assert make.HIDDEN_WORKLOAD not in str(list(run.candidates.values_list("reason", "feedback")))
+
+
 def test_an_error_of_the_site_pauses_with_the_reason(
     start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
