@@ -9,6 +9,7 @@ from django import forms
 
 from runs_app.llm.endpoint import RESERVED, check_url
 from runs_app.models import LanguageModel
+from runs_app.selectors.language_models import is_used
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _SITE_SECRETS = re.compile(r"KBENCH_|DATABASE_URL|REDIS_URL")
@@ -34,6 +35,16 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             "timeout_s",
             "extra",
         )
+
+    def clean_name(self) -> str:
+        """Free until it was used: a run knows its language models by their names."""
+        name: str = self.cleaned_data["name"]
+        if self.instance.pk and name != self.instance.name and is_used(self.instance):
+            raise forms.ValidationError(
+                f"runs or calls know it as {self.instance.name}, so keep that; another name at the "
+                "endpoint goes into API name"
+            )
+        return name
 
     def clean_base_url(self) -> str:
         """An http(s) address without credentials and query, or nothing."""

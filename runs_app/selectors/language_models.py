@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Sum
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import Candidate, LanguageModel, LanguageModelCall
+from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run
 from runs_app.selectors.comparison import CODE_ROLES
 from runs_app.selectors.runs import visible_runs
 
@@ -63,6 +63,14 @@ def key_is_set(model: LanguageModel) -> bool | None:
     if not model.key_variable:
         return None
     return bool(os.environ.get(model.key_variable, "").strip())
+
+
+def is_used(model: LanguageModel) -> bool:
+    """Whether calls or runs hold on to its name."""
+    if model.calls.exists():
+        return True
+    chosen = Run.objects.values_list("config__models", flat=True)
+    return any(spec["name"] == model.name for specs in chosen.iterator() for spec in specs or ())
 
 
 def usages(user: Any, models: Iterable[LanguageModel]) -> dict[int, Usage]:

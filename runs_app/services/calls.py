@@ -158,6 +158,7 @@ def _answered(call: LanguageModelCall, on_progress: Callable[[str], None]) -> di
     """Columns of a call that has ended, one way or another."""
     from runs_app.llm.client import complete  # slow to import, and only workers call
 
+    priced = _priced(call)  # before it is sent: nothing may come between an answer and its row
     try:
         completion = complete(
             endpoint_of(call.language_model),
@@ -169,13 +170,13 @@ def _answered(call: LanguageModelCall, on_progress: Callable[[str], None]) -> di
             on_progress=on_progress,
         )
     except CallError as error:
-        return _failed(call, error)
+        return _failed(error, priced)
     except ValueError as error:
         return {"status": _Status.FAILED, "error": str(error), "error_kind": "bad_request"}
-    return _completed(call, completion)
+    return _completed(completion, priced)
 
 
-def _completed(call: LanguageModelCall, completion: Completion) -> dict[str, Any]:
+def _completed(completion: Completion, priced: ModelSpec) -> dict[str, Any]:
     return {
         "status": _Status.ANSWERED,
         "response": completion.text,
@@ -184,13 +185,13 @@ def _completed(call: LanguageModelCall, completion: Completion) -> dict[str, Any
         "served_by": completion.model[:150],
         "tokens_in": completion.tokens_in,
         "tokens_out": completion.tokens_out,
-        "cost_usd": _price(call, completion.tokens_in, completion.tokens_out),
+        "cost_usd": cost_usd(priced, completion.tokens_in, completion.tokens_out),
         "estimated": completion.estimated,
         "attempts": completion.attempts,
     }
 
 
-def _failed(call: LanguageModelCall, error: CallError) -> dict[str, Any]:
+def _failed(error: CallError, priced: ModelSpec) -> dict[str, Any]:
     interrupted = error.kind == "interrupted"
     columns: dict[str, Any] = {
         "status": _Status.INTERRUPTED if interrupted else _Status.FAILED,
@@ -205,17 +206,19 @@ def _failed(call: LanguageModelCall, error: CallError) -> dict[str, Any]:
         columns |= {
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
-            "cost_usd": _price(call, tokens_in, tokens_out),
+            "cost_usd": cost_usd(priced, tokens_in, tokens_out),
             "estimated": error.usage.estimated,
         }
     return columns
 
 
-def _price(call: LanguageModelCall, tokens_in: int, tokens_out: int) -> float:
-    """At the prices of the run's start, or of now for a call without a run."""
+def _priced(call: LanguageModelCall) -> ModelSpec:
+    """The prices of the run's start; those of now without a run, or if the run does not know it."""
+    of_now = spec_of(call.language_model)
     if call.run is None:
-        return cost_usd(spec_of(call.language_model), tokens_in, tokens_out)
-    return cost_usd(config_of(call.run).model(call.language_model.name), tokens_in, tokens_out)
+        return of_now
+    known = {model.name: model for model in config_of(call.run).models}
+    return known.get(of_now.name, of_now)
 
 
 def _store_patiently(
