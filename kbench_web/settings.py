@@ -209,7 +209,7 @@ SILENCE_S = env.whole("KBENCH_SILENCE_S", 60, least=10)
 MAX_RUNNING_RUNS_PER_USER = env.whole("KBENCH_MAX_RUNNING_RUNS_PER_USER", 4, least=1)
 CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 4, least=1)
 # The process of a call says every few seconds that it is alive.
-CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 30, least=10)
+CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 90, least=10)
 RUNNER_TIMEOUT_S = env.whole("KBENCH_RUNNER_TIMEOUT_S", 30, least=5)
 
 LOGGING = {

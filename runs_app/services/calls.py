@@ -21,6 +21,7 @@ from django.db import (
     connection,
     transaction,
 )
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from runs_app import broadcast, queues
@@ -45,6 +46,12 @@ _STORE_TRIES, _STORE_PAUSE_S = 120, 1.0
 _TEST_PROMPT = "Answer with the single word: ready"
 _TEST_TOKENS = 1024  # a model that thinks first needs some
 _Status = LanguageModelCall.Status
+_UNCHARGED: dict[str, Any] = {
+    **{"error": "", "error_kind": ""},
+    **{"tokens_in": 0, "tokens_out": 0, "cost_usd": 0.0, "estimated": False},
+}
+# A tuning that gives a call up has closed its books; a run does so when its strategy has learnt.
+_TAKEN_FOR_DEAD = Q(status=_Status.INTERRUPTED, told=False, tuning=None)
 
 
 def answer_call(*, call_id: UUID | str, clock: Callable[[], datetime] = timezone.now) -> bool:
@@ -227,21 +234,40 @@ def _store_patiently(
     """Wait out the absence of the database: what was paid is not lost."""
     for _ in range(_STORE_TRIES):
         try:
-            return _store(call, columns, clock())
+            return _store_end(call, columns, clock())
         except (OperationalError, InterfaceError) as error:
             log.warning("the end of call %s waits for the database: %s", call.pk, error)
             connection.close()
             time.sleep(_STORE_PAUSE_S)
-    return _store(call, columns, clock())
+    return _store_end(call, columns, clock())
 
 
 @transaction.atomic
-def _store(call: LanguageModelCall, columns: dict[str, Any], now: datetime) -> bool:
-    """End a call that is still SENT; False if somebody has ended it before."""
-    sent = LanguageModelCall.objects.filter(pk=call.pk, status=_Status.SENT)
-    stored = sent.update(**storable(columns), ended_at=now, heard_at=now)
+def _store_end(call: LanguageModelCall, columns: dict[str, Any], now: datetime) -> bool:
+    """Store how a call ended, also if it was taken for dead; False if it is too late for that."""
+    if _store(call, columns, now):
+        return True
+    if call.run_id is not None:
+        run_log.lock(call.run_id)  # so that no step learns of the call in the meantime
+    dead = LanguageModelCall.objects.filter(_TAKEN_FOR_DEAD)
+    if _store(call, _UNCHARGED | columns, now, dead):
+        return True
+    log.warning("call %s had been given up when it ended: %s", call.pk, columns["status"])
+    return False
+
+
+@transaction.atomic
+def _store(
+    call: LanguageModelCall,
+    columns: dict[str, Any],
+    now: datetime,
+    replaced: QuerySet[LanguageModelCall] | None = None,
+) -> bool:
+    """End a call that is still SENT, or one of `replaced`; False if it is no such call."""
+    if replaced is None:
+        replaced = LanguageModelCall.objects.filter(status=_Status.SENT)
+    stored = replaced.filter(pk=call.pk).update(**storable(columns), ended_at=now, heard_at=now)
     if not stored:
-        log.warning("call %s had been given up when it ended: %s", call.pk, columns["status"])
         return False
     run_id = call.run_id
     if run_id is not None:
@@ -264,9 +290,9 @@ class _Progress:
             return
         self.saved_at = now
         kept = storable(text)
-        sent = LanguageModelCall.objects.filter(pk=self.call.pk, status=_Status.SENT)
+        rows = LanguageModelCall.objects.filter(pk=self.call.pk)
         try:
-            known = sent.update(response=kept, partial=True, heard_at=now)
+            known = self._keep(rows, kept, now)
         except (OperationalError, InterfaceError) as error:
             log.warning("call %s goes on without the database: %s", self.call.pk, error)
             connection.close()
@@ -276,6 +302,15 @@ class _Progress:
         if self.call.run_id is not None:
             payload = {"call": self.call.number, "characters": len(kept)}
             broadcast.send_run_progress(self.call.run_id, payload, now.isoformat())
+
+    @staticmethod
+    def _keep(rows: QuerySet[LanguageModelCall], text: str, now: datetime) -> bool:
+        """False if nobody waits for the rest."""
+        sent = rows.filter(status=_Status.SENT)
+        return bool(
+            sent.update(response=text, partial=True, heard_at=now)
+            or rows.filter(_TAKEN_FOR_DEAD).exists()
+        )
 
 
 class _Heartbeat:

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from runs_app import broadcast, services
+from runs_app.llm import client
+from runs_app.llm.errors import CallError
 from runs_app.models import LanguageModel, LanguageModelCall, Run
+from runs_app.services.calls import interrupt_call
 from tests import factories as make
 from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, ScriptedEndpoint
 from tests.unit.runs_app.runs.conftest import MODEL, World
@@ -187,18 +190,72 @@ def test_a_silent_call_is_interrupted_charged_and_not_sent_again(
         status="SENT", sent_at=make.NOW, heard_at=heard, response="```cpp\nvoid", partial=True
     )
     ever = make.later(-1000)
-    assert services.reconcile_runs(now=make.later(39), listening_since=ever) == 0
-    assert services.reconcile_runs(now=make.later(41), listening_since=make.later(20)) == 0
-    assert services.reconcile_runs(now=make.later(41), listening_since=ever) == 1
+    assert services.reconcile_runs(now=make.later(99), listening_since=ever) == 0
+    assert services.reconcile_runs(now=make.later(101), listening_since=make.later(20)) == 0
+    assert services.reconcile_runs(now=make.later(101), listening_since=ever) == 1
     call.refresh_from_db()
     assert (call.status, call.cost_usd) == ("INTERRUPTED", call.worst_usd)
     assert call.response == "```cpp\nvoid"
     assert call.tokens_in + call.tokens_out == call.worst_tokens
     assert not send(call)
     run = Run.objects.get(pk=call.run_id)
-    world.advance(run, make.later(42))
+    world.advance(run, make.later(102))
     assert run.usd == pytest.approx(call.worst_usd)
     assert (run.status, run.reason) == ("FINISHED", "all is asked")
+
+
+def taken_for_dead(call: LanguageModelCall) -> None:
+    """What the reconciler does of a process that could not write for a while."""
+    row = LanguageModelCall.objects.get(pk=call.pk)
+    assert row.status == "SENT"
+    assert interrupt_call(call=row, now=make.NOW)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_an_answer_after_a_silence_counts_until_the_run_has_learnt_of_it(
+    start: Callable[..., Run],
+    world: World,
+    endpoint: Callable[..., ScriptedEndpoint],
+    monkeypatch: pytest.MonkeyPatch,
+    told: bool,
+) -> None:
+    endpoint(Answer("a kernel"))
+    call = asked(start, world)
+    run = Run.objects.get(pk=call.run_id)
+    complete = client.complete
+
+    def completed(*arguments: Any, **options: Any) -> Any:
+        taken_for_dead(call)
+        if told:
+            world.advance(run)
+        return complete(*arguments, **options)
+
+    monkeypatch.setattr(client, "complete", completed)
+    assert send(call) is not told
+    world.advance(run)
+    call.refresh_from_db()
+    if told:
+        assert (call.status, call.cost_usd) == ("INTERRUPTED", call.worst_usd)
+    else:
+        assert (call.status, call.response, call.error) == ("ANSWERED", "a kernel", "")
+        assert 0 < call.cost_usd < call.worst_usd
+    assert run.usd == pytest.approx(call.cost_usd)
+    assert services.replay_run(run).differences == ()
+
+
+def test_an_end_that_cost_nothing_replaces_the_charge_of_a_silence(
+    start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = asked(start, world)
+
+    def failed(*arguments: Any, **options: Any) -> Any:
+        taken_for_dead(call)
+        raise CallError("no connection", "unavailable")
+
+    monkeypatch.setattr(client, "complete", failed)
+    assert send(call)
+    assert (call.status, call.error_kind, call.cost_usd) == ("FAILED", "unavailable", 0.0)
+    assert (call.tokens_in, call.tokens_out, call.estimated) == (0, 0, False)
 
 
 def test_a_forgotten_call_is_queued_again(start: Callable[..., Run], world: World) -> None:
