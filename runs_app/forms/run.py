@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.validators import MinValueValidator
 
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
@@ -55,6 +56,10 @@ _FIELDS_OF_SERVICE = {
 }
 
 
+def _usual_usd() -> float:
+    return min(2, settings.MAX_RUN_USD)
+
+
 def _at_least(least: float) -> list[MinValueValidator]:
     return [MinValueValidator(least, f"Must be {least:g} or more.")]
 
@@ -74,7 +79,7 @@ class RunForm(forms.Form):
     models = forms.MultipleChoiceField(required=False)
     temperatures = forms.CharField(required=False, max_length=100, initial="0.5, 0.75, 1.0")
     max_tokens = forms.IntegerField(initial=8192, validators=_at_least(256))
-    usd = forms.FloatField(required=False, initial=2, validators=_at_least(0))
+    usd = forms.FloatField(required=False, initial=_usual_usd, validators=_at_least(0))
     tokens = forms.IntegerField(required=False, initial=2_000_000, validators=_at_least(0))
     evaluations = forms.IntegerField(required=False, initial=60, validators=_at_least(0))
     minutes = forms.FloatField(required=False, initial=60, validators=_at_least(0))

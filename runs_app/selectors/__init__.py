@@ -34,10 +34,12 @@ from runs_app.selectors.runs import (
     running_runs,
     visible_runs,
 )
+from runs_app.selectors.spending import MoneyLimits, held_usd, money_limits, paid_usd
 
 __all__ = [
     "Baselines",
     "DeviceQueue",
+    "MoneyLimits",
     "QueueEntry",
     "Quota",
     "RunnerStatus",
@@ -54,9 +56,12 @@ __all__ = [
     "find_evaluation",
     "find_run",
     "find_submission",
+    "held_usd",
     "listed_evaluations",
     "may_control",
     "may_see",
+    "money_limits",
+    "paid_usd",
     "public_reason",
     "queue_events",
     "queue_overview",

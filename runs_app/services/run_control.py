@@ -14,8 +14,9 @@ from runs_app import queues, selectors
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget
 from runs_app.models import LanguageModelCall, Run
-from runs_app.services import run_end, run_log
+from runs_app.services import run_end, run_log, spending
 from runs_app.services.errors import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.services.run_history import budget_of, config_of
 
 
 @transaction.atomic
@@ -35,11 +36,13 @@ def pause_run(*, run: Run, user: User, now: datetime) -> Run:
 
 @transaction.atomic
 def resume_run(*, run: Run, user: User, now: datetime) -> Run:
-    """Go on with a paused run; raises `NotAllowed`, and `QuotaExceeded` if too many run."""
+    """Go on with a paused run; raises `NotAllowed`, and `QuotaExceeded` if too many run or cost."""
     locked = _locked(run, user)
     if locked.status != Run.Status.PAUSED:
         raise NotAllowed("", f"this run is {locked.status.lower()}, so it cannot be resumed")
     check_running(locked.user)
+    if spending.is_priced(config_of(locked).models):
+        spending.check_day(budget_of(locked), user=user, now=now, run=locked)
     run_log.write(locked, "resumed", {"by": user.get_username()}, now=now)
     _go_on(locked, now)
     locked.save()
@@ -63,13 +66,14 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
 
     `budget` replaces the old one, and binds calls that were not sent yet. Raises `NotAllowed` for
     a run that somebody stopped or whose strategy came to its end, `SubmissionError` for a budget
-    without any cap.
+    without any cap or beyond the site's limits on money.
     """
     locked = _locked(run, user)
     check_capped(budget)
     ended_by_budget = locked.status == Run.Status.FINISHED and locked.by_budget
     if locked.is_over and not ended_by_budget:
         raise NotAllowed("", f"this run is over ({locked.reason}): start another one")
+    budget = _paid_for(locked, user, budget, now)
     run_log.write_fact(locked, facts.Extended(budget=budget), now=now)
     _take_back_calls(locked, budget, now)
     if ended_by_budget:
@@ -80,6 +84,16 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
         transaction.on_commit(lambda: queues.enqueue_advance(locked.pk))
     locked.save()
     return locked
+
+
+def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
+    """The new budget, within the site's limits on money; a lower cap always is."""
+    models, before = config_of(run).models, budget_of(run).usd
+    budget = spending.capped(budget, models, user)
+    lower = budget.usd is not None and before is not None and budget.usd <= before
+    if spending.is_priced(models) and not (lower and run.status == Run.Status.RUNNING):
+        spending.check_day(budget, user=user, now=now, run=run)
+    return budget
 
 
 def check_capped(budget: Budget) -> None:

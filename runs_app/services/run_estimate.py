@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 
@@ -17,6 +17,7 @@ from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, Evaluated, Move, Outcome
 from runs_app.evolve.wishes import Ask, Role
+from runs_app.services import spending
 from runs_app.services.errors import SubmissionError
 from runs_app.services.run_problem import problem_for, seed_for
 from runs_app.services.run_request import RunRequest, config_for
@@ -62,6 +63,7 @@ def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
     """
     version, device = checked_target(request)
     config = config_for(request)
+    config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
     try:

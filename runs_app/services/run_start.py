@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.models import Device, Run
-from runs_app.services import run_log
+from runs_app.services import run_log, spending
 from runs_app.services.authors import agent_of
 from runs_app.services.devices import resolve_device
 from runs_app.services.errors import SubmissionError
@@ -40,10 +41,13 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
     """
     version, device = checked_target(request)
     config = config_for(request)
+    config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
     _check_strategy(problem, config)
     check_running(user)
+    if spending.is_priced(config.models):
+        spending.check_day(config.budget, user=user, now=now)
     run = Run.objects.create(
         name=storable(request.name.strip()),
         user=user,

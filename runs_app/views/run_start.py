@@ -85,6 +85,7 @@ def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpRespons
         "profiles": PROFILES,
         "seed_kernels": SEED_KERNELS,
         "queues": selectors.queue_overview(request.user, timezone.now()),
+        "money": selectors.money_limits(request.user, timezone.now()),
         "directions": {
             task.slug: task.current_version.document.get("directions") or ["forward"]
             for task in published_tasks()

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from csp.decorators import csp_update
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -27,6 +28,7 @@ from runs_app.models import Candidate, Run
 from runs_app.plotly_policy import PLOTLY_STYLES
 from runs_app.selectors.runs import EVENTS_AT_ONCE, RUN_FILTERS
 from runs_app.services import SubmissionError
+from tasks_app.disclosure import sees_hidden
 from tasks_app.selectors import published_tasks
 
 _ROWS = 50
@@ -188,6 +190,7 @@ def _head_context(request: HttpRequest, run: Run, form: BudgetForm) -> dict[str,
         "waiting_reason": selectors.run_waiting_reason(run, now),
         "may_control": selectors.may_control(request.user, run),
         "budget_form": form,
+        "most_usd": None if sees_hidden(request.user) else settings.MAX_RUN_USD,
     }
 
 

@@ -49,6 +49,30 @@ def fields(**overrides: Any) -> dict[str, Any]:
     return sent | {"task": "scale", "device": "cpu", "strategy": "autotune"} | overrides
 
 
+def test_limits_on_money_are_said_before_and_after(
+    signed_in: Client, client: Client, settings: Any
+) -> None:
+    settings.MAX_RUN_USD, settings.MAX_USD_PER_USER_DAY = 1.5, 4.0
+    page = signed_in.get("/runs/new/").content.decode()
+    assert "At most $1.50, which an empty field means." in page
+    assert "$4.00 is left of the $4.00 that your runs may cost in 24 hours." in page
+    assert RunForm()["usd"].value() == 1.5
+    wanted = fields(strategy="evolve", models=["writer"], usd="1.6")
+    answer = signed_in.post("/runs/new/", wanted)
+    assert answer.status_code == 422
+    assert "Must be at most 1.5, the site&#x27;s limit for a run." in answer.content.decode()
+    assert signed_in.post("/runs/new/", wanted | {"usd": ""}).status_code == 302
+    assert "$2.50 is left" in signed_in.get("/runs/new/").content.decode()
+    address = Run.objects.get().get_absolute_url()
+    assert "of money it is $1.50" in signed_in.get(address).content.decode()
+    refused = signed_in.post(f"{address}extend/", {"usd": "2"})
+    assert "Must be at most 1.5" in refused.content.decode()
+    client.logout()
+    assert "Your runs may cost $4.00 in 24 hours." in client.get("/runs/new/").content.decode()
+    client.force_login(make.make_admin())
+    assert "which an empty field means" not in client.get("/runs/new/").content.decode()
+
+
 def test_the_form_offers_what_there_is(signed_in: Client) -> None:
     page = signed_in.get("/runs/new/?task=scale&strategy=evolve").content.decode()
     for info in STRATEGIES.values():
