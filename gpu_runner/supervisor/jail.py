@@ -170,7 +170,8 @@ def python_paths() -> list[Path]:
     """What a jailed Python needs to see: its installation, the environment, this package."""
     package = Path(__file__).resolve().parents[1]
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1]}
-    return sorted({*prefixes, package})
+    targets = {prefix.resolve() for prefix in prefixes}  # an environment may be a link to another
+    return sorted({*prefixes, *targets, package})
 
 
 @functools.cache

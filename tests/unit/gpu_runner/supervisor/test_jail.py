@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +29,16 @@ def test_is_nobody_without_capabilities() -> None:
     assert int(uid) >= jail.FIRST_JAIL_UID or int(uid) == 65534
     assert int(effective.split()[1], 16) == 0
     assert privileges.split()[1] == "1"
+
+
+def test_python_runs_from_an_environment_that_is_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "environment"
+    link.symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "prefix", str(link))
+    status, output = shell(f"{link}/bin/python -c 'print(1 + 1)'", paths=tuple(jail.python_paths()))
+    assert (status, output.strip()) == (0, "2")
 
 
 def test_sees_no_home_no_secrets_no_processes_and_no_network() -> None:
