@@ -213,6 +213,7 @@ MAX_USD_PER_USER_DAY = env.number("KBENCH_MAX_USD_PER_USER_DAY", 50.0)
 CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 4, least=1)
 # The process of a call says every few seconds that it is alive.
 CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 90, least=10)
+KEY_VARIABLES = env.words("KBENCH_KEY_VARIABLES", [])
 RUNNER_TIMEOUT_S = env.whole("KBENCH_RUNNER_TIMEOUT_S", 30, least=5)
 
 LOGGING = {

@@ -6,13 +6,14 @@ import re
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from runs_app.llm.endpoint import RESERVED, check_url
 from runs_app.models import LanguageModel
 from runs_app.selectors.language_models import is_used
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_SITE_SECRETS = re.compile(r"KBENCH_|DATABASE_URL|REDIS_URL")
+_KEY_NAME = re.compile(r"(?!KBENCH_)[A-Z0-9_]+_API_KEY")
 
 
 class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -57,15 +58,18 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         return base_url
 
     def clean_key_variable(self) -> str:
-        """A variable's name, of which this form must not make a way to send the site's secrets."""
+        """The name of a key for endpoints: this form is no way to send any other secret to one."""
         name: str = self.cleaned_data["key_variable"].strip()
         if name and not _VARIABLE.fullmatch(name):
             raise forms.ValidationError(
                 "give the name of an environment variable in capitals, such as OPENAI_API_KEY; "
                 "never the key itself"
             )
-        if _SITE_SECRETS.match(name):
-            raise forms.ValidationError("this variable is the site's own; give the endpoint's key")
+        if name and not _KEY_NAME.fullmatch(name) and name not in settings.KEY_VARIABLES:
+            raise forms.ValidationError(
+                "give a variable whose name ends in _API_KEY and does not begin with KBENCH_, or "
+                "have its name put into KBENCH_KEY_VARIABLES"
+            )
         return name
 
     def clean_price_in_usd(self) -> float:

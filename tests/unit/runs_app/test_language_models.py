@@ -53,7 +53,7 @@ def entered(**overrides: Any) -> LanguageModelForm:
         "name": "alpha",
         "base_url": "https://models.example/v1",
         "api_name": "",
-        "key_variable": "ALPHA_KEY",
+        "key_variable": "ALPHA_API_KEY",
         "price_in_usd": "3",
         "price_out_usd": "15",
         "max_output_tokens": "8192",
@@ -74,8 +74,12 @@ def entered(**overrides: Any) -> LanguageModelForm:
         ("base_url", "https://models.example/v1?key=secret", "without query"),
         ("key_variable", "sk-abc123", "never the key itself"),
         ("key_variable", "lower_case", "never the key itself"),
-        ("key_variable", "KBENCH_SECRET_KEY", "own; give"),
-        ("key_variable", "DATABASE_URL", "own; give"),
+        ("key_variable", "KBENCH_SECRET_KEY", "ends in _API_KEY"),
+        ("key_variable", "KBENCH_API_KEY", "does not begin with KBENCH_"),
+        ("key_variable", "DATABASE_URL", "ends in _API_KEY"),
+        ("key_variable", "PGPASSWORD", "ends in _API_KEY"),
+        ("key_variable", "CLOUD_SECRET_ACCESS_KEY", "KBENCH_KEY_VARIABLES"),
+        ("key_variable", "ALPHA_API_KEY_OLD", "ends in _API_KEY"),
         ("price_in_usd", "-1", "0 or more"),
         ("price_out_usd", "nan", "number"),
         ("max_output_tokens", "0", "1 or more"),
@@ -105,6 +109,12 @@ def test_what_could_not_be_called_is_refused(field: str, value: str, words: str)
 )
 def test_what_can_be_called_is_accepted(change: dict[str, str]) -> None:
     assert entered(**change).errors == {}
+
+
+def test_another_variable_can_be_allowed(settings: Any) -> None:
+    settings.KEY_VARIABLES = ["MODELS_TOKEN"]
+    assert entered(key_variable="MODELS_TOKEN").errors == {}
+    assert list(entered(key_variable="OTHER_TOKEN").errors) == ["key_variable"]
 
 
 def test_an_admin_adds_one(client: Client) -> None:
