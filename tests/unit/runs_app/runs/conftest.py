@@ -204,7 +204,7 @@ def start(model: LanguageModel, world: World) -> Callable[..., Run]:
             "device": "cpu",
             "strategy": "plain",
             "models": [MODEL],
-            "budget": {"evaluations": 50},
+            "budget": {"evaluations": 50, "usd": 5.0},
             "seed": 7,
             **overrides,
         }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
 
 from runs_app import services
 from runs_app.evolve.strategies import STRATEGIES
@@ -21,7 +23,7 @@ extern "C" void scale(float* out, const float* x, int N) { out[0] = TILE * x[0];
 """
 
 
-def estimate(**changes: Any) -> services.Estimate:
+def estimate(user: User | None = None, **changes: Any) -> services.Estimate:
     make.make_cpu()
     if not Task.objects.filter(slug="scale").exists():
         make.make_task_version()
@@ -34,7 +36,7 @@ def estimate(**changes: Any) -> services.Estimate:
         **changes,
     }
     request = services.read_run_request(document)
-    return services.estimate_run(request=request, user=make.make_user())
+    return services.estimate_run(request=request, user=user or make.make_user())
 
 
 def test_calls_and_evaluations_are_counted(world: World, model: Any) -> None:
@@ -51,7 +53,10 @@ def test_the_most_is_the_cap_and_without_one_nothing_is_promised(world: World, m
     assert small.usd_low <= 0.01
     large = estimate(parameters={"asks": 1}, budget={"usd": 20})
     assert (large.usd_high, large.usd_capped) == (20.0, True)
-    open_ended = estimate(parameters={"asks": 1}, budget={"evaluations": 50})
+    wanted: dict[str, Any] = {"parameters": {"asks": 1}, "budget": {"evaluations": 50}}
+    sites = estimate(**wanted)
+    assert (sites.usd_high, sites.usd_capped) == (settings.MAX_RUN_USD, True)
+    open_ended = estimate(make.make_admin(), **wanted)
     assert 0 < open_ended.usd_low < open_ended.usd_high < 1
     assert not open_ended.usd_capped
 
