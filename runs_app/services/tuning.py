@@ -38,7 +38,7 @@ _MODELS_OWN = ("refused", "empty")  # failures that say something about the prom
 
 @dataclass(frozen=True, kw_only=True)
 class TuningRequest:
-    """What a person wants tuned; max_usd None is no cap."""
+    """What a person wants tuned, and the most that it may cost."""
 
     verifier: str
     model: str
@@ -47,7 +47,7 @@ class TuningRequest:
     examples: int = 30
     held_out: int = 20
     seed: int = 0
-    max_usd: float | None = None
+    max_usd: float = 5.0
     concurrency: int = 4
 
 
@@ -105,7 +105,7 @@ def _check(request: TuningRequest) -> LanguageModel:
     for name, least in (("generations", 0), ("population", 1), ("concurrency", 1)):
         if getattr(request, name) < least:
             raise SubmissionError(name, f"must be {least} or more")
-    if request.max_usd is not None and not 0 <= request.max_usd < float("inf"):
+    if not 0 <= request.max_usd < float("inf"):
         raise SubmissionError("max-usd", "must be 0 or more")
     model = LanguageModel.objects.filter(name=request.model).first()
     if model is None or not model.is_callable:

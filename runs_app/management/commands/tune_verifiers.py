@@ -36,7 +36,12 @@ class Command(BaseCommand):
             "--held-out", type=int, default=default.held_out, help="kernels to check with"
         )
         parser.add_argument("--seed", type=int, default=default.seed)
-        parser.add_argument("--max-usd", type=float, help="cap that holds to the call")
+        parser.add_argument(
+            "--max-usd",
+            type=float,
+            default=default.max_usd,
+            help=f"cap that holds to the call, {default.max_usd:g} without a word",
+        )
         parser.add_argument("--concurrency", type=int, default=default.concurrency)
         parser.add_argument(
             "--use", action="store_true", help="have new runs use the prompt that is found"

@@ -159,6 +159,17 @@ def test_the_cap_holds_to_the_call(model: LanguageModel, cap: float) -> None:
 
 
 @pytest.mark.usefixtures("kernels")
+def test_there_is_a_cap_without_a_word(model: LanguageModel) -> None:
+    LanguageModel.objects.filter(pk=model.pk).update(price_out_usd=10_000.0)
+    out = io.StringIO()
+    with ScriptedEndpoint(script) as endpoint:
+        at(model, endpoint)
+        call_command("tune_verifiers", stdout=out, verifier="compile", model="judge", **SMALL)
+        assert endpoint.asked == []
+    assert "cap of $5 leaves no room" in out.getvalue()
+
+
+@pytest.mark.usefixtures("kernels")
 def test_a_failing_endpoint_ends_it(model: LanguageModel) -> None:
     with ScriptedEndpoint([Answer(status=401, message="wrong key")]) as endpoint:
         at(model, endpoint)
