@@ -13,6 +13,7 @@ from runs_app import selectors
 from runs_app.evolve.judging import VERIFIERS, truth
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.models import Candidate, Run
+from runs_app.selectors.run_settings import parameters_of
 
 _LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
 _METERS = (
@@ -97,10 +98,7 @@ def config_rows(run: Run) -> list[tuple[str, str]]:
         ("Seed kernel", run.problem.get("seed_title", "")),
         ("Seed number", str(run.seed)),
     ]
-    rows += [
-        (name.replace("_", " "), _words(value))
-        for name, value in config.get("parameters", {}).items()
-    ]
+    rows += [(name.replace("_", " "), _words(value)) for name, value in parameters_of(run).items()]
     return [(label, value) for label, value in rows if value]
 
 

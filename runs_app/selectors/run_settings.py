@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from runs_app.evolve.strategies import STRATEGIES
+from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import Run
 
 SEED = "random seed"
@@ -42,8 +44,15 @@ def settings_of(run: Run) -> dict[str, str]:
     settings |= _verifiers(config.get("verifiers") or {})
     budget = config.get("budget") or {}
     settings |= {label: text(budget.get(name), "no cap") for name, label in _BUDGET.items()}
-    parameters = config.get("parameters") or {}
+    parameters = parameters_of(run)
     return settings | {str(name): text(value) for name, value in sorted(parameters.items())}
+
+
+def parameters_of(run: Run) -> Mapping[str, Any]:
+    """The strategy's parameters; today's defaults where an old run stored none."""
+    stored: Mapping[str, Any] = run.config.get("parameters") or {}
+    info = STRATEGIES.get(run.strategy)
+    return with_defaults(info, stored) if info else stored
 
 
 def text(value: Any, nothing: str = "") -> str:

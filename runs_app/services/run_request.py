@@ -13,6 +13,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Direction
 from runs_app.evolve.config import Budget, ModelSpec, ProfileMode, RunConfig, VerifierConfig
 from runs_app.evolve.strategies import STRATEGIES
+from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import LanguageModel, VerifierPrompt
 from runs_app.services.calls import spec_of
 from runs_app.services.errors import SubmissionError
@@ -77,7 +78,7 @@ def config_for(request: RunRequest) -> RunConfig:
         return RunConfig(
             strategy=request.strategy,
             seed=secrets.randbelow(_SEED_LIMIT) if request.seed is None else request.seed,
-            parameters=request.parameters,
+            parameters=with_defaults(STRATEGIES[request.strategy], request.parameters),
             models=writers + extra,
             temperatures=request.temperatures,
             max_tokens=request.max_tokens,

@@ -55,6 +55,11 @@ def parameters_of(kind: type[P], config: RunConfig) -> P:
     return codec.decode(kind, dict(config.parameters), "parameters")
 
 
+def with_defaults(info: StrategyInfo, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter of the strategy as JSON values: what is given, and defaults for the rest."""
+    return {**codec.encode(info.parameters()), **given}
+
+
 def at_least(least: float, **values: float) -> None:
     """Refuse smaller values; raises `DataError` naming `parameters.<name>`."""
     for name, value in values.items():

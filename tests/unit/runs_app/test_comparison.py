@@ -54,6 +54,16 @@ def finished(best_ns: float | None, version: Any, **overrides: Any) -> Run:
     return run
 
 
+def test_a_default_that_is_named_is_the_same_setting() -> None:
+    silent, named, other = (
+        make.make_run(strategy="evolve", config=config(parameters=parameters))
+        for parameters in ({}, {"generations": 10}, {"generations": 11})
+    )
+    assert settings_of(silent)["generations"] == "10"
+    assert differing([settings_of(silent), settings_of(named)]) == []
+    assert differing([settings_of(named), settings_of(other)]) == ["generations"]
+
+
 def measured(candidate: int, latency_ns: float | None, *, best: bool) -> facts.Measured:
     return facts.Measured(
         candidate=candidate,
@@ -136,7 +146,7 @@ def test_settings_have_names_for_people_and_differ_where_they_do() -> None:
             config=config(
                 seed=8,
                 verifiers=VerifierConfig(names=("compile", "memory")),
-                parameters={"generations": 10},
+                parameters={"generations": 11},
             ),
         )
     )

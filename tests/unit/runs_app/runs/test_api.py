@@ -73,6 +73,12 @@ def test_a_run_is_started_and_watched(ada: Any, world: World) -> None:
     assert api.get("runs?strategy=fsr").json() == []
 
 
+def test_what_is_left_out_is_stored_as_its_default(ada: Any) -> None:
+    runs = [api_of(ada).post("runs", wanted(**c)).json() for c in ({}, {"parameters": {"asks": 3}})]
+    stored = [Run.objects.get(pk=run["id"]).config["parameters"] for run in runs]
+    assert stored == [{"asks": 3}] * 2
+
+
 def test_a_list_of_runs_takes_two_queries(
     ada: Any, start: Callable[..., Run], django_assert_max_num_queries: Any
 ) -> None:
