@@ -132,6 +132,7 @@ def script_config(run: Run) -> dict[str, Any]:
         "budget": run.config.get("budget", {}),
         "lines": reference_lines(run),
         "truth": _truths(),
+        "hasSeed": bool(run.problem.get("seed_source")),
         "urls": {
             "events": reverse("run-events", args=[run.pk]),
             "head": reverse("run-head", args=[run.pk]),

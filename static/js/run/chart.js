@@ -6,7 +6,9 @@ const MOST_DOTS = 600; // of the correct ones
 const MOST_FAILURES = 150; // of each kind
 const SYMBOLS = { compile: "square-open", wrong: "x-thin-open", crash: "triangle-up-open", violation: "diamond-open", unstable: "circle-open", system: "cross-thin-open", dropped: "line-ew-open" };
 const WORDS = { compile: "compile error", wrong: "wrong result", crash: "crash or limit", violation: "violation", unstable: "unstable", system: "system error", dropped: "dropped" };
-const STEPS = [1, 2, 5];
+const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], Array.from({ length: 90 }, (_, step) => (step + 10) / 10)]; // coarse to fine
+const FEWEST_TICKS = 4;
+const MOST_TICKS = 12;
 
 // Of many dots of one kind: the lowest and the highest of each bucket of neighbours.
 function thin(rows, most) {
@@ -34,10 +36,10 @@ export function lines(state, known) {
   return Object.entries(found).filter(([, value]) => value > 0);
 }
 
-function ticks(low, high) {
+function ticks(low, high, steps) {
   const values = [];
   for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 10; power *= 10) {
-    for (const each of STEPS) if (each * power >= low * 0.99 && each * power <= high * 1.01) values.push(each * power);
+    for (const each of steps) if (each * power >= low * 0.99 && each * power <= high * 1.01) values.push(each * power);
   }
   return values;
 }
@@ -85,6 +87,16 @@ function stepLine(state, x, axis, colours) {
   };
 }
 
+// Round values, the coarsest of which there are enough, and the best time, whose neighbours give way.
+function tickValues(range, best) {
+  const [low, high] = range.map((each) => 10 ** each);
+  const rounds = STEPS.map((steps) => ticks(low, high, steps)).filter((values) => values.length <= MOST_TICKS);
+  const found = rounds.find((values) => values.length >= FEWEST_TICKS) || rounds.at(-1) || [low, high];
+  if (!best) return found;
+  const close = (range[1] - range[0]) * 0.06;
+  return [...found.filter((value) => Math.abs(Math.log10(value / best)) > close), best].sort((a, b) => a - b);
+}
+
 function axisOfTimes(state, horizontals) {
   const values = [...state.candidates.filter((row) => row?.latency).map((row) => row.latency), ...horizontals.map(([, value]) => value)];
   if (!values.length) return { range: [3, 6], tickvals: [1e3, 1e4, 1e5, 1e6] };
@@ -96,9 +108,7 @@ function axisOfTimes(state, horizontals) {
   }
   const room = Math.max(0.03, Math.log10(high / low) * 0.08);
   const range = [Math.log10(low) - room, Math.log10(high) + room];
-  let tickvals = ticks(10 ** range[0], 10 ** range[1]);
-  if (tickvals.length < 2) tickvals = [low, high];
-  return { range, tickvals };
+  return { range, tickvals: tickValues(range, state.best === null ? 0 : candidate(state, state.best).latency) };
 }
 
 // Where the names of the lines stand: neighbours that lie close together stand apart.
@@ -115,6 +125,9 @@ function labelPlaces(horizontals, range) {
   return places;
 }
 
+// There is no half of a candidate: few of them have a tick each.
+const wholes = (axis, state) => (axis === "time" ? {} : { tickformat: ",d", ...(state.candidates.length < 8 ? { dtick: 1 } : {}) });
+
 export function figure(state, known, axis, colours, narrow) {
   const horizontals = lines(state, known);
   const x = along(state, axis);
@@ -128,7 +141,7 @@ export function figure(state, known, axis, colours, narrow) {
       height: 340, margin: { l: 66, r: 12, t: 12, b: 44 }, hovermode: "closest", showlegend: false,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colours.ink2 },
-      xaxis: { ...base, title: { text: axis === "time" ? "seconds since the start" : "candidate" }, rangemode: "tozero", nticks: narrow ? 5 : 10, anchor: "y2" },
+      xaxis: { ...base, title: { text: axis === "time" ? "seconds since the start" : "candidate" }, rangemode: "tozero", nticks: narrow ? 5 : 10, ...wholes(axis, state), anchor: "y2" },
       yaxis: { ...base, type: "log", domain: [0.13, 1], range: y.range, tickvals: y.tickvals, ticktext: y.tickvals.map((value) => duration(value).replace(/\.0+ /, " ")), title: narrow ? undefined : { text: "time of a call, log scale" } },
       yaxis2: { ...base, domain: [0, 0.09], range: [-1, 1], tickvals: [0], ticktext: ["no time"], showgrid: false, zeroline: false },
       shapes: horizontals.map(([name, value]) => ({

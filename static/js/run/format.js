@@ -38,7 +38,7 @@ const STATES = { drafted: ["", "○", "Waiting"], measuring: ["accent", "●", "
 
 // [class, sign, words] of a candidate's outcome; `over`: the run has ended, so nothing waits.
 export function outcome(row, over = false) {
-  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", "Not measured"];
+  if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", row.cancelled ? "Cancelled" : "Not measured"];
   return row.state === "measured" ? VERDICTS[row.verdict] || ["", "?", row.verdict] : STATES[row.state];
 }
 

@@ -1,5 +1,5 @@
 // The live page of a run: joins the feed to the views, and draws no more often than four times a second.
-import { apply, candidate, emptyState } from "./state.js";
+import { apply, candidate, emptyState, isOver } from "./state.js";
 import { BestChart, bestWords } from "./chart.js";
 import { Drawer } from "./drawer.js";
 import { Feed } from "./feed.js";
@@ -44,6 +44,13 @@ function reference(view) {
   return overSeed ? seed.latency : "baseline";
 }
 
+// Without a time of the seed kernel speedups are over the baseline; until there are any, it may come.
+function scaleWords(view, over) {
+  if (byId("over").value === "baseline") return "speedup over the best baseline";
+  const timed = over === "baseline" && view.best !== null;
+  return timed ? "speedup over the best baseline: the seed kernel has no time" : "speedup over the seed kernel";
+}
+
 async function draw() {
   timer = 0;
   if (drawing || document.hidden) return;
@@ -53,7 +60,7 @@ async function draw() {
   const view = shown();
   const over = reference(view);
   const now = replay.state ? view.at : Date.now();
-  panels.figures(view);
+  panels.figures(view, config);
   panels.meters(view, now);
   panels.outcomes(view);
   panels.models(view);
@@ -64,7 +71,8 @@ async function draw() {
   stream.update(view, over);
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);
-  byId("scale-words").textContent = over === "baseline" ? "speedup over the best baseline" : "speedup over the seed kernel";
+  byId("scale-words").textContent = scaleWords(view, over);
+  byId("feed-state").hidden = isOver(state) && byId("feed-state").dataset.state !== "polling"; // nothing more comes
   cost = performance.now() - from;
   if (chart.isDue()) await chart.draw(view, byId("axis").value, colours);
   else later();

@@ -1,5 +1,5 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
-import { activeMs, candidate, kindOf } from "./state.js";
+import { activeMs, candidate, held, isOver, kindOf } from "./state.js";
 import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
@@ -28,41 +28,54 @@ function fill(id, rows) {
 
 export function meters(state, now) {
   const seconds = activeMs(state, now) / 1000;
+  const flying = held(state);
   const spent = {
-    usd: [state.usd, state.heldUsd, usd], tokens: [state.tokens, state.heldTokens, whole],
+    usd: [state.usd, flying.usd, usd], tokens: [state.tokens, flying.tokens, whole],
     evaluations: [state.evaluations, 0, whole], wall_time_s: [seconds, 0, period],
   };
-  for (const [name, [value, held, words]] of Object.entries(spent)) {
+  for (const [name, [value, more, words]] of Object.entries(spent)) {
     const box = document.querySelector(`[data-meter="${name}"]`);
     if (!box) continue;
     const cap = state.budget[name];
     const capped = cap !== null && cap !== undefined;
     box.querySelector(".value").textContent = capped ? `${words(value)} of ${words(cap)}` : words(value);
-    box.querySelector(".held").textContent = held > 0 ? `+ at most ${words(held)} in flight` : capped ? "" : "no cap";
+    box.querySelector(".held").textContent = more > 0 ? `+ at most ${words(more)} in flight` : capped ? "" : "no cap";
     const meter = box.querySelector("meter");
     meter.hidden = !capped;
     if (capped) {
       meter.max = Math.max(cap, 1e-9);
-      meter.value = value + held;
+      meter.value = value + more;
       meter.textContent = percent(value / (cap || 1));
     }
   }
 }
 
-export function figures(state) {
+// Why there is no speedup over the seed kernel, or the time that it is over.
+function seedWords(state, hasSeed) {
+  const seed = state.seed === null ? null : candidate(state, state.seed);
+  if (!seed && !hasSeed) return "the run has no seed kernel";
+  if (seed?.latency) return `seed kernel: ${duration(seed.latency)}`;
+  if (seed?.state === "measured") return `the seed kernel ended as “${VERDICTS[seed.verdict]?.[2] || seed.verdict}”, so it has no time`;
+  if (seed?.state === "dropped") return "the seed kernel was dropped, so it has no time";
+  return isOver(state) ? "the seed kernel was not measured" : "the seed kernel is not measured yet";
+}
+
+export function figures(state, config) {
   const best = state.best === null ? null : candidate(state, state.best);
-  const correct = state.outcomes.get("CORRECT") || 0;
-  const judged = [...state.outcomes.values()].reduce((sum, each) => sum + each, 0);
+  const count = (name) => state.outcomes.get(name) || 0;
+  const measured = [...state.outcomes.values()].reduce((sum, each) => sum + each, 0) - count("DROPPED") - count("SYSTEM_ERROR");
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
   say("best", best ? duration(best.latency) : "–");
   say("best-sub", best ? `candidate ${best.number}` : "no correct candidate yet");
   const seed = state.seed === null ? null : candidate(state, state.seed);
   say("seed", best && seed?.latency ? ratio(seed.latency / best.latency) : "–");
-  say("seed-sub", seed?.latency ? `seed kernel: ${duration(seed.latency)}` : state.seed === null ? "the run has no seed kernel" : "the seed kernel is not measured yet");
+  say("seed-sub", seedWords(state, config.hasSeed));
   say("baseline", best?.speedup ? ratio(best.speedup) : "–");
+  say("baseline-sub", best && !best.speedup ? "no baseline of this device is known yet" : "");
   say("floor", best?.floor ? percent(best.floor) : "–");
+  say("floor-sub", best && !best.floor ? "no physical limit of this device is known" : "");
   say("candidates", whole(state.candidates.length));
-  say("candidates-sub", judged ? `${whole(correct)} correct of ${whole(judged)} judged` : "none judged yet");
+  say("candidates-sub", `written; ${whole(measured)} measured, ${whole(count("CORRECT"))} correct`);
 }
 
 export function outcomes(state) {

@@ -9,13 +9,15 @@ const FAILED_KINDS = {
   UNSTABLE: "unstable", SYSTEM_ERROR: "system",
 };
 
+const MOST_LOSSES = 3; // evaluations of a candidate in one mode that are lost before its run goes on without it
+
 export function emptyState(config) {
   return {
     seq: 0, at: 0, startedAt: 0,
     status: "RUNNING", reason: "", runningSince: 0, activeMs: 0, byBudget: false,
     budget: config.budget || {}, truth: config.truth || {},
     candidates: [], asks: new Map(), waiting: new Set(), measuring: new Set(),
-    usd: 0, tokens: 0, heldUsd: 0, heldTokens: 0, evaluations: 0,
+    usd: 0, tokens: 0, evaluations: 0,
     seed: null, best: null, steps: [],
     outcomes: new Map(), models: new Map(), verifiers: new Map(), log: [],
   };
@@ -29,6 +31,12 @@ export function kindOf(candidate) {
 }
 
 export const isOver = (state) => state.status === "FINISHED" || state.status === "STOPPED";
+
+// What calls in flight cost at most: a sum of its own each time, so that no rest is left when they end.
+export function held(state) {
+  const worst = [...state.waiting].map((number) => state.asks.get(number).worst);
+  return { usd: worst.reduce((sum, each) => sum + each.usd, 0), tokens: worst.reduce((sum, each) => sum + each.tokens, 0) };
+}
 
 export function candidate(state, number) {
   return state.candidates[number - 1];
@@ -52,8 +60,6 @@ function asked(state, fact, at) {
   const ask = { number: fact.number, role: fact.role, model: fact.model, verifier: fact.verifier || "", about: fact.about, parents: fact.parents || [], worst, at };
   state.asks.set(fact.number, ask);
   state.waiting.add(fact.number);
-  state.heldUsd += worst.usd;
-  state.heldTokens += worst.tokens;
   entry(state.models, fact.model, newModel).asks += 1;
 }
 
@@ -63,8 +69,6 @@ function settled(state, fact, at, failed) {
   const usd = fact.cost_usd || 0;
   const tokens = (fact.tokens_in || 0) + (fact.tokens_out || 0);
   const model = entry(state.models, ask.model, newModel);
-  state.heldUsd -= ask.worst.usd;
-  state.heldTokens -= ask.worst.tokens;
   state.usd += usd;
   state.tokens += tokens;
   model.usd += usd;
@@ -81,6 +85,7 @@ function drafted(state, fact, at) {
     generation: place.generation || 0, slot: place.slot || 0, island: place.island || 0,
     title: fact.title || "", knobs: fact.knobs || null, techniques: fact.techniques || [],
     state: "drafted", votes: null, verdict: "", reason: "", latency: null, spread: null, speedup: null, floor: null, bottleneck: "", best: false,
+    losses: {}, cancelled: false,
   };
   if (fact.edit === "seed" && state.seed === null) state.seed = fact.number;
   if (fact.model) entry(state.models, fact.model, newModel).candidates += 1;
@@ -105,10 +110,25 @@ function compareVotes(state, row, by) {
   }
 }
 
+// Whether an evaluation ended without a word on its kernel: lost, or cancelled as the run ended.
+function saysNothing(state, row, fact, at) {
+  if (fact.verdict !== "SYSTEM_ERROR") return false;
+  const cancelled = isOver(state);
+  const why = fact.reason ? `: ${fact.reason}` : "";
+  state.log.push({ at, text: `The evaluation of candidate ${row.number} was ${cancelled ? "cancelled" : "lost"}${why}`, bad: !cancelled });
+  if (row.verdict && row.verdict !== "SYSTEM_ERROR") return true;
+  if (!cancelled) row.losses[fact.mode] = (row.losses[fact.mode] || 0) + 1;
+  if (!cancelled && row.losses[fact.mode] >= MOST_LOSSES) return false;
+  row.cancelled = cancelled;
+  if (row.state === "measuring") row.state = "drafted";
+  return true;
+}
+
 function measured(state, fact, at) {
   const row = candidate(state, fact.candidate);
   if (!row) return;
   state.measuring.delete(fact.candidate);
+  if (saysNothing(state, row, fact, at)) return;
   row.bottleneck = fact.bottleneck || row.bottleneck;
   if (row.verdict && fact.mode === "profile") return; // a profile explains a time, it does not replace it
   if (row.verdict) {
@@ -153,6 +173,7 @@ function measuring(state, fact) {
   if (!row) return;
   state.evaluations += 1;
   state.measuring.add(fact.candidate);
+  row.cancelled = false;
   if (row.state === "drafted") row.state = "measuring";
 }
 
