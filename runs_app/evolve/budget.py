@@ -12,7 +12,9 @@ from runs_app.evolve.wishes import Message
 MIN_OUTPUT_TOKENS = 256
 """An answer that may be no longer than this is not worth asking for."""
 
-_TOKENS_PER_MESSAGE = 16  # the template around a message
+# What a chat template adds; `runs_app.llm` believes an endpoint that counts as much.
+_TOKENS_PER_MESSAGE = 16
+_TOKENS_PER_CALL = 64
 
 
 def tokens_bound(messages: Iterable[Message]) -> int:
@@ -20,7 +22,8 @@ def tokens_bound(messages: Iterable[Message]) -> int:
 
     Usual text has about four bytes a token, but some tokenizers make a token of every digit.
     """
-    return sum(len(message.content.encode()) + _TOKENS_PER_MESSAGE for message in messages)
+    content = sum(len(message.content.encode()) + _TOKENS_PER_MESSAGE for message in messages)
+    return content + _TOKENS_PER_CALL
 
 
 def cost_usd(model: ModelSpec, tokens_in: int, tokens_out: int) -> float:
@@ -60,7 +63,11 @@ class Allowance:
 def allow(
     budget: Budget, so_far: Spent, model: ModelSpec, tokens_in: int, wanted: int
 ) -> Allowance:
-    """How long an answer the budget can pay for, at most `wanted` tokens."""
+    """How long an answer the budget can pay for, at most `wanted` tokens.
+
+    `tokens_in` is the bound of the messages; what the model's parameters add comes on top.
+    """
+    tokens_in += model.extra_tokens
     most = min(wanted, model.max_output_tokens)
     least = min(most, MIN_OUTPUT_TOKENS)
     if budget.tokens is not None:

@@ -24,6 +24,7 @@ class ModelSpec:
     """A language model as a run sees it; prices in USD a million tokens, as at the start.
 
     writes: whether it may be drawn for kernels; a model that was chosen to verify alone does not.
+    extra_tokens: the most that the fixed parameters of its requests add to a prompt.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ModelSpec:
     price_in_usd: float = 0.0
     price_out_usd: float = 0.0
     max_output_tokens: int = 8192
+    extra_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ class Meter:
         if reasoning and count(answer.usage, "total_tokens") == tokens_in + tokens_out + reasoning:
             tokens_out += reasoning
         context = self._endpoint.context_tokens
-        most_in = max(context, upper_bound_tokens(self._messages))
+        most_in = max(context, upper_bound_tokens(self._messages, self._endpoint.extra))
         most_out = max(context, self._max_tokens, answer.text_bytes + answer.unseen_bytes)
         least_out = 1 if answer.text_bytes else 0
         if not (0 < tokens_in <= most_in and least_out <= tokens_out <= most_out):

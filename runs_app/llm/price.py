@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from runs_app.llm.endpoint import Endpoint
 
@@ -21,14 +23,20 @@ def cost_usd(endpoint: Endpoint, tokens_in: int, tokens_out: int) -> Decimal:
     return per_million / MILLION
 
 
-def upper_bound_tokens(messages: Sequence[Message]) -> int:
+def upper_bound_tokens(messages: Sequence[Message], extra: Mapping[str, Any] | None = None) -> int:
     """More tokens than any tokenizer makes of `messages`: one for each byte of UTF-8.
 
     Byte-level and byte-fallback tokenizers make no token of less than a byte. Real counts of
     source code are a third to a fifth of this; the bound reserves, what is charged is the usage.
     """
     content = sum(len(message["content"].encode(errors="replace")) for message in messages)
-    return content + TOKENS_PER_MESSAGE * len(messages) + TOKENS_PER_CALL
+    template = TOKENS_PER_MESSAGE * len(messages) + TOKENS_PER_CALL
+    return content + template + extra_tokens(extra or {})
+
+
+def extra_tokens(extra: Mapping[str, Any]) -> int:
+    """The most that further parameters of a request, such as a schema, add to its prompt."""
+    return len(json.dumps(dict(extra)).encode()) if extra else 0
 
 
 def estimated_tokens(text: str) -> int:

@@ -29,6 +29,7 @@ from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.config import ModelSpec
 from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import CallError, StopCall
+from runs_app.llm.price import extra_tokens
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.services import run_log
 from runs_app.services.errors import NotAllowed, SubmissionError
@@ -105,7 +106,7 @@ def test_language_model(*, model: LanguageModel, user: User, now: datetime) -> L
         raise NotAllowed("", "a test of this language model is under way: wait for its end")
     spec = spec_of(model)
     max_tokens = min(_TEST_TOKENS, model.max_output_tokens)
-    worst_in = len(_TEST_PROMPT) + 100
+    worst_in = len(_TEST_PROMPT) + 100 + spec.extra_tokens
     call = LanguageModelCall.objects.create(
         role="test",
         language_model=model,
@@ -127,6 +128,7 @@ def spec_of(model: LanguageModel) -> ModelSpec:
         price_in_usd=model.price_in_usd,
         price_out_usd=model.price_out_usd,
         max_output_tokens=model.max_output_tokens,
+        extra_tokens=extra_tokens(model.extra),
     )
 
 

@@ -10,7 +10,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.verdict import Abi, Mode, Verdict
 from runs_app.evolve import facts
-from runs_app.evolve.budget import cost_usd, tokens_bound
+from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
@@ -154,7 +154,6 @@ class _Rehearsal:
         text = self._text(asked)
         self.answers[asked.number] = text
         model = self.config.model(asked.model)
-        bound = tokens_bound(wish.prompt.messages)
         tokens_in = sum(len(m.content) for m in wish.prompt.messages) // _CHARACTERS_A_TOKEN
         usual = _LONG_ANSWER if wish.role.writes_code else _SHORT_ANSWER
         tokens_out = min(usual, asked.max_tokens)
@@ -162,7 +161,7 @@ class _Rehearsal:
         self.bill.calls += 1
         self.bill.tokens += tokens_in + tokens_out
         self.bill.usd += usd
-        self.bill.worst_usd += cost_usd(model, bound, asked.max_tokens)
+        self.bill.worst_usd += asked.worst_usd
         return Answer(
             ask=asked.number,
             text=text,

@@ -11,10 +11,11 @@ import pytest
 from runs_app import broadcast, services
 from runs_app.llm import client
 from runs_app.llm.errors import CallError
+from runs_app.llm.price import upper_bound_tokens
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.services.calls import interrupt_call
 from tests import factories as make
-from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, ScriptedEndpoint
+from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, Asked, ScriptedEndpoint
 from tests.unit.runs_app.runs.conftest import MODEL, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(60)]
@@ -25,8 +26,10 @@ def endpoint(model: LanguageModel) -> Iterator[Callable[..., ScriptedEndpoint]]:
     """Opens an endpoint with a script, at which the language model is called."""
     opened: list[ScriptedEndpoint] = []
 
-    def open_it(*answers: Answer, **options: Any) -> ScriptedEndpoint:
-        server = ScriptedEndpoint(list(answers), **options).__enter__()
+    def open_it(*script: Any, **options: Any) -> ScriptedEndpoint:
+        """`script`: answers, or one function from a request to its answer."""
+        said = script[0] if callable(script[0]) else list(script)
+        server = ScriptedEndpoint(said, **options).__enter__()
         opened.append(server)
         LanguageModel.objects.filter(pk=model.pk).update(base_url=server.base_url)
         return server
@@ -77,6 +80,30 @@ def test_an_answer_is_stored_and_charged_at_the_prices_of_the_start(
     assert request.body["seed"] == call.seed
     assert request.body["max_tokens"] == call.max_tokens
     assert request.call_id == str(call.pk)
+
+
+@pytest.mark.parametrize("extra", [{}, {"schema": {"description": "ä" * 500}}])
+def test_what_an_endpoint_may_count_is_what_was_held_back(
+    start: Callable[..., Run],
+    world: World,
+    endpoint: Callable[..., ScriptedEndpoint],
+    extra: dict[str, Any],
+) -> None:
+    """An endpoint that counts up to the bound is believed, and stays within the call's worst."""
+    LanguageModel.objects.filter(name=MODEL).update(extra=extra)
+    bounds: list[int] = []
+
+    def script(request: Asked) -> Answer:
+        bounds.append(upper_bound_tokens(request.messages, extra))
+        usage = {"prompt_tokens": bounds[0], "completion_tokens": request.body["max_tokens"]}
+        return Answer("a kernel", usage=usage)
+
+    endpoint(script)
+    call = asked(start, world)
+    assert send(call)
+    assert (call.tokens_in, call.estimated) == (bounds[0], False)
+    assert call.tokens_in + call.tokens_out == call.worst_tokens
+    assert call.cost_usd == pytest.approx(call.worst_usd)
 
 
 def test_a_call_is_sent_once(
