@@ -101,13 +101,33 @@ async function refreshHead() {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("run-head");
     const old = byId("run-head");
     if (old.contains(document.activeElement) && old.querySelector("details[open]")) return; // somebody is typing there
-    const wasOpen = old.querySelector("details")?.open;
+    for (const part of old.querySelectorAll("details[open]")) fresh.querySelector(`#${part.id}`)?.setAttribute("open", "");
     old.replaceWith(fresh);
-    if (wasOpen && fresh.querySelector("details")) fresh.querySelector("details").open = true;
     byId("announce").textContent = fresh.dataset.words;
   } catch {
     // The feed says when the site does not answer.
   }
+}
+
+// Pause, resume or stop without leaving the page: with the site away there would be nothing to come back to.
+async function control(form) {
+  const button = form.querySelector("button");
+  button.disabled = true;
+  let refusal = "";
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!answer.ok) refusal = `The site refused, with status ${answer.status}. Load the page again, then try once more.`;
+    else if (!page.getElementById("run-head")) location.assign(answer.url); // to sign in
+    else refusal = page.querySelector(".messages .bad")?.textContent || "";
+    document.activeElement.blur(); // or the head would not be replaced
+    await refreshHead();
+  } catch {
+    refusal = "The site does not answer, so nothing was changed. Try again in a moment.";
+  }
+  button.disabled = false;
+  byId("control-words").textContent = refusal;
+  byId("control-words").hidden = !refusal;
 }
 
 let headTimer = 0;
@@ -156,6 +176,11 @@ document.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   open(Number(link.dataset.candidate));
+});
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("#run-head form[data-control]")) return;
+  event.preventDefault();
+  control(event.target);
 });
 byId("over").addEventListener("change", soon);
 byId("axis").addEventListener("change", soon);
