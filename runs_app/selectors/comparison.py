@@ -41,7 +41,7 @@ class Point:
 class RunSummary:
     """One column of a comparison.
 
-    speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused by
+    measured: candidates of which hardware has spoken; a lost evaluation says nothing. speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused by
     verdict, dropped ones, answers without a kernel, failed calls.
     """
 
@@ -124,7 +124,7 @@ def _summary(
         if state == Candidate.State.DROPPED:
             failures["dropped before hardware"] += count
         elif verdict:
-            measured += count
+            measured += count if verdict != Verdict.SYSTEM_ERROR else 0
             if verdict == Verdict.CORRECT:
                 correct += count
                 valid += written
@@ -166,7 +166,7 @@ def curve(run: Run) -> list[Point]:
         since = at if running else None
         while paid and paid[0][0] <= at:
             usd += paid.popleft()[1]
-        if kind != "measured":
+        if kind != "measured" or payload["verdict"] == Verdict.SYSTEM_ERROR:
             continue
         evaluations += 1
         if payload.get("best") and payload.get("latency_ns"):
