@@ -6,13 +6,16 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.core.validators import MinValueValidator
 
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction
 from runs_app import selectors
 from runs_app.evolve.config import ProfileMode, RunConfig, VerifierConfig
-from runs_app.evolve.strategies import STRATEGIES
+from runs_app.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.forms.parameters import field_name, parameter_fields, read_parameters
 from tasks_app.selectors import published_tasks
 
@@ -41,6 +44,22 @@ SEED_KERNELS = (
     ("none", "None", "the run begins with a translation of the reference"),
     ("own", "Own", "a source of yours"),
 )
+_LABELS = {
+    "source": "Source of the seed kernel",
+    "models": "Language models",
+    "max_tokens": "Longest answer, tokens",
+    "usd": "Money, USD",
+    "minutes": "Running time, minutes",
+    "verifier_use": "Verifiers",
+    "threshold": "Least share of passing votes",
+    "survivors": "Measured of a generation",
+    "verifier_model": "Who judges",
+    "profile": "Profile in prompts",
+    "concurrent_asks": "Calls at once",
+    "seed": "Seed number",
+    "name": "Name of the run",
+}
+"""What the page calls a field, where its name with a capital does not do."""
 _MINUTE_S = 60
 _FIELDS_OF_SERVICE = {
     "task_version": "task",
@@ -95,7 +114,7 @@ class RunForm(forms.Form):
     verifier_model = forms.ChoiceField(required=False)
     profile = forms.ChoiceField(choices=[(v, w) for v, w, _ in PROFILES], initial="filtered")
     concurrent_asks = forms.IntegerField(initial=4, validators=_at_least(1))
-    seed = forms.IntegerField(required=False)
+    seed = forms.IntegerField(required=False, validators=_at_least(0))
     agent = forms.CharField(required=False, max_length=100)
     name = forms.CharField(required=False, max_length=150)
     private = forms.BooleanField(required=False)
@@ -115,6 +134,8 @@ class RunForm(forms.Form):
         names = [(model.name, model.name) for model in selectors.callable_models()]
         self._choices("models", names)
         self._choices("verifier_model", [("", "The one that wrote the candidate"), *names])
+        for name, label in _LABELS.items():
+            self.fields[name].label = label
         self.fields.update(parameter_fields())
 
     def clean_temperatures(self) -> list[float]:
@@ -150,7 +171,17 @@ class RunForm(forms.Form):
             self.add_error("verifiers", "Choose at least one, or switch verifiers off.")
         if values.get("threshold", 0) > 1:
             self.add_error("threshold", "A share of votes: between 0 and 1.")
+        if info:
+            self._check_parameters(info, read_parameters(info, values))
         return values
+
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Every error with the name and the label of its field; both are empty for the whole."""
+        return [
+            ("", "", text) if name == NON_FIELD_ERRORS else (name, str(self[name].label), text)
+            for name, errors in self.errors.items()
+            for text in map(str, errors)
+        ]
 
     def request(self) -> dict[str, Any]:
         """The run that the form asks for, in the words of the API; call it on a valid form."""
@@ -189,10 +220,21 @@ class RunForm(forms.Form):
         """Show a service's refusal beside the field that it names."""
         name = _FIELDS_OF_SERVICE.get(field, field)
         if field.startswith("parameters."):
-            parameter = field.removeprefix("parameters.").split(".")[0].split("[")[0]
-            name = field_name(self.data.get("strategy", ""), parameter)
+            name = field_name(self.data.get("strategy", ""), _parameter(field))
         text = f"{reason[:1].upper()}{reason[1:]}."
         self.add_error(name if name in self.fields else None, text)
+
+    def _check_parameters(self, info: StrategyInfo, given: dict[str, Any]) -> None:
+        """Refuse all parameters that the strategy would refuse one after the other."""
+        while True:
+            try:
+                codec.decode(info.parameters, given, "parameters")
+            except DataError as error:
+                self.add_refusal(error.field, error.reason)
+                if given.pop(_parameter(error.field), None) is None:
+                    return
+            else:
+                return
 
     def _verifiers(self) -> dict[str, Any]:
         values = self.cleaned_data
@@ -215,6 +257,11 @@ class RunForm(forms.Form):
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
         field.choices = choices
+
+
+def _parameter(field: str) -> str:
+    """Name of the parameter in `parameters.name`, `parameters.name[0]`."""
+    return field.removeprefix("parameters.").split(".")[0].split("[")[0]
 
 
 class BudgetForm(forms.Form):

@@ -57,7 +57,7 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
             )
         except SubmissionError as error:
             form.add_refusal(error.field, error.reason)
-    context["problems"] = [text for errors in form.errors.values() for text in errors]
+    context["problems"] = form.problems()
     return render(request, "runs_app/parts/run_estimate.html", context)
 
 

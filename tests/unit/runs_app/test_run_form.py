@@ -181,6 +181,21 @@ def test_a_refusal_is_said_beside_its_field(
         assert 'value="kept as it was"' in answer.content.decode()
 
 
+@pytest.mark.parametrize("path", ["/runs/new/", "/runs/new/estimate/"])
+def test_all_refusals_are_said_with_the_labels_of_their_fields(
+    signed_in: Client, path: str
+) -> None:
+    wrong = {"max_tokens": "0", "evolve-generations": "-3", "evolve-proposals": "0", "task": ""}
+    page = signed_in.post(path, fields(strategy="evolve", models=["writer"], **wrong))
+    for words in (
+        '<a href="#id_task">Task</a>: Choose a task.',
+        '<a href="#id_max_tokens">Longest answer, tokens</a>: Must be 256 or more.',
+        '<a href="#id_evolve-generations">Generations</a>: Must be 1 or more.',
+        '<a href="#id_evolve-proposals">Proposals</a>: Must be 1 or more.',
+    ):
+        assert words in page.content.decode(), words
+
+
 def test_strangers_sign_in_first(client: Client) -> None:
     make.make_task_version()
     answer = client.post("/runs/new/", {"task": "scale"})
