@@ -16,6 +16,7 @@ from runs_app.evolve import facts
 from runs_app.evolve.config import Budget
 from runs_app.evolve.facts import Fact
 from runs_app.evolve.feedback import Feedback
+from runs_app.evolve.trials import Trials
 from runs_app.evolve.wishes import Edit, Place, Role
 
 
@@ -66,6 +67,11 @@ class Candidate:
     def is_correct(self) -> bool:
         """Whether hardware has found it right, with a time."""
         return self.verdict == Verdict.CORRECT and self.latency_ns is not None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether hardware has spoken of it; an evaluation that was lost says nothing."""
+        return self.verdict not in ("", Verdict.SYSTEM_ERROR)
 
     @property
     def score(self) -> float | None:
@@ -124,7 +130,7 @@ class History:
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over
         self._costs_usd: list[float] = []  # of the same
-        self._begun = 0
+        self._trials = Trials()
         self._in_flight = 0
         self._correct: list[tuple[float, int]] = []  # (-latency in ns, number), sorted
         self._waiting: dict[int, Question] = {}
@@ -140,15 +146,12 @@ class History:
         candidates: Iterable[Candidate],
         questions: Iterable[Question],
         *,
-        settled: Iterable[int],
+        trials: Trials,
         best: int | None,
         finished: facts.Finished | None,
         budget: Budget | None,
     ) -> None:
-        """Take over what folding a run's facts has made before; both in order of numbers.
-
-        settled: numbers of the candidates that hardware has spoken of, in the order of that.
-        """
+        """Take over what folding a run's facts has made before; both in order of numbers."""
         for question in questions:
             self._asked(question)
             if question.state is not AskState.WAITING:
@@ -157,17 +160,18 @@ class History:
                 self.paid_tokens += question.tokens
         for candidate in candidates:
             self._drafted(candidate)
-            self._begun += len(candidate.measured) + len(candidate.measuring)
             self._in_flight += len(candidate.measuring)
             if candidate.latency_ns is not None:
                 self._correct.append((-candidate.latency_ns, candidate.number))
         self._correct.sort()
-        self.settled = [self.candidates[number] for number in settled]
+        self._trials = trials
+        self.settled = [self.candidates[number] for number in trials.settled]
         self.best = self.candidates[best] if best is not None else None
         self.finished, self.budget = finished, budget
 
     def apply(self, fact: Fact) -> None:  # noqa: C901 - one short case for each kind of fact
         """Add one fact. The order is the one in which they were stored."""
+        self._trials.apply(fact)
         match fact:
             case facts.Asked():
                 self._asked(_question(fact))
@@ -247,7 +251,7 @@ class History:
 
     def evaluations(self) -> int:
         """How many evaluations were begun."""
-        return self._begun
+        return self._trials.begun
 
     def known(self, digest: str) -> Candidate | None:
         """The first candidate with that source."""
@@ -287,7 +291,6 @@ class History:
             self.questions[candidate.ask].candidate = candidate.number
 
     def _measuring(self, candidate: Candidate, mode: Mode) -> None:
-        self._begun += 1
         self._in_flight += 1
         candidate.measuring.add(mode)
         if candidate.state is CandidateState.DRAFTED:
@@ -296,11 +299,16 @@ class History:
     def _measured(self, candidate: Candidate, fact: facts.Measured) -> None:
         self._in_flight -= 1
         candidate.measuring.discard(fact.mode)
+        if self._trials.may_come_again(fact):
+            if candidate.state is CandidateState.MEASURING and not candidate.measuring:
+                candidate.state = CandidateState.DRAFTED
+            return
         candidate.measured.add(fact.mode)
         candidate.bottleneck = fact.bottleneck or candidate.bottleneck
-        if candidate.verdict and fact.mode is Mode.PROFILE:
+        is_lost = fact.verdict == Verdict.SYSTEM_ERROR
+        if candidate.is_told and (is_lost or fact.mode is Mode.PROFILE):
             return  # a profile explains a time, it does not replace it
-        if not candidate.verdict:
+        if not candidate.is_told and not is_lost:
             self.settled.append(candidate)
         if candidate.latency_ns is not None:  # another mode's time takes the place of the first
             self._correct.remove((-candidate.latency_ns, candidate.number))

@@ -144,7 +144,7 @@ class Optimizer:
             floor_fraction=result.floor_fraction,
             bottleneck=classify(result, self.problem.threshold_pct),
         )
-        first = not candidate.verdict or outcome.mode is not Mode.PROFILE
+        first = not candidate.is_told or outcome.mode is not Mode.PROFILE
         best = first and result.latency_ns is not None and _beats(result.latency_ns, self.history)
         return replace(trial, best=best)
 

@@ -97,11 +97,20 @@ class _Step:
         return pause
 
     def _broken(self, outcome: Evaluated) -> str:
-        """Why measuring makes no sense now: the latest trials all ended through our own fault."""
-        if outcome.result is not None and outcome.result.verdict is not Verdict.SYSTEM_ERROR:
+        """Why measuring makes no sense now: the latest trials all ended through our own fault.
+
+        Those before a resumption are forgiven, and what somebody has cancelled tells nothing.
+        """
+        is_good = outcome.result is not None and outcome.result.verdict is not Verdict.SYSTEM_ERROR
+        if is_good or self.run.resumed_at is None:
             return ""
-        rows = self.run.candidates.filter(measured_at__isnull=False).order_by("-measured_at", "-pk")
-        latest = list(rows.values_list("verdict", flat=True)[:FAILURES_IN_A_ROW])
+        ended = Evaluation.objects.filter(
+            submission__run=self.run,
+            background=False,
+            status=Status.FINISHED,
+            finished_at__gte=self.run.resumed_at,
+        ).order_by("-finished_at", "-submission__candidate__number")
+        latest = list(ended.values_list("verdict", flat=True)[:FAILURES_IN_A_ROW])
         if len(latest) < FAILURES_IN_A_ROW or set(latest) != {Verdict.SYSTEM_ERROR.value}:
             return ""
         reason = outcome.result.reason if outcome.result else outcome.reason
@@ -131,20 +140,27 @@ class _Step:
         waiting = {n: c for n, c in self.history.candidates.items() if c.measuring}
         if not waiting:
             return
+        latest = self._latest_evaluations(list(waiting))
+        awaited = {latest[n, mode]: n for n, c in waiting.items() for mode in c.measuring}
         rows = Evaluation.objects.filter(
-            submission__candidate__run=self.run,
-            submission__candidate__number__in=waiting,
-            status__in=(Status.FINISHED, Status.CANCELLED),
-        ).select_related("submission__candidate", "task_version")
+            pk__in=[pk for pk in awaited if pk], status__in=(Status.FINISHED, Status.CANCELLED)
+        ).select_related("task_version")
         for row in rows.order_by("finished_at", "pk"):
-            candidate = waiting[row.submission.candidate.number]
-            if row.mode in {mode.value for mode in candidate.measuring}:
-                yield _evaluated(row, candidate.number)
-        rows_without = self.run.candidates.filter(number__in=waiting, trial__isnull=True)
-        for number in rows_without.values_list("number", flat=True):
-            for mode in sorted(waiting[number].measuring):
-                reason = "no compiler can be given this source: it is empty or too long"
-                yield Evaluated(candidate=number, mode=mode, reason=reason)
+            yield _evaluated(row, awaited[str(row.pk)])
+        for number, mode in [key for key, pk in latest.items() if not pk]:
+            if mode in waiting[number].measuring:
+                yield _unbuildable(number, mode)
+
+    def _latest_evaluations(self, candidates: list[int]) -> dict[tuple[int, Mode], str]:
+        """Ids by candidate and mode, of those that were not lost before; "" without any."""
+        events = self.run.events.filter(kind="measuring", payload__candidate__in=candidates)
+        payloads = events.order_by("seq").values_list("payload", flat=True)
+        return {
+            (payload["candidate"], Mode(payload["mode"])): payload.get("row", {}).get(
+                "evaluation", ""
+            )
+            for payload in payloads
+        }
 
     def _retired(self) -> str:
         task = self.run.task_version.task
@@ -208,6 +224,22 @@ def _evaluated(row: Evaluation, candidate: int) -> Evaluated:
         mode=Mode(row.mode),
         result=codec.decode(EvaluationResult, document, "result"),
     )
+
+
+def _unbuildable(candidate: int, mode: Mode) -> Evaluated:
+    """What comes of a source that no runner was given."""
+    result = EvaluationResult(
+        evaluation_id="",
+        attempt=1,
+        verdict=Verdict.COMPILE_ERROR,
+        reason="no compiler can be given this source: it is empty or too long",
+        mode=mode,
+        device="",
+        task="",
+        task_digest="",
+        solution_digest="",
+    )
+    return Evaluated(candidate=candidate, mode=mode, result=result)
 
 
 @transaction.atomic

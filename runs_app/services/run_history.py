@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from gpu_runner.data import codec
@@ -11,6 +11,7 @@ from runs_app.evolve import facts
 from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.feedback import Feedback
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question
+from runs_app.evolve.trials import Trials
 from runs_app.evolve.wishes import Edit, Place, Role
 from runs_app.models import LanguageModelCall, Run, RunEvent
 
@@ -89,7 +90,7 @@ def load_history(run: Run) -> History:
     history.restore(
         _candidates(run),
         _questions(run),
-        settled=_settled(run),
+        trials=_trials(run),
         best=run.best.number if run.best else None,
         finished=facts.Finished(reason=run.reason, by_budget=run.by_budget) if ended else None,
         budget=_extension(run),
@@ -117,9 +118,19 @@ def _extension(run: Run) -> Budget | None:
     return fact.budget
 
 
-def _settled(run: Run) -> Iterable[int]:
-    measured = RunEvent.objects.filter(run=run, kind="measured").order_by("seq")
-    return dict.fromkeys(measured.values_list("payload__candidate", flat=True))
+def _trials(run: Run) -> Trials:
+    trials = Trials(begun=RunEvent.objects.filter(run=run, kind="measuring").count())
+    rows = RunEvent.objects.filter(run=run, kind__in=("measured", "finished", "extended"))
+    fields = ("kind", "payload__candidate", "payload__mode", "payload__verdict")
+    for kind, candidate, mode, verdict in rows.order_by("seq").values_list(*fields).iterator(2000):
+        match kind:
+            case "measured":
+                trials.measured(candidate, Mode(mode), verdict)
+            case "finished":
+                trials.is_over = True
+            case "extended":
+                trials.is_over = False
+    return trials
 
 
 def _questions(run: Run) -> Iterator[Question]:

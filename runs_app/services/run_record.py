@@ -146,12 +146,17 @@ class Recorder:
         return candidate.trial
 
     def _measured(self, fact: facts.Measured, result: EvaluationResult | None) -> None:
+        candidate = self._history.candidates[fact.candidate]
+        if fact.mode not in candidate.measured:  # lost, and to be measured again
+            self._sync(fact.candidate)
+            return
         columns: dict[str, Any] = {"measured_at": self._now}
         if fact.best:
             columns["was_best"] = True
-        known = len(self._history.candidates[fact.candidate].measured) > 1
-        if known and fact.mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT:
-            pass  # a profile that failed hides nothing known before
+        known = len(candidate.measured) > 1
+        failed_profile = fact.mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT
+        if known and (failed_profile or fact.verdict == Verdict.SYSTEM_ERROR):
+            pass  # what failed hides nothing known before
         elif result is not None:
             columns["feedback"] = storable(codec.encode(feedback_of(result)))
         else:
@@ -161,8 +166,11 @@ class Recorder:
         details = self._history.details
         if isinstance(details, RunDetails):
             details.forget_feedback(fact.candidate)
-        seed = self._history.candidates[fact.candidate].edit is Edit.SEED
-        if seed and self._run.seed_latency_ns is None and fact.verdict == Verdict.CORRECT:
+        if (
+            candidate.edit is Edit.SEED
+            and self._run.seed_latency_ns is None
+            and fact.verdict == Verdict.CORRECT
+        ):
             self._run.seed_latency_ns = fact.latency_ns
 
     def _sync(self, number: int, **columns: Any) -> None:

@@ -8,6 +8,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import facts
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.replay import ReplayReport, Reply, replay
+from runs_app.evolve.trials import Trials
 from runs_app.evolve.wishes import Message
 from runs_app.models import Result, Run
 from runs_app.services.run_history import config_of, fact_of, problem_of, stored_facts
@@ -54,20 +55,24 @@ class StoredRecord:
         if fact is None:
             return None
         failed_profile = mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT
-        if failed_profile and self._first[candidate] is not Mode.PROFILE:
+        if failed_profile and self._first.get(candidate) is not Mode.PROFILE:
             return None
         if key not in self._feedback:
             self._feedback[key] = self._read_feedback(fact)
         return self._feedback[key]
 
     def _read_measurements(self) -> None:
-        events = self._run.events.filter(kind__in=("measuring", "measured")).order_by("seq")
+        kinds = ("measuring", "measured", "finished", "extended")
+        events = self._run.events.filter(kind__in=kinds).order_by("seq")
+        trials = Trials()
         for kind, payload in events.values_list("kind", "payload"):
-            match fact_of(kind, payload):
+            told = fact_of(kind, payload)
+            trials.apply(told)
+            match told:
                 case facts.Measuring(candidate=candidate, mode=mode):
                     evaluation = payload.get("row", {}).get("evaluation", "")
                     self._evaluations[candidate, mode] = evaluation
-                case facts.Measured() as fact:
+                case facts.Measured() as fact if not trials.may_come_again(fact):
                     self._measured[fact.candidate, fact.mode] = fact
                     self._first.setdefault(fact.candidate, fact.mode)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History, draw
 from runs_app.evolve.knobs import Knob, KnobError, find_knobs, space_size, with_knobs
@@ -17,6 +18,8 @@ from runs_app.evolve.wishes import Draft, Edit, Finish, Measure, Place, Wish
 
 Assignment = tuple[str, ...]
 """A value for each knob, in the order of the source."""
+
+_EXAMPLE = "constexpr int TILE = 32;  // knob: 16 32 64"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,7 @@ class Autotune:
         except KnobError as error:
             return [Finish(reason=f"a knob of the kernel cannot be used: {error}")]
         if not knobs:
-            return [Finish(reason="the kernel declares no knobs: there is nothing to tune")]
+            return [Finish(reason=f"the kernel declares no knobs: give it a line as {_EXAMPLE!r}")]
         if reason := self._end(history, knobs):
             return [Finish(reason=reason)]
         drafted = [n for n, c in history.candidates.items() if c.state is CandidateState.DRAFTED]
@@ -70,18 +73,23 @@ class Autotune:
         tried, limits = len(history.settled), self._parameters
         best = incumbent(history.settled)
         since = tried if best is None else tried - 1 - history.settled.index(best)
-        if tried >= space_size(knobs):
+        lost, size = _lost(history), space_size(knobs)
+        if tried >= size:
             return f"all {tried} combinations were measured"
+        if tried + lost >= size:
+            return (
+                f"{tried} of {size} combinations were measured: the evaluations of {lost} were lost"
+            )
         if tried >= limits.evaluations:
             return f"{tried} combinations were measured, as many as were asked for"
         if since >= limits.patience:
-            found = "nothing faster" if best is not None else "no correct kernel"
+            found = "nothing faster beyond noise" if best is not None else "no correct kernel"
             return f"the last {since} measurements found {found}"
         return ""
 
     def _draft(self, history: History, knobs: tuple[Knob, ...]) -> list[Wish]:
         number = len(history.candidates) + 1
-        if number > min(self._parameters.evaluations, space_size(knobs)):
+        if number > min(self._parameters.evaluations + _lost(history), space_size(knobs)):
             return []
         if number == 1:
             values = {knob.name: knob.default for knob in knobs}
@@ -152,6 +160,11 @@ def _untried(knobs: tuple[Knob, ...], tried: set[Assignment], rng: Random) -> As
     while (drawn := tuple(rng.choice(knob.values) for knob in knobs)) in tried:
         pass  # at least every second draw is new
     return drawn
+
+
+def _lost(history: History) -> int:
+    """How many candidates the run goes on without: each of their evaluations was lost."""
+    return sum(c.verdict == Verdict.SYSTEM_ERROR for c in history.candidates.values())
 
 
 def _assignment(candidate: Candidate, knobs: tuple[Knob, ...]) -> Assignment:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from typing import Any
 
 import pytest
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import Candidate
 from runs_app.evolve.knobs import find_knobs, space_size, values_of
 from runs_app.evolve.strategies.autotune import incumbent, neighbours
+from runs_app.evolve.trials import MAX_LOSSES
 from runs_app.evolve.wishes import Edit, Place
 from tests.unit.runs_app.evolve.driving import (
     Drive,
@@ -87,7 +90,7 @@ def test_it_ends_when_nothing_gets_better() -> None:
     run = a_run(tunable(), World(), patience=9, evaluations=500).go()
     assert 9 < run.history.evaluations() < 9 + 2 * 4
     assert run.history.finished is not None
-    assert "found nothing faster" in run.history.finished.reason
+    assert "found nothing faster beyond noise" in run.history.finished.reason
 
 
 def test_it_ends_when_nothing_is_correct() -> None:
@@ -109,8 +112,26 @@ def test_combinations_that_do_not_compile_simply_lose() -> None:
 def test_lost_evaluations_do_not_stop_it() -> None:
     world = World(judge=lambda _source, _mode: None)
     run = a_run(SMALL, world, patience=100).go()
-    assert len(run.history.settled) == 6
+    assert run.history.settled == []
+    assert run.history.evaluations() == 6 * MAX_LOSSES
     assert run.history.finished is not None
+    assert "0 of 6 combinations were measured" in run.history.finished.reason
+
+
+def test_what_is_lost_for_good_counts_for_no_limit_and_the_rest_is_measured_again() -> None:
+    lost = itertools.count(1)
+
+    def flaky(source: str, mode: Mode) -> EvaluationResult | None:
+        gone = values_of(source)["TILE"] != "32" and next(lost) % 4 != 0
+        return None if gone else a_result(1000.0, mode=mode)
+
+    run = a_run(tunable(), World(judge=flaky), evaluations=20, patience=20).go()
+    assert len(run.history.settled) == 20
+    assert run.history.finished is not None
+    assert run.history.finished.reason.startswith("20 combinations")
+    given_up = [c for c in run.history.candidates.values() if not c.is_told]
+    assert given_up
+    assert {c.verdict for c in given_up} == {"SYSTEM_ERROR"}
 
 
 def test_the_device_never_waits() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import facts
 from runs_app.evolve.history import History
 from runs_app.evolve.intake import Intake, digest_of
 from runs_app.evolve.outcomes import Answer, CallFailure, Move
+from runs_app.evolve.trials import MAX_LOSSES
 from runs_app.evolve.wishes import Edit, Place, Role
 from tests.unit.runs_app.evolve.driving import World, a_config, a_problem, fenced, kernel
 
@@ -104,13 +107,16 @@ def test_a_repeated_kernel_is_dropped() -> None:
     assert found[-1] == facts.Dropped(candidate=2, reason="the same as #1")
 
 
-def test_a_kernel_whose_evaluation_was_lost_may_be_repeated() -> None:
+@pytest.mark.parametrize("losses", range(MAX_LOSSES + 1))
+def test_a_kernel_that_was_given_up_may_be_repeated(losses: int) -> None:
     history = a_history()
-    history.apply(facts.Measuring(candidate=1, mode=Mode.QUICK))
-    history.apply(
-        facts.Measured(candidate=1, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="lost")
-    )
-    assert kinds(told(history, fenced(kernel()))) == ["answered", "drafted"]
+    for _ in range(losses):
+        history.apply(facts.Measuring(candidate=1, mode=Mode.QUICK))
+        history.apply(
+            facts.Measured(candidate=1, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="lost")
+        )
+    is_dropped = kinds(told(history, fenced(kernel())))[-1] == "dropped"
+    assert is_dropped == (losses < MAX_LOSSES)
 
 
 def test_an_unusable_answer_says_why() -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget, VerifierConfig
 from runs_app.evolve.strategies import STRATEGIES
+from runs_app.evolve.trials import MAX_LOSSES
 from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Failure,
@@ -68,7 +70,13 @@ def test_it_always_ends_by_itself(strategy: str, verifiers: str, seed: int) -> N
     assert finished.reason != "the strategy has nothing more to ask"
     assert not finished.by_budget
     begun = [(f.candidate, f.mode) for f in run.facts if isinstance(f, facts.Measuring)]
-    assert len(begun) == len(set(begun))
+    assert max(Counter(begun).values(), default=0) <= MAX_LOSSES
+    told = [
+        (f.candidate, f.mode)
+        for f in run.facts
+        if isinstance(f, facts.Measured) and f.verdict != Verdict.SYSTEM_ERROR
+    ]
+    assert len(told) == len(set(told))
     for question in run.history.questions.values():
         assert len(run.history.find(
             question.role, generation=question.place.generation, slot=question.place.slot,

@@ -17,6 +17,7 @@ from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.replay import replay
 from runs_app.evolve.strategies import make_strategy
+from runs_app.evolve.trials import Trials
 from runs_app.evolve.wishes import Message
 from tests.unit.runs_app.evolve.driving import Drive, World, a_config, a_problem, begin
 from tests.unit.runs_app.evolve.worlds import Landscape, talking_world, tunable
@@ -104,12 +105,14 @@ def folded(stored: list[Fact], world: World) -> History:
 
 def restored(history: History, stored: list[Fact], world: World) -> History:
     """A history from copies of its parts, as the site makes one from rows."""
-    measured = (fact.candidate for fact in stored if isinstance(fact, facts.Measured))
+    trials = Trials()
+    for fact in stored:
+        trials.apply(fact)
     again = History(world)
     again.restore(
         deepcopy(list(history.candidates.values())),
         deepcopy(list(history.questions.values())),
-        settled=dict.fromkeys(measured),
+        trials=trials,
         best=history.best.number if history.best else None,
         finished=history.finished,
         budget=history.budget,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -148,20 +149,29 @@ class World:
         self.measure(run)
         self.advance(run)
 
-    def measure(self, run: Run, latency_ns: float = 1000.0, verdict: str = "CORRECT") -> int:
-        """End every evaluation of the run that waits; returns how many."""
+    def measure(
+        self,
+        run: Run,
+        latency_ns: float = 1000.0,
+        verdict: str = "CORRECT",
+        *,
+        most: int | None = None,
+        now: datetime = make.NOW,
+    ) -> int:
+        """End the evaluations of the run that wait, `most` of them at most; returns how many."""
         waiting = list(
             Evaluation.objects.filter(
                 submission__run=run, status="QUEUED", background=False
-            ).order_by("created_at", "submission__candidate__number")
+            ).order_by("created_at", "submission__candidate__number")[:most]
         )
         for place, row in enumerate(waiting):
             fields: dict[str, Any] = {"verdict": Verdict(verdict)}
             if verdict == "CORRECT":
                 fields["latency_ns"] = latency_ns - place
             result = make.make_result(row, **fields)
-            make.start(row)
-            make.send(row, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
+            make.start(row, now=now)
+            payload = {"result": codec.encode(result)}
+            make.send(row, EventKind.FINISHED, payload, seq=2, now=now)
         return len(waiting)
 
 

@@ -56,7 +56,8 @@ def test_stopping_takes_back_what_was_not_sent(start: Callable[..., Run], world:
     trials = Evaluation.objects.filter(submission__run=run, background=False)
     assert sorted(trials.values_list("status", flat=True)) == ["CANCELLED"] * 3 + ["FINISHED"]
     assert (run.status, run.ended_at) == ("STOPPED", make.later(5))
-    assert set(run.candidates.values_list("state", flat=True)) == {"measured"}
+    states = run.candidates.order_by("number").values_list("state", flat=True)
+    assert list(states) == ["measured", *["drafted"] * 3]
     for act in (services.pause_run, services.resume_run, services.stop_run):
         with pytest.raises(services.NotAllowed, match="stopped"):
             act(run=run, user=run.user, now=make.NOW)
@@ -177,6 +178,14 @@ def test_trials_without_verdicts_pause_the_run(start: Callable[..., Run], world:
     world.advance(run)
     assert run.status == "PAUSED"
     assert "5 evaluations in a row" in run.reason
+    services.resume_run(run=run, user=run.user, now=make.later(60))
+    world.advance(run, make.later(60))
+    assert world.measure(run, verdict="SYSTEM_ERROR", most=4, now=make.later(70)) == 4
+    world.advance(run, make.later(70))
+    assert run.status == "RUNNING"
+    assert world.measure(run, verdict="SYSTEM_ERROR", most=1, now=make.later(80)) == 1
+    world.advance(run, make.later(80))
+    assert run.status == "PAUSED"
 
 
 def test_strangers_control_nothing(start: Callable[..., Run], world: World) -> None:

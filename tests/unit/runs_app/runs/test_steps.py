@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from gpu_runner.data.codec import DataError
 from runs_app import selectors, services
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
 from runs_app.models import Evaluation, Run, Submission
+from runs_app.services import run_record
 from runs_app.services.run_history import RunDetails, load_history, stored_facts
 from tests import factories as make
 from tests.unit.runs_app.runs.conftest import World
@@ -64,6 +66,12 @@ def test_rows_tell_the_same_history_as_the_log(start: Callable[..., Run], world:
     world.advance(run)
     world.measure(run, 800.0)
     world.advance(run)
+    assert_rows_tell_what_the_log_tells(run)
+
+
+def assert_rows_tell_what_the_log_tells(run: Run) -> None:
+    """A history loaded from rows is the one that the facts give."""
+    run.refresh_from_db()
     folded = History(RunDetails(run))
     for fact in stored_facts(run):
         folded.apply(fact)
@@ -74,6 +82,7 @@ def test_rows_tell_the_same_history_as_the_log(start: Callable[..., Run], world:
     assert loaded.finished == folded.finished
     assert loaded.correct() == folded.correct()
     assert loaded.evaluations() == folded.evaluations()
+    assert loaded.settled == folded.settled
     assert loaded.paid_usd == pytest.approx(folded.paid_usd)
     assert loaded.paid_tokens == folded.paid_tokens
 
@@ -126,8 +135,75 @@ def test_a_cancelled_trial_is_told_and_the_run_goes_on(
     assert world.advances == [str(run.pk)]
     world.advance(run)
     seed = run.candidates.get(number=1)
-    assert (seed.verdict, seed.measured) == ("SYSTEM_ERROR", ["quick"])
+    assert (seed.state, seed.verdict, seed.measuring) == ("measuring", "", ["quick"])
+    assert trial.submission.evaluations.filter(background=False, status="QUEUED").count() == 1
+    world.measure(run, 900.0)
+    world.advance(run)
+    seed.refresh_from_db()
+    assert (seed.verdict, seed.measured, seed.latency_ns) == ("CORRECT", ["quick"], 900.0)
     assert run.calls.count() == 3
+    assert (run.evaluations, services.replay_run(run=run).differences) == (2, ())
+
+
+def test_a_candidate_is_given_up_after_three_lost_evaluations(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    lost = {"submission__candidate__run": run, "submission__candidate__number": 2}
+    for _ in range(3):
+        trial = Evaluation.objects.get(**lost, status="QUEUED")
+        services.cancel(evaluation=trial, user=run.user, now=make.NOW)
+        world.advance(run)
+    given_up = run.candidates.get(number=2)
+    assert (given_up.state, given_up.verdict) == ("measured", "SYSTEM_ERROR")
+    assert given_up.feedback["verdict"] == "SYSTEM_ERROR"
+    world.measure(run, 800.0)
+    world.advance(run)
+    assert (run.status, run.reason, run.evaluations) == ("FINISHED", "all is asked", 6)
+    assert_rows_tell_what_the_log_tells(run)
+    assert services.replay_run(run=run).differences == ()
+
+
+def test_an_extension_measures_what_the_end_of_time_took_back(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start(budget={"wall_time_s": 60})
+    at = 0
+    for _ in range(4):  # more often than an evaluation may be lost
+        world.advance(run, make.later(at))
+        world.advance(run, make.later(at + 90))
+        assert (run.status, run.by_budget) == ("FINISHED", True)
+        seed = run.candidates.get(number=1)
+        assert (seed.state, seed.verdict, seed.measuring) == ("drafted", "", [])
+        at += 100
+        longer = Budget(wall_time_s=at + 60)
+        services.extend_run(run=run, user=run.user, budget=longer, now=make.later(at))
+    world.advance(run, make.later(at))
+    assert world.measure(run, now=make.later(at)) == 1
+    world.advance(run, make.later(at))
+    assert run.candidates.get(number=1).verdict == "CORRECT"
+    assert {call.parents[0] for call in run.calls.all()} == {1}
+    assert_rows_tell_what_the_log_tells(run)
+    assert services.replay_run(run=run).differences == ()
+
+
+def test_a_source_that_no_compiler_may_see_is_told_of_once(
+    start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise DataError("source", "is too long")
+
+    run = start()
+    monkeypatch.setattr(run_record, "trial_solution", refused)
+    world.advance(run)
+    world.advance(run)
+    seed = run.candidates.get(number=1)
+    assert (seed.verdict, seed.measured, seed.trial) == ("COMPILE_ERROR", ["quick"], None)
+    assert "empty or too long" in seed.reason
+    assert services.replay_run(run=run).differences == ()
 
 
 def test_a_lost_trials_reason_names_no_hidden_workload(
@@ -137,9 +213,7 @@ def test_a_lost_trials_reason_names_no_hidden_workload(
     world.advance(run)
     lost = Evaluation.objects.filter(submission__run=run, background=False)
     reason = f"lost 3 times; the last time: {make.HIDDEN_WORKLOAD} hung"
-    lost.update(
-        status="FINISHED", verdict="SYSTEM_ERROR", reason=reason, finished_at=make.later(1)
-    )
+    lost.update(status="FINISHED", verdict="SYSTEM_ERROR", reason=reason, finished_at=make.later(1))
     world.advance(run)
     event = run.events.get(kind="measured")
     assert event.payload["reason"] == "lost 3 times; the last time: a hidden workload hung"
