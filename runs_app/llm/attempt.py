@@ -15,8 +15,8 @@ from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import CallError, CallInterrupted, MissingKey, StopCall, Usage
 from runs_app.llm.listener import Listener, Progress
 from runs_app.llm.metering import Meter
-from runs_app.llm.price import Message
 from runs_app.llm.reading import Answer, Garbage, read
+from runs_app.llm.tokens import Message
 from runs_app.llm.wire import Watch, connection
 
 MAX_REASON = 400

@@ -10,7 +10,7 @@ from runs_app.llm.attempt import Call, Completion
 from runs_app.llm.endpoint import HEADER_VALUE, Endpoint
 from runs_app.llm.errors import CallError
 from runs_app.llm.listener import Progress
-from runs_app.llm.price import Message
+from runs_app.llm.tokens import Message
 
 __all__ = ["Completion", "complete"]
 

@@ -1,4 +1,4 @@
-"""Where a language model is reached, what it accepts, and what it costs."""
+"""Where a language model is reached, and what it accepts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -26,8 +25,7 @@ HEADER_VALUE = re.compile(r"[\x21-\x7e]+")
 class Endpoint:
     """One language model at one OpenAI-compatible address; it names its key, never holds it.
 
-    `name` is ours, `api_name` the endpoint's. Prices are US dollars per million tokens; a
-    `key_variable` of "" means an endpoint without key; `context_tokens` of 0 an unknown window.
+    `name` is ours, `api_name` the endpoint's. A `key_variable` of "" means an endpoint without key.
     `extra` holds further body parameters such as `reasoning_effort`; one that is None is left
     out of the body, so that `{"stream_options": None}` suits an endpoint that refuses that one.
     A call without progress for `timeout_s` is given up. ValueError names a field that is wrong.
@@ -37,10 +35,7 @@ class Endpoint:
     api_name: str
     base_url: str
     key_variable: str = ""
-    price_in_usd: Decimal = Decimal(0)
-    price_out_usd: Decimal = Decimal(0)
     max_output_tokens: int = 8192
-    context_tokens: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     token_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105
     supports_temperature: bool = True
@@ -59,14 +54,8 @@ class Endpoint:
         self._check_extra()
 
     def _check_numbers(self) -> None:
-        for name in ("price_in_usd", "price_out_usd"):
-            price = getattr(self, name)
-            if not isinstance(price, Decimal) or not price.is_finite() or price < 0:
-                raise ValueError(f"{name}: give dollars per million tokens, a Decimal of 0 or more")
         if self.max_output_tokens < 1:
             raise ValueError("max_output_tokens: give at least 1")
-        if self.context_tokens < 0:
-            raise ValueError("context_tokens: give 0 (unknown) or more")
         if not 0 < self.timeout_s <= 86_400:
             raise ValueError("timeout_s: give more than 0 and at most 86400 seconds")
 

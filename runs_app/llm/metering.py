@@ -6,13 +6,13 @@ from typing import Any
 
 from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import Usage
-from runs_app.llm.price import (
+from runs_app.llm.reading import Answer
+from runs_app.llm.tokens import (
     Message,
     estimated_prompt_tokens,
     estimated_tokens,
     upper_bound_tokens,
 )
-from runs_app.llm.reading import Answer
 
 
 class Meter:
@@ -39,9 +39,8 @@ class Meter:
         # Some endpoints count reasoning beside the output; the total then tells.
         if reasoning and count(answer.usage, "total_tokens") == tokens_in + tokens_out + reasoning:
             tokens_out += reasoning
-        context = self._endpoint.context_tokens
-        most_in = max(context, upper_bound_tokens(self._messages, self._endpoint.extra))
-        most_out = max(context, self._max_tokens, answer.text_bytes + answer.unseen_bytes)
+        most_in = upper_bound_tokens(self._messages, self._endpoint.extra)
+        most_out = max(self._max_tokens, answer.text_bytes + answer.unseen_bytes)
         least_out = 1 if answer.text_bytes else 0
         if not (0 < tokens_in <= most_in and least_out <= tokens_out <= most_out):
             return None

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import UUID
 
@@ -29,7 +28,7 @@ from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.config import ModelSpec
 from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import CallError, StopCall
-from runs_app.llm.price import extra_tokens
+from runs_app.llm.tokens import extra_tokens
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.services import run_log
 from runs_app.services.errors import NotAllowed, SubmissionError
@@ -139,8 +138,6 @@ def endpoint_of(model: LanguageModel) -> Endpoint:
         api_name=model.api_name or model.name,
         base_url=model.base_url,
         key_variable=model.key_variable,
-        price_in_usd=Decimal(str(model.price_in_usd)),
-        price_out_usd=Decimal(str(model.price_out_usd)),
         max_output_tokens=model.max_output_tokens,
         extra=model.extra,
         token_parameter=cast(Literal["max_tokens", "max_completion_tokens"], model.token_parameter),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -18,13 +17,11 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 
 def make_endpoint(base_url: str = "http://127.0.0.1:1/v1", **overrides: Any) -> Endpoint:
-    """An endpoint without key whose input costs $2 and output $8 a million tokens."""
+    """An endpoint without key."""
     fields: dict[str, Any] = {
         "name": "scripted",
         "api_name": "scripted-1",
         "base_url": base_url,
-        "price_in_usd": Decimal(2),
-        "price_out_usd": Decimal(8),
         "timeout_s": 5.0,
     }
     return Endpoint(**(fields | overrides))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -30,12 +29,7 @@ from tests.unit.runs_app.llm.conftest import Caller, make_endpoint
         ("base_url", "file:///etc/passwd"),
         ("key_variable", "MY KEY"),
         ("key_variable", "sk-0123"),
-        ("price_in_usd", Decimal(-1)),
-        ("price_in_usd", Decimal("NaN")),
-        ("price_out_usd", Decimal("Infinity")),
-        ("price_out_usd", 0.5),
         ("max_output_tokens", 0),
-        ("context_tokens", -1),
         ("timeout_s", 0),
         ("timeout_s", float("nan")),
         ("token_parameter", "n"),

@@ -11,7 +11,7 @@ import pytest
 from runs_app import broadcast, services
 from runs_app.llm import client
 from runs_app.llm.errors import CallError
-from runs_app.llm.price import upper_bound_tokens
+from runs_app.llm.tokens import upper_bound_tokens
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.services.calls import interrupt_call
 from tests import factories as make
