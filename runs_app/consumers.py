@@ -24,6 +24,15 @@ class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     group = ""
     last_seq = 0
 
+    async def show(self, found: object | None, group: str) -> None:
+        """Follow what was found; refuse with 4404 what does not exist for this user."""
+        if found is None:
+            await self.accept()  # a browser is told the code of an accepted socket only
+            await self.close(NOT_FOUND)
+            return
+        self.last_seq = self.since(default=0)
+        await self.follow(group)
+
     async def follow(self, group: str) -> None:
         """Join first and read afterwards, so that nothing falls between the two."""
         self.group = group
@@ -64,16 +73,11 @@ class EvaluationConsumer(_ReplayConsumer):
     """Events of one evaluation, to those who may see it."""
 
     async def connect(self) -> None:
-        """Refuse with 4404 what does not exist for this user."""
+        """Find it by the address."""
         identity = self.scope["url_route"]["kwargs"]["evaluation_id"]
         find = database_sync_to_async(selectors.find_evaluation)
         self.evaluation = await find(identity, self.scope["user"])
-        if self.evaluation is None:
-            await self.accept()  # a browser is told the code of an accepted socket only
-            await self.close(NOT_FOUND)
-            return
-        self.last_seq = self.since(default=0)
-        await self.follow(broadcast.evaluation_group(identity))
+        await self.show(self.evaluation, broadcast.evaluation_group(identity))
 
     def missed(self) -> list[dict[str, Any]]:
         """Events of this evaluation."""
@@ -84,15 +88,11 @@ class RunConsumer(_ReplayConsumer):
     """Events of one run, to those who may see it."""
 
     async def connect(self) -> None:
-        """Refuse with 4404 what does not exist for this user."""
+        """Find it by the address."""
         identity = self.scope["url_route"]["kwargs"]["run_id"]
-        self.run = await database_sync_to_async(selectors.find_run)(identity, self.scope["user"])
-        if self.run is None:
-            await self.accept()  # a browser is told the code of an accepted socket only
-            await self.close(NOT_FOUND)
-            return
-        self.last_seq = self.since(default=0)
-        await self.follow(broadcast.run_group(identity))
+        find = database_sync_to_async(selectors.find_run)
+        self.run = await find(identity, self.scope["user"])
+        await self.show(self.run, broadcast.run_group(identity))
 
     def missed(self) -> list[dict[str, Any]]:
         """Events of this run; the summary beside each is that of now.

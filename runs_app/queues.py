@@ -80,7 +80,26 @@ def failure() -> str:
 def queue(device_slug: str, *, background: bool = False) -> Queue:
     """The queue of a device, or the one that its runners turn to when that is empty."""
     name = f"device-{device_slug}{'-background' if background else ''}"
+    return _queue(name)
+
+
+def _queue(name: str) -> Queue:
     return Queue(name, connection=connection(), serializer=JSONSerializer)
+
+
+def _enqueue(
+    name: str, function: str, about: object, *, timeout_s: int, job: str | None = None
+) -> None:
+    """Queue work of the site on the row whose id is `about`."""
+    _queue(name).enqueue(
+        function,
+        args=(str(about),),
+        job_id=job,
+        job_timeout=timeout_s,
+        result_ttl=0,
+        failure_ttl=_FAILURE_TTL_S,
+        description=f"{function.rpartition('.')[2]} {about}",
+    )
 
 
 def job_id(evaluation: Evaluation, attempt: int | None = None) -> str:
@@ -128,14 +147,7 @@ def enqueue_advance(run_id: object) -> bool:
     """
     try:
         if connection().set(_mark(run_id), 1, nx=True, ex=_ADVANCE_MARK_S):
-            Queue(RUNS_QUEUE, connection=connection(), serializer=JSONSerializer).enqueue(
-                ADVANCE_FUNCTION,
-                args=(str(run_id),),
-                job_timeout=_ADVANCE_TIMEOUT_S,
-                result_ttl=0,
-                failure_ttl=_FAILURE_TTL_S,
-                description=f"advance run {run_id}",
-            )
+            _enqueue(RUNS_QUEUE, ADVANCE_FUNCTION, run_id, timeout_s=_ADVANCE_TIMEOUT_S)
     except RedisError as error:
         log.warning("run %s waits for Redis: %s", run_id, error)
         return False
@@ -156,15 +168,8 @@ def enqueue_call(call_id: object) -> bool:
     False if Redis could not be reached: then `reconcile_runs` queues it later.
     """
     try:
-        Queue(CALLS_QUEUE, connection=connection(), serializer=JSONSerializer).enqueue(
-            CALL_FUNCTION,
-            args=(str(call_id),),
-            job_id=f"call-{call_id}",
-            job_timeout=_CALL_TIMEOUT_S,
-            result_ttl=0,
-            failure_ttl=_FAILURE_TTL_S,
-            description=f"answer call {call_id}",
-        )
+        job = f"call-{call_id}"
+        _enqueue(CALLS_QUEUE, CALL_FUNCTION, call_id, timeout_s=_CALL_TIMEOUT_S, job=job)
     except RedisError as error:
         log.warning("call %s waits for Redis: %s", call_id, error)
         return False
@@ -173,15 +178,14 @@ def enqueue_call(call_id: object) -> bool:
 
 def waiting_calls() -> set[str]:
     """Ids of the calls whose jobs are in the queue; raises `RedisError` without Redis."""
-    jobs = _waiting_in(Queue(CALLS_QUEUE, connection=connection(), serializer=JSONSerializer))
+    jobs = _waiting_in(_queue(CALLS_QUEUE))
     return {job.removeprefix("call-") for job in jobs}
 
 
 def has_worker(name: str) -> bool:
     """Whether a worker listens to that queue; False without Redis."""
     try:
-        site_queue = Queue(name, connection=connection(), serializer=JSONSerializer)
-        return Worker.count(queue=site_queue) > 0
+        return Worker.count(queue=_queue(name)) > 0
     except RedisError:
         return False
 
