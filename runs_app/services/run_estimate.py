@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 
-from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.verdict import Abi, Mode, Verdict
 from runs_app.evolve import facts
@@ -18,10 +17,9 @@ from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, Evaluated, Move, Outcome
 from runs_app.evolve.wishes import Ask, Role
 from runs_app.services import spending
-from runs_app.services.errors import SubmissionError
 from runs_app.services.run_problem import problem_for, seed_for
 from runs_app.services.run_request import RunRequest, config_for
-from runs_app.services.run_start import checked_target
+from runs_app.services.run_start import check_strategy, checked_target
 
 _MOST_STEPS = 400
 _CHARACTERS_A_TOKEN = 4  # of English and code, roughly
@@ -66,10 +64,8 @@ def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
     config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
-    try:
-        bill, whole = _Rehearsal(problem, config).play()
-    except DataError as error:
-        raise SubmissionError(error.field, error.reason) from None
+    check_strategy(problem, config, request)
+    bill, whole = _Rehearsal(problem, config).play()
     minutes = _minutes(bill, config)
     is_free = not any(model.price_in_usd or model.price_out_usd for model in config.models)
     cap = 0.0 if is_free else config.budget.usd

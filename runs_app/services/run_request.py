@@ -15,6 +15,7 @@ from runs_app.evolve.config import Budget, ModelSpec, ProfileMode, RunConfig, Ve
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import LanguageModel, VerifierPrompt
+from runs_app.selectors.language_models import key_is_set
 from runs_app.services.calls import spec_of
 from runs_app.services.errors import SubmissionError
 from runs_app.services.run_control import check_capped
@@ -128,6 +129,12 @@ def _spec(field_name: str, name: str) -> ModelSpec:
         raise SubmissionError(
             field_name,
             f"{name!r} {what}; callable language models: {have}; an admin enters them",
+        )
+    if key_is_set(model) is False:
+        raise SubmissionError(
+            field_name,
+            f"the key of {name!r} is missing: the environment variable {model.key_variable} is not"
+            " set on this host; choose another language model, or ask an admin to set it",
         )
     return spec_of(model)
 

@@ -16,6 +16,7 @@ from runs_app import queues
 from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
+from runs_app.evolve.wishes import Finish
 from runs_app.models import Device, Run
 from runs_app.services import run_log, spending
 from runs_app.services.authors import agent_of
@@ -44,7 +45,7 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
     config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
-    _check_strategy(problem, config)
+    check_strategy(problem, config, request)
     check_running(user)
     if spending.is_priced(config.models):
         spending.check_day(config.budget, user=user, now=now)
@@ -116,11 +117,16 @@ def _check_task(version: TaskVersion, device: Device, request: RunRequest) -> No
         raise SubmissionError("device", reason)
 
 
-def _check_strategy(problem: Problem, config: RunConfig) -> None:
+def check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:
+    """Raise `SubmissionError` for what the strategy refuses, and if its first wish is the end."""
     try:
-        Optimizer(problem, config, History(RunDetails(Run())))
+        optimizer = Optimizer(problem, config, History(RunDetails(Run())))
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
+    for wish in optimizer.strategy.ask(optimizer.history):
+        if isinstance(wish, Finish):
+            field = "source" if request.seed_kernel == "own" else "seed_kernel"
+            raise SubmissionError(field, wish.reason)
 
 
 def _summary(run: Run, config: RunConfig, problem: Problem) -> dict[str, Any]:

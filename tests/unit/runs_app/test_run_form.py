@@ -27,6 +27,9 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
+TUNABLE = {"seed_kernel": "own", "source": "const int A = 1;  // knob: 1 2\n" + make.SOURCE}
+
+
 @pytest.fixture
 def signed_in(client: Client) -> Client:
     """A browser of a person with an account, on a site with one task and one language model."""
@@ -91,7 +94,8 @@ def test_it_says_how_to_get_a_language_model(client: Client) -> None:
 
 
 def test_a_run_is_started(signed_in: Client) -> None:
-    answer = signed_in.post("/runs/new/", fields(name="first", evaluations="12", minutes="1.5"))
+    wanted = fields(name="first", evaluations="12", minutes="1.5", **TUNABLE)
+    answer = signed_in.post("/runs/new/", wanted)
     run = Run.objects.get()
     assert answer.status_code == 302
     assert answer.headers["Location"] == run.get_absolute_url()
@@ -162,7 +166,8 @@ def test_a_box_that_is_not_ticked_says_no(signed_in: Client) -> None:
         ({"seed_kernel": "own", "source": "x" * 300_000}, "source", "256 KiB"),
         ({"seed_kernel": "none"}, "seed_kernel", "needs a kernel to begin with"),
         ({"seed_kernel": "best"}, "seed_kernel", "nothing correct has been measured"),
-        ({"agent": "<b>"}, "agent", "Must begin with a letter"),
+        ({"seed_kernel": "naive"}, "seed_kernel", "declares no knobs"),
+        ({"agent": "<b>", **TUNABLE}, "agent", "Must begin with a letter"),
         ({"name": "n" * 151}, "name", "at most 150"),
         ({"autotune-explore": "2"}, "autotune-explore", "must be 1 or less"),
         ({"autotune-patience": "0"}, "autotune-patience", "must be 1 or more"),

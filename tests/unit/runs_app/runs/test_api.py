@@ -12,7 +12,7 @@ from django.test import Client
 
 from runs_app import services
 from runs_app.evolve.config import Budget
-from runs_app.models import Run
+from runs_app.models import LanguageModel, Run
 from tests import factories as make
 from tests.unit.runs_app.runs.conftest import MODEL, World
 
@@ -157,6 +157,22 @@ def test_bad_requests_name_the_field(
     assert (refused.status_code, refused.json()["field"]) == (status, field), refused.content
     assert refused.json()["reason"]
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["models", "verifiers.model"])
+def test_a_language_model_without_its_key_is_refused(
+    ada: Any, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    keyed = {"base_url": "http://127.0.0.1:9/v1", "key_variable": "KEYED_API_KEY"}
+    LanguageModel.objects.create(name="keyed", created_at=make.NOW, **keyed)
+    judge = {"verifiers": {"names": ["memory"], "model": "keyed"}}
+    changes = {"models": ["keyed"]} if field == "models" else judge
+    monkeypatch.delenv("KEYED_API_KEY", raising=False)
+    refused = api_of(ada).post("runs", wanted(**changes))
+    assert (refused.status_code, refused.json()["field"]) == (422, field)
+    assert "KEYED_API_KEY" in refused.json()["reason"]
+    monkeypatch.setenv("KEYED_API_KEY", "k")
+    assert api_of(ada).post("runs", wanted(**changes)).status_code == 201
 
 
 @pytest.mark.parametrize(

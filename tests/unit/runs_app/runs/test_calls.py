@@ -160,8 +160,8 @@ def test_a_missing_key_pauses_the_run_and_is_named(
 ) -> None:
     server = endpoint(Answer("a kernel"))
     monkeypatch.delenv("WRITER_KEY", raising=False)
-    LanguageModel.objects.filter(name=MODEL).update(key_variable="WRITER_KEY")
     call = asked(start, world)
+    LanguageModel.objects.filter(name=MODEL).update(key_variable="WRITER_KEY")
     assert send(call)
     assert (call.status, call.error_kind, call.cost_usd) == ("FAILED", "auth", 0.0)
     run = Run.objects.get(pk=call.run_id)

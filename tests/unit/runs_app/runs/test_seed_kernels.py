@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runs_app.models import Run
+from runs_app.services import SubmissionError
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -28,3 +29,26 @@ def test_a_private_kernel_is_the_seed_of_a_private_run_only(start: Callable[...,
     }
     assert start(**best).problem["seed_source"] == make.SOURCE
     assert start(**best, private=True).problem["seed_source"] == own["source"]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (make.SOURCE, "declares no knobs"),
+        ("int x;\nconstexpr int A = 1;  // knob: 1\n" + make.SOURCE, "line 2: A needs two values"),
+    ],
+)
+def test_a_kernel_that_cannot_be_tuned_is_refused(
+    start: Callable[..., Run], source: str, reason: str
+) -> None:
+    wanted: dict[str, Any] = {"strategy": "autotune", "models": []}
+    with pytest.raises(SubmissionError, match=reason) as refused:
+        start(**wanted, seed_kernel="own", source=source)
+    assert refused.value.field == "source"
+    if source == make.SOURCE:  # what the task ships
+        with pytest.raises(SubmissionError, match=reason) as refused:
+            start(**wanted)
+        assert refused.value.field == "seed_kernel"
+    tunable = "constexpr int A = 1;  // knob: 1 2\n" + make.SOURCE
+    assert start(**wanted, seed_kernel="own", source=tunable).status == "RUNNING"
+    assert Run.objects.count() == 1
