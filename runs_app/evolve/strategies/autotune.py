@@ -183,6 +183,7 @@ def make(problem: Problem, config: RunConfig) -> Strategy:
 INFO = StrategyInfo(
     name="autotune",
     title="Autotune",
+    summary="Measures combinations of the values that a kernel's knobs declare.",
     paper="",
     parameters=AutotuneParameters,
     help={

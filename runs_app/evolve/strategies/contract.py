@@ -31,13 +31,15 @@ class Strategy(Protocol):
 class StrategyInfo:
     """A strategy as people choose it.
 
-    parameters: a frozen dataclass, each field with a default and named as in the paper; help has a
-    sentence for each. needs_seed: it cannot begin without a kernel. make: the strategy of a run;
-    raises `DataError` for parameters or a problem that it refuses.
+    summary: what it does, in a sentence. parameters: a frozen dataclass, each field with a default
+    and named as in the paper; help has a sentence for each. needs_seed: it cannot begin without a
+    kernel. make: the strategy of a run; raises `DataError` for parameters or a problem that it
+    refuses.
     """
 
     name: str
     title: str
+    summary: str
     paper: str
     parameters: type[Any]
     help: Mapping[str, str]

@@ -191,6 +191,8 @@ def _make(problem: Problem, config: RunConfig) -> CudaMaster:
 INFO = StrategyInfo(
     name="cudamaster",
     title="CUDAMaster",
+    summary="Rounds of one idea each: a planner reads the profile, a coder writes, a "
+    "debugger mends.",
     paper="CUDAMaster, arXiv 2603.07169",
     parameters=CudaMasterParameters,
     help={

@@ -171,6 +171,8 @@ def _make(problem: Problem, config: RunConfig) -> Evolve:
 INFO = StrategyInfo(
     name="evolve",
     title="Evolution",
+    summary="Generations of kernels: prompts show the fastest so far, and several new ones "
+    "are proposed at once.",
     paper="robust-kbench, arXiv 2509.14279, Algorithm 1",
     parameters=EvolveParameters,
     help={

@@ -130,6 +130,8 @@ def _make(problem: Problem, config: RunConfig) -> Fsr:
 INFO = StrategyInfo(
     name="fsr",
     title="Feature search and reinforcement",
+    summary="Depth by depth several kernels are written after the fastest, or after a "
+    "failure and its error.",
     paper="CUDA-LLM, arXiv 2506.09092",
     parameters=FsrParameters,
     help={

@@ -240,6 +240,7 @@ def _is_open(candidate: Candidate) -> bool:
 INFO = StrategyInfo(
     name="islands",
     title="Islands",
+    summary="Populations side by side edit, rewrite and cross kernels, and exchange their best.",
     paper="",
     parameters=IslandsParameters,
     help={

@@ -133,6 +133,8 @@ def _make(problem: Problem, config: RunConfig) -> Translate:
 INFO = StrategyInfo(
     name="translate",
     title="Translation",
+    summary="Writes a first correct kernel, one try after the other, each told what was "
+    "wrong before.",
     paper="robust-kbench, arXiv 2509.14279",
     parameters=TranslateParameters,
     help={

@@ -87,6 +87,7 @@ class PlainParameters:
 INFO = StrategyInfo(
     name="plain",
     title="Plain",
+    summary="Asks and measures.",
     paper="",
     parameters=PlainParameters,
     help={"asks": "how often"},
