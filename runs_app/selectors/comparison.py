@@ -41,8 +41,9 @@ class Point:
 class RunSummary:
     """One column of a comparison.
 
-    measured: candidates of which hardware has spoken; a lost evaluation says nothing. speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused by
-    verdict, dropped ones, answers without a kernel, failed calls.
+    measured: candidates of which hardware has spoken; a lost evaluation says nothing.
+    speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
+    by verdict, dropped ones, answers without a kernel, failed calls.
     """
 
     run: Run

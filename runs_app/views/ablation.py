@@ -35,7 +35,8 @@ def ablation(request: HttpRequest) -> HttpResponse:
         return render(request, "runs_app/ablation.html", context)
     metric = request.GET.get("metric", "")
     metric = metric if metric in METRICS else "seed"
-    found = trials(request.user, chosen, metric, timezone.now())
+    finished = trials(request.user, chosen, metric, timezone.now())
+    found = [trial for trial in finished if trial.measured]  # the others tried nothing
     offered = varying(found)
     wanted = [name for name in request.GET.getlist("factor") if name in offered]
     factors = wanted or list(telling(found))
@@ -48,12 +49,14 @@ def ablation(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "metric": metric,
         "metrics": METRICS.items(),
-        "offered": offered,
+        "others": sorted((name for name in offered if name not in factors), key=str.casefold),
         "factors": factors,
         "by_default": not wanted,
         "groups": groups,
         "repeated": any(len(each.trials) > 1 for each in groups),
         "total": len(found),
+        "unmeasured": len(finished) - len(found),
+        "looked_at": len(finished),
         "most": MOST_RUNS,
         "unfinished": unfinished,
         "bootstrap_from": BOOTSTRAP_FROM,
