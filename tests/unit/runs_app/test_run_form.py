@@ -195,8 +195,8 @@ def test_all_refusals_are_said_with_the_labels_of_their_fields(
     for words in (
         '<a href="#id_task">Task</a>: Choose a task.',
         '<a href="#id_max_tokens">Longest answer, tokens</a>: Must be 256 or more.',
-        '<a href="#id_evolve-generations">Generations</a>: Must be 1 or more.',
-        '<a href="#id_evolve-proposals">Proposals</a>: Must be 1 or more.',
+        '<a href="#id_evolve-generations">Generations</a>: Must be 1 ',
+        '<a href="#id_evolve-proposals">Proposals</a>: Must be 1 ',
     ):
         assert words in page.content.decode(), words
 
