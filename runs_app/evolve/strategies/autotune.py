@@ -8,12 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History, draw
 from runs_app.evolve.knobs import Knob, KnobError, find_knobs, space_size, with_knobs
-from runs_app.evolve.strategies.contract import Strategy, StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.contract import (
+    MAX_STEPS,
+    Strategy,
+    StrategyInfo,
+    between,
+    parameters_of,
+)
 from runs_app.evolve.wishes import Draft, Edit, Finish, Measure, Place, Wish
 
 Assignment = tuple[str, ...]
@@ -33,10 +38,9 @@ class AutotuneParameters:
 
     def __post_init__(self) -> None:
         """Refuse a search that could not move; raises `DataError`."""
-        at_least(1, evaluations=self.evaluations, patience=self.patience)
-        at_least(0, sample=self.sample, explore=self.explore)
-        if self.explore > 1:
-            raise DataError("parameters.explore", "is a share; it must be 1 or less")
+        between(1, MAX_STEPS, evaluations=self.evaluations, patience=self.patience)
+        between(0, MAX_STEPS, sample=self.sample)
+        between(0, 1, explore=self.explore)
 
 
 class Autotune:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -13,6 +14,15 @@ from runs_app.evolve.history import History
 from runs_app.evolve.wishes import Wish
 
 P = TypeVar("P")
+
+MAX_STEPS = 10_000
+"""Kernels that a plan may ask for: each step of a run goes through its whole plan again."""
+
+MAX_AT_ONCE = 100
+"""Kernels that may stand side by side in a plan: the prompts of all are made at once."""
+
+MAX_TRIES = 1000
+"""Kernels that may be written one after another."""
 
 
 class Strategy(Protocol):
@@ -62,11 +72,23 @@ def with_defaults(info: StrategyInfo, given: Mapping[str, Any]) -> dict[str, Any
     return {**codec.encode(info.parameters()), **given}
 
 
-def at_least(least: float, **values: float) -> None:
-    """Refuse smaller values; raises `DataError` naming `parameters.<name>`."""
+def between(least: float, most: float, **values: float) -> None:
+    """Refuse values outside, both ends being inside; raises `DataError` naming the parameter."""
     for name, value in values.items():
-        if not least <= value < float("inf"):
+        if not value >= least:  # written so that it refuses NaN too
             raise DataError(f"parameters.{name}", f"must be {least:g} or more")
+        if value > most:
+            raise DataError(f"parameters.{name}", f"must be {most:g} or less")
+
+
+def check_size(**values: int) -> None:
+    """Refuse a plan of more than `MAX_STEPS` kernels, the product of the values."""
+    steps = math.prod(values.values())
+    if steps > MAX_STEPS:
+        first, product = next(iter(values)), " times ".join(values)
+        raise DataError(
+            f"parameters.{first}", f"{product} is {steps}: it must be {MAX_STEPS} or less"
+        )
 
 
 def check_needs(info: StrategyInfo, problem: Problem, config: RunConfig) -> None:

@@ -12,7 +12,13 @@ from runs_app.evolve.history import Candidate, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line, wishes_of
-from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.contract import (
+    MAX_TRIES,
+    StrategyInfo,
+    between,
+    check_size,
+    parameters_of,
+)
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
@@ -43,8 +49,9 @@ class CudaMasterParameters:
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning; raises `DataError`."""
-        at_least(1, r=self.r, tries=self.tries)
-        at_least(0, d=self.d)
+        between(1, MAX_TRIES, r=self.r, tries=self.tries)
+        between(0, MAX_TRIES, d=self.d)
+        check_size(r=self.r, d=self.d)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,15 @@ from runs_app.evolve.history import Candidate, History, draw
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, fastest, wishes_of
-from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.contract import (
+    MAX_AT_ONCE,
+    MAX_STEPS,
+    MAX_TRIES,
+    StrategyInfo,
+    between,
+    check_size,
+    parameters_of,
+)
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
@@ -42,14 +50,11 @@ class EvolveParameters:
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning; raises `DataError`."""
-        at_least(
-            1,
-            generations=self.generations,
-            proposals=self.proposals,
-            context=self.context,
-            tries=self.tries,
-        )
-        at_least(0, recommendations=self.recommendations)
+        between(1, MAX_STEPS, generations=self.generations)
+        between(1, MAX_AT_ONCE, proposals=self.proposals, context=self.context)
+        between(1, MAX_TRIES, tries=self.tries)
+        between(0, MAX_AT_ONCE, recommendations=self.recommendations)
+        check_size(generations=self.generations, proposals=self.proposals)
 
 
 @dataclass(frozen=True)

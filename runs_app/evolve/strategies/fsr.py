@@ -11,7 +11,14 @@ from runs_app.evolve.history import Candidate, CandidateState, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line, wishes_of
-from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.contract import (
+    MAX_AT_ONCE,
+    MAX_STEPS,
+    StrategyInfo,
+    between,
+    check_size,
+    parameters_of,
+)
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Message, Place, Prompt, Role, Wish
 
@@ -28,8 +35,10 @@ class FsrParameters:
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning; raises `DataError`."""
-        at_least(1, n=self.n, depth=self.depth)
-        at_least(0, history=self.history)
+        between(1, MAX_AT_ONCE, n=self.n)
+        between(1, MAX_STEPS, depth=self.depth)
+        between(0, MAX_AT_ONCE, history=self.history)
+        check_size(n=self.n, depth=self.depth)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,14 @@ from runs_app.evolve.history import AskState, Candidate, CandidateState, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
 from runs_app.evolve.steps import Pending, Steps, one_line, wishes_of
-from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.contract import (
+    MAX_AT_ONCE,
+    MAX_STEPS,
+    MAX_TRIES,
+    StrategyInfo,
+    between,
+    parameters_of,
+)
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import score_of, voted
 from runs_app.evolve.wishes import Ask, Drop, Edit, Measure, Place, Prompt, Role, Wish
@@ -36,14 +43,10 @@ class IslandsParameters:
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning; raises `DataError`."""
-        at_least(
-            1,
-            islands=self.islands,
-            proposals=self.proposals,
-            migration_interval=self.migration_interval,
-            tries=self.tries,
-        )
-        at_least(0, diff=self.diff, rewrite=self.rewrite, crossover=self.crossover)
+        between(1, MAX_AT_ONCE, islands=self.islands)
+        between(1, MAX_STEPS, proposals=self.proposals, migration_interval=self.migration_interval)
+        between(1, MAX_TRIES, tries=self.tries)
+        between(0, 1000, diff=self.diff, rewrite=self.rewrite, crossover=self.crossover)
         if self.diff + self.rewrite + self.crossover == 0:
             raise DataError("parameters.diff", "one kind of edit needs a weight above 0")
         for name in ("similarity", "floor_stop"):

@@ -10,7 +10,7 @@ from runs_app.evolve.history import AskState, Candidate, History, Question
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, wishes_of
-from runs_app.evolve.strategies.contract import StrategyInfo, at_least, parameters_of
+from runs_app.evolve.strategies.contract import MAX_TRIES, StrategyInfo, between, parameters_of
 from runs_app.evolve.verifiers import judged
 from runs_app.evolve.wishes import Place, Role, Wish
 
@@ -26,8 +26,8 @@ class TranslateParameters:
     stop_when_correct: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse less than one try; raises `DataError`."""
-        at_least(1, tries=self.tries)
+        """Refuse less than one try, and far too many; raises `DataError`."""
+        between(1, MAX_TRIES, tries=self.tries)
 
 
 @dataclass(frozen=True)
