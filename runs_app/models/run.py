@@ -53,6 +53,7 @@ class Run(models.Model):
         default=False
     )  # its budget ended it: an extension lets it go on
     failures = models.PositiveIntegerField(default=0)  # calls that failed one after the other
+    steps_begun = models.PositiveIntegerField(default=0)  # since one last came to its end
 
     usd = models.FloatField(default=0.0)
     tokens = models.BigIntegerField(default=0)

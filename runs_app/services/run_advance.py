@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
+from django.db.models import F
 from redis.exceptions import RedisError
 
 from gpu_runner.data import codec
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 
 MOST_MOVES = 1000  # of one step: so many are decided at once only by a strategy gone wrong
 FAILURES_IN_A_ROW = 5
+DEATHS_IN_A_ROW = 5
 _OVER = LanguageModelCall.Status
 
 
@@ -34,19 +37,33 @@ def advance_run(*, run_id: UUID | str, now: datetime) -> int:
     """Take the next step of a run; returns how many facts it made.
 
     Steps of one run take turns. One that nothing has happened since the last does nothing. An
-    error of ours pauses the run with the reason, and is logged.
+    error of ours pauses the run with the reason, and is logged; so do steps whose process died.
     """
+    if _begin(run_id) > DEATHS_IN_A_ROW:
+        reason = f"its last {DEATHS_IN_A_ROW} steps died, of too little memory perhaps"
+        log.error("run %s cannot be advanced: %s", run_id, reason)
+        _pause_broken(run_id, reason, now)
+        return 0
     try:
         with transaction.atomic():
             return _Step(run_log.lock(run_id), now).take()
     except Run.DoesNotExist:
         return 0
     except (DatabaseError, RedisError):
+        with suppress(DatabaseError):
+            Run.objects.filter(pk=run_id).update(steps_begun=0)
         raise  # the run is good: it goes on when they are back
     except Exception as error:
         log.exception("run %s cannot be advanced", run_id)
         _pause_broken(run_id, f"{type(error).__name__}: {error}", now)
         return 0
+
+
+def _begin(run_id: UUID | str) -> int:
+    """Count a step of a running run before it begins; returns the steps without an end, it too."""
+    rows = Run.objects.filter(pk=run_id, status=Run.Status.RUNNING)
+    rows.update(steps_begun=F("steps_begun") + 1)
+    return rows.values_list("steps_begun", flat=True).first() or 0
 
 
 class _Step:
@@ -182,7 +199,7 @@ class _Step:
         if best is not None and (run.best is None or run.best.number != best.number):
             run.best = run.candidates.get(number=best.number)
         run.best_latency_ns = best.latency_ns if best else None
-        run.advanced_at = self.now
+        run.advanced_at, run.steps_begun = self.now, 0
         run.save()
 
 
@@ -248,4 +265,5 @@ def _pause_broken(run_id: UUID | str, error: str, now: datetime) -> None:
     if run.status == Run.Status.RUNNING:
         reason = f"an error of the site, which its log describes: {error}"
         run_end.pause(run, by="", reason=reason, now=now)
+        run.steps_begun = 0
         run.save()

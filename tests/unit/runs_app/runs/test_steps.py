@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
 from gpu_runner.data.codec import DataError
 from runs_app import selectors, services
@@ -231,6 +232,46 @@ def test_an_error_of_the_site_pauses_with_the_reason(
     assert run.status == "PAUSED"
     assert "ZeroDivisionError" in run.reason
     assert kinds(run) == ["started", "paused"]
+
+
+def test_steps_that_die_pause_the_run_with_the_reason(
+    start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """What a step sees of its process's end: nothing that it could catch."""
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    run = start()
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.unit.runs_app.runs.conftest.Plain.ask", die)
+        for _ in range(5):
+            with pytest.raises(Killed):
+                services.advance_run(run_id=run.pk, now=make.NOW)
+        assert services.advance_run(run_id=run.pk, now=make.NOW) == 0
+    run.refresh_from_db()
+    assert (run.status, run.steps_begun) == ("PAUSED", 0)
+    assert "its last 5 steps died" in run.reason
+    services.resume_run(run=run, user=run.user, now=make.NOW)
+    assert world.advance(run) == 2
+    assert (run.status, run.steps_begun) == ("RUNNING", 0)
+
+
+def test_a_database_that_is_away_is_not_held_against_a_run(
+    start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise OperationalError("database is locked")
+
+    run = start()
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.unit.runs_app.runs.conftest.Plain.ask", away)
+        for _ in range(7):
+            with pytest.raises(OperationalError):
+                services.advance_run(run_id=run.pk, now=make.NOW)
+    assert world.advance(run) == 2
+    assert run.status == "RUNNING"
 
 
 def test_a_best_candidate_enters_by_itself(start: Callable[..., Run], world: World) -> None:
