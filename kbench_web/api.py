@@ -16,7 +16,7 @@ from kbench_web.models import ApiToken
 from kbench_web.tokens import find_token
 from leaderboard_app.api import router as leaderboard_router
 from runs_app.api import router as runs_router
-from runs_app.services import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.services import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from tasks_app.api import router as tasks_router
 
 _SCHEME = "bearer"
@@ -96,6 +96,8 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
     status = 422
     if isinstance(error, QuotaExceeded):
         status = 429
+    elif isinstance(error, WrongState):
+        status = 409
     elif isinstance(error, NotAllowed):
         status = 403
     field = {"language_model": "model"}.get(error.field, error.field)
@@ -106,7 +108,7 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
 def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:
     first = error.errors[0]
     path = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "payload")]
-    return _error(request, ".".join(path), first["msg"].lower(), 422)
+    return _error(request, ".".join(path) or "body", first["msg"].lower(), 422)
 
 
 @api.exception_handler(Http404)

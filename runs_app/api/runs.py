@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import ConfigDict
 
-from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Direction
 from runs_app import broadcast, selectors, services
 from runs_app.api.submissions import Problem
-from runs_app.evolve.config import Budget
 from runs_app.models import Candidate, Run
 from runs_app.selectors.runs import EVENTS_AT_ONCE, RUN_FILTERS
 
@@ -26,7 +25,10 @@ _MOST_LISTED = 200
 
 
 class BudgetIn(Schema):
-    """Caps of a run; null is no cap, 0 leaves nothing to spend. One cap at least must be given."""
+    """Caps of a run; null is no cap, 0 leaves nothing to spend. One cap at least must be given.
+
+    An extension changes the caps that it names; null removes one, and the others stay.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -164,7 +166,7 @@ class CandidateOut(Schema):
     entry: UUID | None = Field(description="The submission by which it was entered.")
 
 
-_REFUSALS = {401: Problem, 403: Problem, 404: Problem, 422: Problem, 429: Problem}
+_REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
 
 
 @router.post("/runs", response={201: RunOut, **_REFUSALS}, summary="Start a run")
@@ -262,14 +264,17 @@ def stop(request: HttpRequest, run_id: str) -> dict[str, Any]:
 
 @router.post("/runs/{run_id}/extend", response={200: RunOut, **_REFUSALS}, summary="Extend a run")
 def extend(request: HttpRequest, run_id: str, payload: BudgetIn) -> dict[str, Any]:
-    """Replace a run's budget; one that its budget had ended goes on."""
-    run = _find(request, run_id)
+    """Change the caps that are named: a number in place of the old one, null for no cap.
+
+    A run that its budget had ended goes on, if every cap leaves something to spend. A cap below
+    what a run has spent ends it when nothing is under way.
+    """
+    run, user = _find(request, run_id), cast(User, request.user)
     try:
-        budget = Budget(**payload.dict())
-    except DataError as error:
-        raise services.SubmissionError(error.field, error.reason) from None
-    user: Any = request.user
-    return _run(services.extend_run(run=run, user=user, budget=budget, now=timezone.now()))
+        budget = services.changed_budget(run, payload.dict(exclude_unset=True))
+        return _run(services.extend_run(run=run, user=user, budget=budget, now=timezone.now()))
+    except services.SubmissionError as error:  # the body is the budget
+        raise type(error)(error.field.removeprefix("budget."), error.reason) from None
 
 
 def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict[str, Any]:

@@ -35,6 +35,17 @@ class ModelSpec:
     extra_tokens: int = 0
 
 
+MOST: Mapping[str, int] = {
+    "usd": 100_000,
+    "tokens": 10**10,
+    "evaluations": 10**6,
+    "wall_time_s": 366 * 24 * 3600,
+}
+"""No cap may be larger: a slip of the keyboard, and more than a store has room for."""
+
+MOST_ANSWER_TOKENS = 10**6
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Caps of a run; None is no cap, 0 leaves nothing to spend."""

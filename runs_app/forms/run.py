@@ -7,14 +7,15 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction
 from runs_app import selectors
-from runs_app.evolve.config import ProfileMode, RunConfig, VerifierConfig
+from runs_app.evolve.budget import MIN_OUTPUT_TOKENS
+from runs_app.evolve.config import MOST, ProfileMode, RunConfig, VerifierConfig
 from runs_app.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.forms.parameters import field_name, parameter_fields, read_parameters
 from tasks_app.selectors import published_tasks
@@ -83,6 +84,16 @@ def _at_least(least: float) -> list[MinValueValidator]:
     return [MinValueValidator(least, f"Must be {least:g} or more.")]
 
 
+def _seconds(minutes: float | None) -> int | None:
+    return None if minutes is None else round(minutes * _MINUTE_S)
+
+
+_MINUTES = [
+    *_at_least(0),
+    MaxValueValidator(MOST["wall_time_s"] / _MINUTE_S, "Must be at most %(limit_value)d."),
+]
+
+
 class RunForm(forms.Form):
     """Fields of `runs_app.services.start_run`; each strategy's parameters have their own."""
 
@@ -97,11 +108,11 @@ class RunForm(forms.Form):
     source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
     models = forms.MultipleChoiceField(required=False)
     temperatures = forms.CharField(required=False, max_length=100, initial="0.5, 0.75, 1.0")
-    max_tokens = forms.IntegerField(initial=8192, validators=_at_least(256))
+    max_tokens = forms.IntegerField(initial=8192, validators=_at_least(MIN_OUTPUT_TOKENS))
     usd = forms.FloatField(required=False, initial=_usual_usd, validators=_at_least(0))
     tokens = forms.IntegerField(required=False, initial=2_000_000, validators=_at_least(0))
     evaluations = forms.IntegerField(required=False, initial=60, validators=_at_least(0))
-    minutes = forms.FloatField(required=False, initial=60, validators=_at_least(0))
+    minutes = forms.FloatField(required=False, initial=60, validators=_MINUTES)
     verifier_use = forms.ChoiceField(choices=[(v, w) for v, w, _ in VERIFIER_USE], initial="off")
     verifiers = forms.MultipleChoiceField(
         required=False,
@@ -214,7 +225,7 @@ class RunForm(forms.Form):
         """Caps; an empty field is no cap."""
         minutes = self.cleaned_data["minutes"]
         caps = {name: self.cleaned_data[name] for name in ("usd", "tokens", "evaluations")}
-        return caps | {"wall_time_s": None if minutes is None else round(minutes * _MINUTE_S)}
+        return caps | {"wall_time_s": _seconds(minutes)}
 
     def add_refusal(self, field: str, reason: str) -> None:
         """Show a service's refusal beside the field that it names."""
@@ -265,12 +276,19 @@ def _parameter(field: str) -> str:
 
 
 class BudgetForm(forms.Form):
-    """New caps of a run; an empty field is no cap."""
+    """New caps of a run; an empty field is no cap, and one that was not sent stays."""
 
     usd = forms.FloatField(required=False, validators=_at_least(0))
     tokens = forms.IntegerField(required=False, validators=_at_least(0))
     evaluations = forms.IntegerField(required=False, validators=_at_least(0))
-    minutes = forms.FloatField(required=False, validators=_at_least(0))
+    minutes = forms.FloatField(required=False, validators=_MINUTES)
+
+    def caps(self) -> dict[str, Any]:
+        """The caps that were sent, in the words of the API; call it on a valid form."""
+        caps = {name: value for name, value in self.cleaned_data.items() if name in self.data}
+        if "minutes" in caps:
+            caps["wall_time_s"] = _seconds(caps.pop("minutes"))
+        return caps
 
     def add_refusal(self, field: str, reason: str) -> None:
         """Show a service's refusal beside the field that it names."""

@@ -5,11 +5,23 @@ from __future__ import annotations
 from runs_app.services.calls import answer_call, test_language_model
 from runs_app.services.devices import resolve_device
 from runs_app.services.entries import enter_candidate
-from runs_app.services.errors import EventError, NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.services.errors import (
+    EventError,
+    NotAllowed,
+    QuotaExceeded,
+    SubmissionError,
+    WrongState,
+)
 from runs_app.services.events import record_event
 from runs_app.services.reconcile import reconcile
 from runs_app.services.run_advance import advance_run
-from runs_app.services.run_control import extend_run, pause_run, resume_run, stop_run
+from runs_app.services.run_control import (
+    changed_budget,
+    extend_run,
+    pause_run,
+    resume_run,
+    stop_run,
+)
 from runs_app.services.run_estimate import Estimate, estimate_run
 from runs_app.services.run_history import budget_of
 from runs_app.services.run_reconcile import reconcile_runs
@@ -26,10 +38,12 @@ __all__ = [
     "QuotaExceeded",
     "RunRequest",
     "SubmissionError",
+    "WrongState",
     "advance_run",
     "answer_call",
     "budget_of",
     "cancel",
+    "changed_budget",
     "enter_candidate",
     "estimate_run",
     "extend_run",

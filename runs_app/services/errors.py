@@ -20,5 +20,9 @@ class NotAllowed(SubmissionError):
     """The user may see the object, but not do this to it."""
 
 
+class WrongState(NotAllowed):
+    """The object is in a state in which this cannot be done to it."""
+
+
 class EventError(ValueError):
     """An event cannot be true: it names nothing known, or contradicts what is known."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -10,13 +12,16 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Case, F, Q, Sum, When
 
+from gpu_runner.data.codec import DataError
 from runs_app import queues, selectors
 from runs_app.evolve import facts
-from runs_app.evolve.config import Budget
+from runs_app.evolve.config import MOST, Budget
 from runs_app.models import LanguageModelCall, Run
 from runs_app.services import run_end, run_log, spending
-from runs_app.services.errors import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.services.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.services.run_history import budget_of, config_of
+
+_CAPS = ", ".join(MOST)
 
 
 @transaction.atomic
@@ -27,7 +32,7 @@ def pause_run(*, run: Run, user: User, now: datetime) -> Run:
     """
     locked = _locked(run, user)
     if locked.status != Run.Status.RUNNING:
-        raise NotAllowed("", f"this run is {locked.status.lower()}, so it cannot be paused")
+        raise WrongState("status", f"this run is {locked.status.lower()}, so it cannot be paused")
     by = user.get_username()
     run_end.pause(locked, by=by, reason=f"paused by {by}", now=now)
     locked.save()
@@ -39,7 +44,7 @@ def resume_run(*, run: Run, user: User, now: datetime) -> Run:
     """Go on with a paused run; raises `NotAllowed`, and `QuotaExceeded` if too many run or cost."""
     locked = _locked(run, user)
     if locked.status != Run.Status.PAUSED:
-        raise NotAllowed("", f"this run is {locked.status.lower()}, so it cannot be resumed")
+        raise WrongState("status", f"this run is {locked.status.lower()}, so it cannot be resumed")
     check_running(locked.user)
     if spending.is_priced(config_of(locked).models):
         spending.check_day(budget_of(locked), user=user, now=now, run=locked)
@@ -54,7 +59,7 @@ def stop_run(*, run: Run, user: User, now: datetime) -> Run:
     """End a run for good; calls that were not sent and evaluations are taken back."""
     locked = _locked(run, user)
     if locked.is_over:
-        raise NotAllowed("", f"this run is {locked.status.lower()} already")
+        raise WrongState("status", f"this run is {locked.status.lower()} already")
     run_end.stop(locked, by=user.get_username(), now=now)
     locked.save()
     return locked
@@ -65,14 +70,17 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
     """Give a run another budget; one that its budget had ended goes on.
 
     `budget` replaces the old one, and binds calls that were not sent yet. Raises `NotAllowed` for
-    a run that somebody stopped or whose strategy came to its end, `SubmissionError` for a budget
-    without any cap or beyond the site's limits on money.
+    strangers, `WrongState` for a run that somebody stopped or whose strategy came to its end, and
+    `SubmissionError` for a budget without any cap, beyond what caps may be or the site's limits on
+    money, or with which the run would end at once again.
     """
     locked = _locked(run, user)
-    check_capped(budget)
+    check_budget(budget)
     ended_by_budget = locked.status == Run.Status.FINISHED and locked.by_budget
     if locked.is_over and not ended_by_budget:
-        raise NotAllowed("", f"this run is over ({locked.reason}): start another one")
+        raise WrongState("status", f"this run is over ({locked.reason}): start another one")
+    if ended_by_budget:
+        _check_goes_on(locked, budget, now)
     budget = _paid_for(locked, user, budget, now)
     run_log.write_fact(locked, facts.Extended(budget=budget), now=now)
     _take_back_calls(locked, budget, now)
@@ -96,13 +104,44 @@ def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
     return budget
 
 
-def check_capped(budget: Budget) -> None:
-    """Raise `SubmissionError` for a budget that would let a run go on for ever."""
-    caps: tuple[Any, ...] = (budget.usd, budget.tokens, budget.evaluations, budget.wall_time_s)
-    if all(cap is None for cap in caps):
-        raise SubmissionError(
-            "budget", "give at least one cap: usd, tokens, evaluations or wall_time_s"
-        )
+def changed_budget(run: Run, caps: Mapping[str, Any]) -> Budget:
+    """The run's budget of now with `caps` by name in place of its own; None is no cap.
+
+    Raises `SubmissionError`, also for no caps at all.
+    """
+    if not caps:
+        raise SubmissionError("budget", f"give at least one cap: {_CAPS}")
+    try:
+        return replace(budget_of(run), **caps)
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+
+
+def check_budget(budget: Budget) -> None:
+    """Raise `SubmissionError` for a budget without any cap, and for caps that are no caps."""
+    caps = {name: getattr(budget, name) for name in MOST}
+    if all(cap is None for cap in caps.values()):
+        raise SubmissionError("budget", f"give at least one cap: {_CAPS}")
+    for name, cap in caps.items():
+        if cap is not None and cap > MOST[name]:
+            raise SubmissionError(f"budget.{name}", f"must be at most {MOST[name]}")
+
+
+def _check_goes_on(run: Run, budget: Budget, now: datetime) -> None:
+    """Raise `SubmissionError` for a cap that the run has used up already."""
+    active_s = selectors.active_s(run, now)
+    used_up = {
+        "usd": budget.usd is not None and budget.usd < run.usd,
+        "tokens": budget.tokens is not None and budget.tokens < run.tokens,
+        "evaluations": budget.evaluations is not None and budget.evaluations <= run.evaluations,
+        "wall_time_s": budget.wall_time_s is not None and budget.wall_time_s <= active_s,
+    }
+    for name, is_used_up in used_up.items():
+        if is_used_up:
+            used = active_s if name == "wall_time_s" else getattr(run, name)
+            cap = getattr(budget, name)
+            reason = f"the run has used {used:.6g} of {cap:.6g} already: give more, or no cap"
+            raise SubmissionError(f"budget.{name}", reason)
 
 
 def check_running(user: User) -> None:

@@ -11,18 +11,28 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Direction
-from runs_app.evolve.config import Budget, ModelSpec, ProfileMode, RunConfig, VerifierConfig
+from runs_app.evolve.budget import MIN_OUTPUT_TOKENS
+from runs_app.evolve.config import (
+    MOST_ANSWER_TOKENS,
+    Budget,
+    ModelSpec,
+    ProfileMode,
+    RunConfig,
+    VerifierConfig,
+)
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import LanguageModel, VerifierPrompt
 from runs_app.selectors.language_models import key_is_set
 from runs_app.services.calls import spec_of
 from runs_app.services.errors import SubmissionError
-from runs_app.services.run_control import check_capped
+from runs_app.services.run_control import check_budget
+from runs_app.services.text import storable
 
 SEED_KERNELS = ("", "naive", "best", "none", "own")
 DEFAULT_BUDGET = Budget(evaluations=60, wall_time_s=3600, usd=2.0)
 _MOST_AT_ONCE = 16
+_MOST_SURVIVORS = 1000
 _SEED_LIMIT = 2**31
 _HOTTEST = 2.0
 _NAME_LENGTH = 150
@@ -103,9 +113,12 @@ def _check(request: RunRequest) -> None:
     if request.seed_kernel == "own" and not request.source.strip():
         raise SubmissionError("source", "is empty: give the kernel that the run is to begin with")
     _check_numbers(request)
+    for name in ("name", "agent"):
+        if storable(getattr(request, name)) != getattr(request, name):
+            raise SubmissionError(name, "holds a character that cannot be stored, such as NUL")
     if len(request.name) > _NAME_LENGTH:
         raise SubmissionError("name", f"has {len(request.name)} characters of {_NAME_LENGTH}")
-    check_capped(request.budget)
+    check_budget(request.budget)
 
 
 def _check_numbers(request: RunRequest) -> None:
@@ -114,6 +127,11 @@ def _check_numbers(request: RunRequest) -> None:
     for name in ("concurrent_asks", "concurrent_evaluations"):
         if not 1 <= getattr(request, name) <= _MOST_AT_ONCE:
             raise SubmissionError(name, f"must be 1 to {_MOST_AT_ONCE}")
+    if not MIN_OUTPUT_TOKENS <= request.max_tokens <= MOST_ANSWER_TOKENS:
+        reason = f"must be {MIN_OUTPUT_TOKENS} to {MOST_ANSWER_TOKENS}"
+        raise SubmissionError("max_tokens", reason)
+    if not 1 <= request.verifiers.survivors <= _MOST_SURVIVORS:
+        raise SubmissionError("verifiers.survivors", f"must be 1 to {_MOST_SURVIVORS}")
     if not request.temperatures:
         raise SubmissionError("temperatures", "give at least one")
     if not all(math.isfinite(t) and 0 <= t <= _HOTTEST for t in request.temperatures):

@@ -19,9 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST, require_safe
 
-from gpu_runner.data.codec import DataError
 from runs_app import candidate_page, run_page, selectors, services
-from runs_app.evolve.config import Budget
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.forms import BudgetForm
 from runs_app.models import Candidate, Run
@@ -125,12 +123,10 @@ def run_extend(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = _run(request, run_id)
     form = BudgetForm(request.POST)
     if form.is_valid():
-        minutes = form.cleaned_data.pop("minutes")
-        seconds = None if minutes is None else round(minutes * _MINUTE_S)
         try:
-            budget = Budget(**form.cleaned_data, wall_time_s=seconds)
+            budget = services.changed_budget(run, form.caps())
             services.extend_run(run=run, user=_user(request), budget=budget, now=timezone.now())
-        except (SubmissionError, DataError) as error:
+        except SubmissionError as error:
             form.add_refusal(error.field, error.reason)
     if form.errors:
         return _run_response(request, run, form, status=422)

@@ -149,6 +149,9 @@ def test_a_box_that_is_not_ticked_says_no(signed_in: Client) -> None:
         ({"tokens": "many"}, "tokens", "Enter a whole number"),
         ({"evaluations": "1.5"}, "evaluations", "Enter a whole number"),
         ({"minutes": "-2"}, "minutes", "Must be 0 or more"),
+        ({"minutes": "1e308"}, "minutes", "Must be at most 527040"),
+        ({"evaluations": "1" + "0" * 23}, "evaluations", "Must be at most"),
+        ({"max_tokens": "1" + "0" * 12}, "max_tokens", "Must be 256 to 1000000"),
         (
             {"usd": "", "tokens": "", "evaluations": "", "minutes": ""},
             "evaluations",

@@ -173,6 +173,8 @@ class TestLivePage:
             ({"usd": "much"}, "Enter a number"),
             ({}, "give at least one cap"),
             ({"minutes": "inf"}, "Enter a number"),
+            ({"minutes": "1e308"}, "Must be at most"),
+            ({"evaluations": "1" + "0" * 23}, "Must be at most"),
         ],
     )
     def test_a_bad_budget_is_said_beside_its_field(

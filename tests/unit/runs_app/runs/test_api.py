@@ -107,18 +107,26 @@ def test_a_run_is_controlled(ada: Any) -> None:
     path = f"runs/{api.post('runs', wanted()).json()['id']}"
     paused = api.post(f"{path}/pause").json()
     assert (paused["status"], paused["reason"]) == ("PAUSED", "paused by ada")
-    assert api.post(f"{path}/pause").status_code == 403
+    refused = api.post(f"{path}/pause")
+    assert (refused.status_code, refused.json()["field"]) == (409, "status")
     assert api.post(f"{path}/resume").json()["status"] == "RUNNING"
     extended = api.post(f"{path}/extend", {"usd": 3.5}).json()
     assert extended["budget"] == {
         "usd": 3.5,
         "tokens": None,
-        "evaluations": None,
+        "evaluations": 50,
         "wall_time_s": None,
+    }
+    changed = api.post(f"{path}/extend", {"evaluations": None, "wall_time_s": 60}).json()
+    assert changed["budget"] == {
+        "usd": 3.5,
+        "tokens": None,
+        "evaluations": None,
+        "wall_time_s": 60,
     }
     assert api.post(f"{path}/stop").json()["status"] == "STOPPED"
     refused = api.post(f"{path}/resume")
-    assert (refused.status_code, refused.json()["field"]) == (403, "")
+    assert (refused.status_code, refused.json()["field"]) == (409, "status")
     assert "stopped" in refused.json()["reason"]
 
 
@@ -148,6 +156,15 @@ def test_strangers_and_nobody_control_nothing(ada: Any, start: Callable[..., Run
         (422, "seed", {"seed": 10**30}),
         (422, "surprise", {"surprise": 1}),
         (422, "max_tokens", {"max_tokens": 0}),
+        (422, "max_tokens", {"max_tokens": 255}),
+        (422, "max_tokens", {"max_tokens": 10**12}),
+        (422, "budget.usd", {"budget": {"usd": 1e308}}),
+        (422, "budget.tokens", {"budget": {"tokens": 10**23}}),
+        (422, "budget.evaluations", {"budget": {"evaluations": 10**23}}),
+        (422, "budget.wall_time_s", {"budget": {"wall_time_s": 10**12}}),
+        (422, "verifiers.survivors", {"verifiers": {"survivors": 10**12}}),
+        (422, "name", {"name": "a\0b"}),
+        (422, "agent", {"agent": "a\ud800b"}),
     ],
 )
 def test_bad_requests_name_the_field(
@@ -157,6 +174,43 @@ def test_bad_requests_name_the_field(
     assert (refused.status_code, refused.json()["field"]) == (status, field), refused.content
     assert refused.json()["reason"]
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "body"),
+    [
+        ("body", []),
+        ("body", None),
+        ("budget", {}),
+        ("budget", {"evaluations": None, "usd": None}),
+        ("evaluations", {"evaluations": -1}),
+        ("evaluations", {"evaluations": "many"}),
+        ("evaluations", {"evaluations": 10**23}),
+        ("usd", {"usd": 1e308}),
+        ("dollars", {"dollars": 1}),
+    ],
+)
+def test_bad_extensions_name_the_field(ada: Any, field: str, body: Any) -> None:
+    api = api_of(ada)
+    run = Run.objects.get(pk=api.post("runs", wanted()).json()["id"])
+    refused = api.post(f"runs/{run.pk}/extend", body)
+    assert (refused.status_code, refused.json()["field"]) == (422, field), refused.content
+    assert not run.events.filter(kind="extended").exists()
+
+
+def test_a_cap_that_is_used_up_lets_no_run_go_on(ada: Any, world: World) -> None:
+    api = api_of(ada)
+    budget = {"evaluations": 1, "wall_time_s": 60}
+    run = Run.objects.get(pk=api.post("runs", wanted(budget=budget)).json()["id"])
+    world.to_first_calls(run)
+    assert (run.status, run.by_budget) == ("FINISHED", True)
+    path = f"runs/{run.pk}/extend"
+    for field, caps in (("evaluations", {"usd": 1}), ("tokens", {"tokens": 9, "evaluations": 2})):
+        Run.objects.filter(pk=run.pk).update(tokens=10)
+        refused = api.post(path, caps)
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+        assert "already" in refused.json()["reason"]
+    assert api.post(path, {"evaluations": 2}).json()["status"] == "RUNNING"
 
 
 @pytest.mark.parametrize("field", ["models", "verifiers.model"])
