@@ -6,7 +6,8 @@ const MOST_DOTS = 600; // of the correct ones
 const MOST_FAILURES = 150; // of each kind
 const SYMBOLS = { compile: "square-open", wrong: "x-thin-open", crash: "triangle-up-open", violation: "diamond-open", unstable: "circle-open", system: "cross-thin-open", dropped: "line-ew-open" };
 const WORDS = { compile: "compile error", wrong: "wrong result", crash: "crash or limit", violation: "violation", unstable: "unstable", system: "system error", dropped: "dropped" };
-const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], Array.from({ length: 90 }, (_, step) => (step + 10) / 10)]; // coarse to fine
+const even = (parts) => Array.from({ length: 9 * parts }, (_, each) => 1 + each / parts);
+const STEPS = [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9], ...[10, 20, 50, 100].map(even)]; // coarse to fine
 const FEWEST_TICKS = 4;
 const MOST_TICKS = 12;
 
