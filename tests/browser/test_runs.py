@@ -99,8 +99,18 @@ def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: F
     expect(page.locator("#best-words")).to_contain_text("as fast as the seed kernel")
     assert page.evaluate(MARKED), "the page was loaded again"
     control(page, "Stop", "STOPPED")
+    cancelled(page)
     replay(page)
     runner.finish_all()
+
+
+def cancelled(page: Page) -> None:
+    """What was in flight as the run was stopped is neither measured nor failed."""
+    assert page.evaluate(MARKED), "the page was loaded again"
+    expect(page.locator(".stream-row").filter(has_text="Cancelled").first).to_be_visible()
+    expect(page.locator("#outcomes")).not_to_contain_text("System error")
+    words = page.locator("[data-figure=candidates-sub]")
+    expect(words).to_have_text("written; 5 measured, 4 correct")
 
 
 def replay(page: Page) -> None:
@@ -122,6 +132,22 @@ def replay(page: Page) -> None:
     page.get_by_role("button", name="Back to now").click()
     expect(count).to_have_text(now)
     expect(page.locator(".replay-words")).to_contain_text("the newest shown")
+
+
+def test_a_button_says_that_the_site_is_away(
+    page: Page, working: Stack, runner: FakeRunner
+) -> None:
+    """The page stays, and the button works again once the site does."""
+    sign_up(page, working.url, "traveller")
+    address = start(page, working.url)
+    page.route("**/pause/", lambda route: route.fulfill(status=502, body="away"))
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.locator("#control-words")).to_contain_text("status 502")
+    assert page.url == address
+    page.unroute("**/pause/")
+    control(page, "Pause", "PAUSED")
+    control(page, "Stop", "STOPPED")
+    runner.finish_all()
 
 
 def test_without_a_socket_the_page_asks(page: Page, working: Stack, runner: FakeRunner) -> None:

@@ -136,6 +136,29 @@ def test_a_summary_counts_failures_by_kind() -> None:
     assert found.improved
 
 
+def test_a_lost_evaluation_says_nothing_of_its_kernel() -> None:
+    run = finished(400.0, make.make_task_version())
+    make.make_candidate(run, verdict="SYSTEM_ERROR", state="measured")
+    make.make_candidate(run, state="drafted")  # its evaluation was cancelled as the run ended
+    lost = facts.Measured(candidate=3, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="gone")
+    make.make_run_event(run, measured(2, 400.0, best=True), now=make.later(5))
+    make.make_run_event(run, lost, now=make.later(9))
+    (found,) = summaries(Run.objects.all(), make.later(20), points=True)
+    assert (found.measured, found.correct_share) == (2, 1.0)
+    assert found.failures == {"SYSTEM_ERROR": 1}
+    assert found.points[-1].evaluations == 1
+
+
+def test_runs_that_measured_nothing_are_no_trials_of_a_setting(client: Client) -> None:
+    version = make.make_task_version()
+    finished(400.0, version, config=config(seed=1))
+    idle = finished(None, version, config=config(seed=2))
+    idle.candidates.update(verdict="", state="drafted", latency_ns=None)
+    page = client.get("/runs/ablation/")
+    assert [len(each.trials) for each in page.context["groups"]] == [1]
+    assert "1 finished run measured nothing and is left out." in page.content.decode()
+
+
 def test_settings_have_names_for_people_and_differ_where_they_do() -> None:
     version = make.make_task_version()
     plain = settings_of(finished(500.0, version))

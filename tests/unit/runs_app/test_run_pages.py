@@ -151,6 +151,34 @@ class TestLivePage:
         assert "Not paused: this run is stopped" in refused
         assert own.get(f"{address}pause/").status_code == 405
 
+    def test_a_stop_is_asked_for_twice_and_then_final(self, own: Client, ada: User) -> None:
+        run = make.make_run(user=ada)
+        page = text(own, run.get_absolute_url())
+        assert '<details id="stop"' in page
+        assert "running for" in page
+        own.post(f"{run.get_absolute_url()}stop/")
+        page = text(own, run.get_absolute_url())
+        assert '<details id="stop"' not in page
+        assert "ran for" in page
+
+    def test_why_a_figure_is_missing_is_said(self, client: Client) -> None:
+        run = make.make_run()
+        run.best = measured(run, speedup=None, floor_fraction=None)
+        run.save()
+        page = text(client, run.get_absolute_url())
+        assert "no baseline of this device is known yet" in page
+        assert "no physical limit of this device is known" in page
+
+    def test_caps_on_models_are_kept_where_there_is_none(self, own: Client, ada: User) -> None:
+        page = text(own, make.make_run(user=ada).get_absolute_url())
+        assert 'type="hidden" name="usd"' in page
+        assert 'for="x-tokens"' not in page
+
+    def test_a_sign_in_leads_back(self, client: Client) -> None:
+        address = make.make_run().get_absolute_url()
+        assert f'href="/sign-in/?next={address}%3Fpage%3D1"' in text(client, f"{address}?page=1")
+        assert 'href="/sign-in/?next=/runs/"' in text(client, "/sign-in/?next=/runs/")
+
     def test_controls_ask_for_a_sign_in(self, client: Client) -> None:
         run = make.make_run()
         for action in ("pause", "resume", "stop", "extend", "candidates/1/enter"):
