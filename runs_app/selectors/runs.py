@@ -116,7 +116,10 @@ def find_candidate(run: Run, number: int) -> Candidate | None:
 
 
 def run_waiting_reason(run: Run, now: datetime) -> str:
-    """Why a running run does not get on; empty if it does, or waits for an answer."""
+    """Why a run does not get on; empty if it does, waits for an answer, or has nothing waiting."""
+    if run.status == Run.Status.PAUSED:
+        unsent = run.calls.filter(status="WAITING").count()
+        return f"{unsent} call(s) to language models, until the run is resumed" if unsent else ""
     if run.status != Run.Status.RUNNING:
         return ""
     trials = Evaluation.objects.filter(submission__run=run, background=False)

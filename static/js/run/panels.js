@@ -176,7 +176,10 @@ export function calls(state, progress, now) {
   section.querySelector("ul").replaceChildren(
     ...waiting.map((ask) => {
       const heard = progress.get(ask.number);
-      const line = element("li", "", `Call ${ask.number}: ${ask.verifier || ask.role} by ${ask.model}${ask.about ? `, about #${ask.about}` : ""}, for ${period(Math.max(0, now - ask.at) / 1000)}`);
+      const since = state.status === "PAUSED" && !heard
+        ? "if it was not sent before the pause, it waits until the run is resumed"
+        : `for ${period(Math.max(0, now - ask.at) / 1000)}`;
+      const line = element("li", "", `Call ${ask.number}: ${ask.verifier || ask.role} by ${ask.model}${ask.about ? `, about #${ask.about}` : ""}, ${since}`);
       if (heard) line.append(element("span", "faint num", ` ${whole(heard.characters || 0)} characters`));
       return line;
     }),

@@ -176,6 +176,18 @@ def test_bad_requests_name_the_field(
     assert not Run.objects.exists()
 
 
+def test_a_paused_run_says_that_its_calls_wait(ada: Any, world: World) -> None:
+    api = api_of(ada)
+    run = Run.objects.get(pk=api.post("runs", wanted()).json()["id"])
+    assert api.post(f"runs/{run.pk}/pause").json()["waiting_reason"] == ""
+    api.post(f"runs/{run.pk}/resume")
+    world.to_first_calls(run)
+    waits = api.post(f"runs/{run.pk}/pause").json()["waiting_reason"]
+    assert waits == "3 call(s) to language models, until the run is resumed"
+    run.calls.update(status="SENT")
+    assert api.get(f"runs/{run.pk}").json()["waiting_reason"] == ""
+
+
 @pytest.mark.parametrize(
     ("field", "body"),
     [
