@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -60,6 +61,27 @@ def test_a_replay_makes_every_fact_again(name: str, seed: int, verifiers: tuple[
     assert report.differences == ()
     assert report.facts == len(stored) > 5
     assert report.steps > 3
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_run_with_lost_evaluations_replays_and_restores(name: str) -> None:
+    def flaky(run: Drive, every: int) -> Drive:
+        judge, count = run.world.judge, itertools.count(1)
+        run.world.judge = lambda source, mode: judge(source, mode) if next(count) % every else None
+        return run
+
+    for every in (1, 2, 3):
+        whole = flaky(a_run(name, 9), every).go()
+        lost = [f for f in whole.facts if getattr(f, "verdict", "") == "SYSTEM_ERROR"]
+        assert lost
+        assert differences(whole, whole.facts) == []
+        run = flaky(a_run(name, 9), every)
+        problem, config = run.optimizer.problem, run.optimizer.config
+        run.step(0)
+        while run.world.pending:
+            run.optimizer = Optimizer(problem, config, restored(run.history, run.facts, run.world))
+            run.step(run.world.random.choice((1, 1, 1, 2, 3)))
+        assert run.facts == whole.facts
 
 
 @pytest.mark.parametrize("name", EVERY)
