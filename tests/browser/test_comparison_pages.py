@@ -80,6 +80,7 @@ def test_factors_regroup_the_runs(page: Page, seeded: Stack, pages: list[str]) -
     page.goto(f"{seeded.url}/runs/ablation/")
     rows = page.get_by_role("region", name="Groups of runs").locator("tbody tr")
     expect(rows).to_have_count(3)
+    page.get_by_text("Another factor").click()
     page.get_by_label("profile", exact=True).check()
     page.wait_for_url("**factor=profile**")
     page.get_by_label("strategy", exact=True).uncheck()
