@@ -39,6 +39,8 @@ bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measu
 	$(BIN)/python -m tests.bench.shipped --device cpu
 	$(BIN)/python -m tests.bench.repeat --task softmax --kernel tasks_app/catalog/softmax/kernels/good.cpp \
 	    --workload cpu_n64_c1024 --workload cpu_n16_c16384
+	$(BIN)/python -m tests.bench.optimise --device cpu --task matrix_mul softmax --evaluations 16
+	$(BIN)/python -m tests.bench.asks
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .
