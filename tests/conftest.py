@@ -15,6 +15,7 @@ import pytest
 # Programs of the site are imported where they are used: a GPU host's tests run without them.
 
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
+PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     has_browser = any(map(shutil.which, ("chromium", "google-chrome"))) or "CI" in os.environ
     for item in items:
         folders = set(item.path.relative_to(root).parts[:-1])
-        if folders & SITE_FOLDERS:
+        if folders & SITE_FOLDERS and not folders & PURE_FOLDERS:
             item.add_marker("site")
         for name in folders & {"gpu", "browser"}:
             item.add_marker(name)
