@@ -8,6 +8,7 @@ from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.integrity import Audit, Burst, OutsideTime, Suspicion
 from gpu_runner.data.profile import KernelResources, Profile
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task
@@ -63,13 +64,21 @@ class ProcessRun:
     """What one fresh process returned for one workload: every call, in order.
 
     `seeds` are the seeds of the calls' inputs, one a call, revealed now that the process is gone;
-    `verified` are the indices of the calls whose outputs were compared with the reference.
+    `verified` are the indices of the calls whose outputs were compared with the reference. The same
+    of the calls that were made in bursts, which have no times of their own. host_ns: median time
+    that the host needed to queue a call on a device, as the process says. held_ns: of each single
+    call, as `Burst.held_ns`.
     """
 
     process: int
     times_ns: tuple[float, ...]
     seeds: tuple[int, ...]
     verified: tuple[int, ...]
+    bursts: tuple[Burst, ...] = ()
+    burst_seeds: tuple[int, ...] = ()
+    burst_verified: tuple[int, ...] = ()
+    host_ns: float = 0.0
+    held_ns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +125,7 @@ class WorkloadResult:
     bytes: float | None = None
     weight: float = 1.0
     floor_ns: float | None = None  # physical limit: work over the device's theoretical peak
+    outside: OutsideTime | None = None  # the coordinator's own clock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +162,8 @@ class EvaluationResult:
     the public workloads, per baseline and against the "best" of them in each workload.
     hidden_speedups: the same over the hidden workloads. floor_fraction: geometric mean of physical
     limit over time. score: MSKernelBench's P against the best baseline, weighted by work. profile:
-    in mode `profile`, of a kernel whose outputs were right.
+    in mode `profile`, of a kernel whose outputs were right. audit: in mode `audit`, likewise.
+    suspicions: while there are any, a person must decide before the result counts.
     """
 
     evaluation_id: str
@@ -173,6 +184,8 @@ class EvaluationResult:
     mismatch: Mismatch | None = None
     build: BuildReport | None = None
     profile: Profile | None = None
+    audit: Audit | None = None
+    suspicions: tuple[Suspicion, ...] = ()
     stages: tuple[StageTime, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     output: str = ""  # what the kernel printed, cut; never judged

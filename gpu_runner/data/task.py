@@ -12,8 +12,10 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.expression import evaluate
-from gpu_runner.data.signature import Signature
+from gpu_runner.data.signature import SCALAR_TYPES, Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+
+_ITEMSIZES = dict(SCALAR_TYPES.values())  # bytes, by dtype
 
 
 class TaskFormat(StrEnum):
@@ -24,6 +26,21 @@ class TaskFormat(StrEnum):
     KERNELBENCH = "kernelbench"
 
 
+class Values(StrEnum):
+    """How the floating-point inputs that a task draws are changed before a kernel sees them.
+
+    A task says for each workload which family it gets; its reference must make sense of it.
+    """
+
+    DRAWN = "drawn"  # as the task's make_inputs drew them
+    SMALL = "small"  # a thousandth of it
+    LARGE = "large"  # a thousand times it
+    SHIFTED = "shifted"  # the mean moved away from zero, by four standard deviations
+    HEAVY = "heavy"  # heavy tails: a few elements are a hundred times the others
+    STRUCTURED = "structured"  # equal rows, zeros and repeats: what a shortcut would look for
+    INTEGERS = "integers"  # small integers: sums and products are exact in the task's dtype
+
+
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     """One concrete set of parameters for the input generator; hidden ones are for admins only."""
@@ -31,6 +48,7 @@ class Workload:
     name: str
     parameters: Mapping[str, Any]
     hidden: bool = False
+    values: Values = Values.DRAWN
     devices: tuple[DeviceKind, ...] = (DeviceKind.CUDA, DeviceKind.CPU)
     directions: tuple[Direction, ...] = (Direction.FORWARD, Direction.BACKWARD)
 
@@ -53,6 +71,8 @@ class Tolerance:
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """What a call must do, as expressions over the workload's parameters.
+
+    `itemsize` is the size of an element of the task's dtype in bytes.
 
     flops: floating-point operations; bytes: compulsory traffic, each input read once and each
     output written once; weight: the weight in MSKernelBench's P score (defaults to `flops`).
@@ -92,6 +112,7 @@ class Task:
     tolerance: Tolerance = field(default_factory=Tolerance)
     work: Mapping[Direction, Work] = field(default_factory=dict)
     baselines: tuple[str, ...] = ("eager", "compiled")
+    libraries: bool = False  # whether kernels may call vendor libraries such as cuBLAS
     kernels: tuple[ShippedKernel, ...] = ()
     schema_version: int = codec.SCHEMA_VERSION
 
@@ -142,9 +163,10 @@ class Task:
         work = self.work.get(direction)
         if work is None:
             return None
-        flops = evaluate(work.flops, workload.parameters, "work.flops")
-        size = evaluate(work.bytes, workload.parameters, "work.bytes")
-        weight = evaluate(work.weight or work.flops, workload.parameters, "work.weight")
+        names = {"itemsize": _ITEMSIZES.get(self.dtype, 4), **workload.parameters}
+        flops = evaluate(work.flops, names, "work.flops")
+        size = evaluate(work.bytes, names, "work.bytes")
+        weight = evaluate(work.weight or work.flops, names, "work.weight")
         return Cost(flops=flops, bytes=size, weight=weight)
 
 

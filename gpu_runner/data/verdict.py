@@ -30,6 +30,7 @@ class Mode(StrEnum):
     QUICK = "quick"
     RANKED = "ranked"
     PROFILE = "profile"  # as quick, and then a profile: what an optimiser learns from
+    AUDIT = "audit"  # as ranked with new seeds, and then sanitizers and a profiler's own clock
 
 
 class Stage(StrEnum):
@@ -42,6 +43,7 @@ class Stage(StrEnum):
     MEASURE = "measure"
     VERIFY = "verify"
     PROFILE = "profile"  # mode `profile` only
+    AUDIT = "audit"  # mode `audit` only
 
 
 class Direction(StrEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -17,9 +17,13 @@ MAGIC = 0x4B42_4331  # "1CBK" in memory
 HEADER = struct.Struct("<IIQ")  # magic, kind, body length
 CALL_HEAD = struct.Struct("<QIIQQQQ")
 # call id, arguments, index of the SETUP, inputs low, high, outputs low, high
+BURST_HEAD = struct.Struct("<QII")  # id of the burst, calls, 0; the calls' bodies follow
 ARGUMENT = struct.Struct("<IIQQQQ")  # kind, 0, bytes, offset in inputs, offset in outputs, value
 READY_BODY = struct.Struct("<d")  # overhead of an empty measurement, already subtracted, in ns
-DONE_HEAD = struct.Struct("<QdII")  # call id, time in ns, number of output records, 0
+DONE_HEAD = struct.Struct("<QdII")
+# id of the call or burst, time in ns, number of output records, host time in ns
+HOST_LIMIT_NS = 2**32 - 1
+SHORTEST_NS = 1.0  # runners say at least this, whatever the overhead was
 OUTPUT_RECORD = struct.Struct("<II8q8qQ")  # dtype, dimensions, shape, strides, bytes
 ERROR_HEAD = struct.Struct("<I")  # ErrorCode; bounded UTF-8 text follows
 TEXT_LIMIT = 4096
@@ -41,6 +45,7 @@ class Command(IntEnum):
     SETUP = 1  # JSON; only to the torch runner
     CALL = 2
     END = 3
+    BURST = 4  # several calls that are answered together
 
 
 class Reply(IntEnum):
@@ -115,11 +120,16 @@ class OutputRecord:
 
 @dataclass(frozen=True)
 class Done:
-    """Acknowledgement of a call. Empty `outputs` for the c ABI."""
+    """Acknowledgement of a call, or of a burst. Empty `outputs` for the c ABI.
+
+    host_ns: how long the host took to queue the call on a device, at most `HOST_LIMIT_NS`; 0 where
+    that is the call itself.
+    """
 
     call_id: int
     time_ns: float
     outputs: tuple[OutputRecord, ...]
+    host_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,14 +174,31 @@ def pack_call(call: Call) -> bytes:
     )
 
 
-def unpack_call(body: bytes) -> Call:
-    """Inverse of `pack_call`; used by the torch runner."""
-    call_id, count, setup, *ranges = CALL_HEAD.unpack_from(body)
+def pack_burst(burst_id: int, calls: Sequence[Call]) -> bytes:
+    """Body of a BURST frame."""
+    return BURST_HEAD.pack(burst_id, len(calls), 0) + b"".join(map(pack_call, calls))
+
+
+def unpack_burst(body: bytes) -> tuple[int, tuple[Call, ...]]:
+    """Inverse of `pack_burst`, as the burst's id and its calls; used by the torch runner."""
+    burst_id, count, _ = BURST_HEAD.unpack_from(body)
+    calls = []
+    at = BURST_HEAD.size
+    for _ in range(count):
+        call = unpack_call(body, at)
+        at += CALL_HEAD.size + len(call.arguments) * ARGUMENT.size
+        calls.append(call)
+    return burst_id, tuple(calls)
+
+
+def unpack_call(body: bytes, at: int = 0) -> Call:
+    """Inverse of `pack_call`, from position `at`; used by the torch runner."""
+    call_id, count, setup, *ranges = CALL_HEAD.unpack_from(body, at)
     inputs_low, inputs_high, outputs_low, outputs_high = ranges
     arguments = []
     for index in range(count):
         kind, _, nbytes, input_offset, output_offset, value = ARGUMENT.unpack_from(
-            body, CALL_HEAD.size + index * ARGUMENT.size
+            body, at + CALL_HEAD.size + index * ARGUMENT.size
         )
         arguments.append(Argument(ArgumentKind(kind), nbytes, input_offset, output_offset, value))
     return Call(
@@ -187,7 +214,8 @@ def unpack_call(body: bytes) -> Call:
 
 def pack_done(done: Done) -> bytes:
     """Body of a DONE frame; used by the torch runner."""
-    body = DONE_HEAD.pack(done.call_id, done.time_ns, len(done.outputs), 0)
+    host_ns = min(done.host_ns, HOST_LIMIT_NS)
+    body = DONE_HEAD.pack(done.call_id, done.time_ns, len(done.outputs), host_ns)
     for record in done.outputs:
         code = DTYPES.index(record.dtype) if record.dtype in DTYPES else OTHER_DTYPE
         pad = (0,) * (MAX_DIMENSIONS - len(record.shape))
@@ -205,7 +233,7 @@ def pack_error(code: ErrorCode, text: str) -> bytes:
 def unpack_reply(kind: int, body: bytes) -> float | Done | Failed:
     """A runner's frame: READY's overhead in ns, or `Done`, or `Failed`.
 
-    Raises `WireError` on missing or extra bytes and on times that are not finite and positive.
+    Raises `WireError` on missing or extra bytes, and on times that are not finite or too short.
     """
     try:
         match kind:
@@ -223,15 +251,15 @@ def unpack_reply(kind: int, body: bytes) -> float | Done | Failed:
 
 
 def _unpack_done(body: bytes) -> Done:
-    call_id, time_ns, count, _ = DONE_HEAD.unpack_from(body)
+    call_id, time_ns, count, host_ns = DONE_HEAD.unpack_from(body)
     if count > MAX_OUTPUTS or len(body) != DONE_HEAD.size + count * OUTPUT_RECORD.size:
         raise WireError("missing or extra bytes in an acknowledgement")
-    if not time_ns > 0:
+    if not time_ns >= SHORTEST_NS:
         raise WireError(f"a time of {time_ns} ns")
     records = tuple(
         _unpack_record(body, DONE_HEAD.size + index * OUTPUT_RECORD.size) for index in range(count)
     )
-    return Done(call_id, _finite(time_ns), records)
+    return Done(call_id, _finite(time_ns), records, host_ns)
 
 
 def _unpack_record(body: bytes, at: int) -> OutputRecord:

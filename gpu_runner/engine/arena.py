@@ -16,7 +16,7 @@ warnings.filterwarnings("ignore", message="The given buffer is not writable")
 
 
 class Arena:
-    """A shared file, inherited from the coordinator, which sets and grows its size.
+    """A shared file that the coordinator handed over; it sets and grows the file's size.
 
     `pinned`: set it once CUDA works, and copies to and from the device get faster.
     """
@@ -26,6 +26,12 @@ class Arena:
         self._descriptor = descriptor
         self._access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         self._maps: list[mmap.mmap] = []  # of growing sizes; tensors may look into any
+
+    def close(self) -> None:
+        """Let go of the file; memory that tensors still look into stays until they are gone."""
+        self._maps.clear()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
 
     def bytes(self, low: int, high: int) -> Tensor:
         """The bytes [low, high) as a uint8 tensor that shares their memory.

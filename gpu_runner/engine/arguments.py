@@ -139,6 +139,22 @@ def input_tensors(task: Task, workload: Workload, drawn: Drawn) -> list[Tensor]:
     return [v for _, v in c_arguments(task, workload, drawn) if isinstance(v, Tensor)]
 
 
+def fixed_part(task: Task, workload: Workload, drawn: Drawn) -> list[tuple[str, Any]]:
+    """What no seed may change, as it is described once: plain values and the sizes of tensors."""
+    pairs: Iterator[tuple[str, Any]]
+    if task.abi is Abi.TORCH:
+        pairs = zip(drawn.names, drawn.arguments, strict=True)
+    else:
+        pairs = ((p.name, value) for p, value in c_arguments(task, workload, drawn))
+    return [(name, _sizes(value)) for name, value in pairs]
+
+
+def _sizes(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return tuple(value.shape)
+    return [_sizes(item) for item in value] if isinstance(value, tuple | list) else value
+
+
 def tensor_entries(arguments: list[Described]) -> list[Described]:
     """The descriptions of the tensors that the kernel reads, flattened, in order."""
     found = []

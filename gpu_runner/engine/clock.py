@@ -53,9 +53,13 @@ class HeadStart:
 
 
 class Clock(Protocol):
-    """Measures calls; `overhead_ns` is the cost of an empty call, subtracted from every time."""
+    """Measures calls; `overhead_ns` is the cost of an empty call, subtracted from every time.
+
+    host_ns: how long the host took to queue the last call; 0 where that is the call itself.
+    """
 
     overhead_ns: float
+    host_ns: int
 
     def flush(self, tensor: Tensor) -> None:
         """Put a tensor's memory out of the caches, where that is done range by range."""
@@ -65,6 +69,10 @@ class Clock(Protocol):
         self, function: Function, arguments: Sequence[Any], head_start: HeadStart
     ) -> tuple[Any, float]:
         """Result and time, in ns and positive, of one call; everything has finished on return."""
+        ...
+
+    def finish(self) -> None:
+        """Wait for what calls have queued."""
         ...
 
 
@@ -80,6 +88,7 @@ class CpuClock:
         self._wake = library.kb_wake
         self._wake.restype = None
         self.overhead_ns = 0.0
+        self.host_ns = 0
         empty = [self._ns(_nothing, ())[1] for _ in range(_EMPTY_CALLS)]
         self.overhead_ns = float(statistics.median(empty))
 
@@ -93,6 +102,9 @@ class CpuClock:
         """See `Clock.call`; a CPU needs no head start."""
         result, time_ns = self._ns(function, arguments)
         return result, max(time_ns - self.overhead_ns, _SHORTEST_NS)
+
+    def finish(self) -> None:
+        """See `Clock.finish`: a call on the CPU is over when it returns."""
 
     def _ns(self, function: Function, arguments: Sequence[Any]) -> tuple[Any, int]:
         self._wake()
@@ -119,6 +131,7 @@ class CudaClock:
         self._calls = 0
         self._profiled = "KERNEL_PROFILED" in os.environ  # only where a profiler wraps us
         self.overhead_ns = 0.0
+        self.host_ns = 0
         self._measure_overhead(_EMPTY_PAIRS)
 
     def flush(self, tensor: Tensor) -> None:
@@ -147,9 +160,14 @@ class CudaClock:
         self._start.record()
         result = function(*arguments)
         self._end.record()
-        head_start.note(time.perf_counter_ns() - begun)
+        self.host_ns = time.perf_counter_ns() - begun
+        head_start.note(self.host_ns)
         torch.cuda.synchronize()
         return result, self._start.elapsed_time(self._end) * 1e6  # ms -> ns
+
+    def finish(self) -> None:
+        """See `Clock.finish`."""
+        torch.cuda.synchronize()
 
     def _calibrate(self) -> float:
         """Cycles of the busy wait per ns; the fastest of a few, as clocks rise under load."""

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gpu_runner.data.task import Task, Workload
+
 _CHUNK_CPU = 1 << 14  # elements a thread: temporaries of a chunk stay in the cache
 _CHUNK_CUDA = 1 << 23  # elements: 64 MiB for a temporary in float64
+_NEGLIGIBLE = 1e-30
 
 
 class ScaleError(ValueError):
@@ -30,6 +33,12 @@ class Limit:
     def of(cls, constant: float, growth: float, length: float) -> Limit:
         """The limit of a `Tolerance` for sums of `length` terms."""
         return cls(constant + growth * math.sqrt(length))
+
+
+def limit_of(task: Task, workload: Workload) -> Limit:
+    """The task's tolerance for a workload."""
+    tolerance = task.tolerance
+    return Limit.of(tolerance.constant, tolerance.growth, task.reduction_length(workload))
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,8 @@ def compare(
     be equal. NaN must stand where `expected`, rounded to the output's dtype, has NaN, and so for
     either infinity. Elsewhere `|actual - expected| <= eps * limit.factor * scale`, where `scale`
     defaults to `|expected| + rms(expected)` and is never below the dtype's smallest normal
-    number; under that default, the Frobenius norm of the error over that of `expected` must not
+    number (float16 apart, neither is the bound: a kernel may flush smaller ones to zero); under
+    that default, the Frobenius norm of the error over that of `expected` must not
     exceed `eps * limit.factor` either, unless `expected` is as small as that number. Raises
     `ScaleError` on a scale that is not finite.
     """
@@ -129,6 +139,8 @@ class _Close:
         self._dtype = dtype
         self._factor = info.eps * limit.factor
         self._least = info.smallest_normal
+        # Common compiler options flush what is below it to zero; that of float16 is not so small.
+        self._floor = self._least if self._least < _NEGLIGIBLE else 0.0
         self._scale = None if scale is None else scale.reshape(-1)
         self._expected = expected
         self._unit, self._rms = _magnitude(expected, dtype)
@@ -161,7 +173,8 @@ class _Close:
             scale = self._scale[low:high].double()
             if not (torch.isfinite(scale) | special).all():
                 raise ScaleError("the task's error scale is NaN or infinite for a finite output")
-        return scale.clamp(min=self._least).mul_(self._factor)  # a copy: the scale is the task's
+        bound = scale.clamp(min=self._least).mul_(self._factor)  # a copy: the scale is the task's
+        return bound.clamp_(min=self._floor)
 
 
 class _Tally:

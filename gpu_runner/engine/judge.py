@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine import arguments, torch_settings
 from gpu_runner.engine.arena import Arena
-from gpu_runner.engine.compare import Limit, ScaleError, compare
+from gpu_runner.engine.compare import ScaleError, compare, limit_of
+from gpu_runner.engine.device_calls import DeviceCalls
 from gpu_runner.engine.files import write_files
 from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
 from gpu_runner.engine.problem import (
@@ -30,6 +32,9 @@ from gpu_runner.engine.problem import (
     map_tensors,
     outputs_of,
 )
+
+if TYPE_CHECKING:
+    from gpu_runner.engine.soundness import Soundness
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -45,6 +50,8 @@ class Loaded:
     folder: tempfile.TemporaryDirectory[str]
     outputs: dict[tuple[str, Direction], list[arguments.Described]] = field(default_factory=dict)
     drawn: dict[tuple[str, Direction, int], Fingerprint] = field(default_factory=dict)
+    fixed: dict[tuple[str, Direction], list[tuple[str, Any]]] = field(default_factory=dict)
+    soundness: Soundness | None = None
 
     def workload(self, name: str) -> Workload:
         """The workload of that name. Raises `ProblemError` if there is none."""
@@ -57,15 +64,23 @@ class Loaded:
 class Oracle:
     """Answers requests, one at a time; an answer is a JSON object."""
 
-    def __init__(self, inputs: Arena, taken: Arena) -> None:
-        self._inputs = inputs
-        self._taken = taken
+    def __init__(self, handles: socket.socket) -> None:
+        """`handles` carries descriptors: of arenas from the coordinator, of the device's to it."""
+        self._handles = handles
+        self._inputs, self._taken = Arena(-1, writable=True), Arena(-1, writable=True)
+        self._device: DeviceCalls | None = None
         self._loaded: Loaded | None = None
         self._handlers: dict[str, Callable[[Request], Answer]] = {
             "load": self._load,
             "describe": self._describe,
             "fill": self._fill,
+            "share": self._share,
+            "stage": self._stage,
+            "check": self._check,
+            "take": self._take,
             "verify": self._verify,
+            "mutants": self._mutants,
+            "filters": self._filters,
         }
 
     def answer(self, request: Request) -> Answer:
@@ -86,6 +101,10 @@ class Oracle:
     def _load(self, request: Request) -> Answer:
         task = codec.decode(Task, request["task"], "task")
         device = request["device"]
+        _, (inputs, taken), _, _ = socket.recv_fds(self._handles, 16, 2)
+        self._inputs.close()
+        self._taken.close()
+        self._inputs, self._taken = Arena(inputs, writable=True), Arena(taken, writable=True)
         if device == "cuda" and not torch.cuda.is_available():
             raise ProblemError("this host has no CUDA device that PyTorch can use")
         self._inputs.pinned = self._taken.pinned = device == "cuda"
@@ -99,6 +118,8 @@ class Oracle:
         outputs = arguments.as_signature_says(loaded.task, run_once(loaded, direction, drawn))
         described = arguments.describe_outputs(loaded.task, outputs)
         loaded.outputs[workload.name, direction] = described
+        fixed = arguments.fixed_part(loaded.task, workload, drawn)
+        loaded.fixed[workload.name, direction] = fixed
         return {
             "arguments": arguments.describe_arguments(loaded.task, workload, drawn, outputs),
             "outputs": described,
@@ -110,6 +131,40 @@ class Oracle:
         for tensor, offset in zip(tensors, request["offsets"], strict=True):
             self._inputs.tensor(offset, tensor.dtype, tuple(tensor.shape)).copy_(tensor)
         return {}
+
+    def _share(self, request: Request) -> Answer:
+        self._device = DeviceCalls(request["inputs"], request["outputs"])
+        socket.send_fds(self._handles, [b"handles"], self._device.descriptors)
+        return {"sizes": self._device.sizes}
+
+    def _stage(self, request: Request) -> Answer:
+        device, calls = self._on_device(), request["calls"]
+        device.probes_ns = []
+        device.probe()
+        drawn = []
+        for call in calls:
+            subject = self._subject({**request, "seed": call["seed"]})
+            drawn.append(self._draw(*subject))
+        device.poison(request["low"], request["high"], request["poison"])
+        device.mislead(calls, request["poison"])
+        device.stage(calls, drawn)  # the true inputs come last
+        device.make_cold()
+        device.probe()
+        return {"probes_ns": device.probes_ns}
+
+    def _check(self, request: Request) -> Answer:
+        return dict(self._on_device().check())
+
+    def _take(self, request: Request) -> Answer:
+        device = self._on_device()
+        for begin, to, nbytes in request["copies"]:
+            self._taken.bytes(to, to + nbytes).copy_(device.copy_out(begin, nbytes))
+        return {}
+
+    def _on_device(self) -> DeviceCalls:
+        if self._device is None:
+            raise ProblemError("no memory of the device was made")
+        return self._device
 
     def _verify(self, request: Request) -> Answer:
         loaded, workload, direction, seed = self._subject(request)
@@ -130,6 +185,23 @@ class Oracle:
             answers.append({"name": entry["name"], **asdict(result)})
         return {"outputs": answers}
 
+    def _mutants(self, request: Request) -> Answer:
+        # Imported here: evaluations need none of it, and it takes PyTorch's decompositions along.
+        from gpu_runner.engine.soundness import Soundness, base_problem
+
+        loaded, workload, direction, seed = self._subject(request)
+        if loaded.soundness is None:
+            loaded.soundness = Soundness(base_problem(loaded.problem), loaded.device)
+        return loaded.soundness.step(workload, direction, seed, set(request["settled"]))
+
+    def _filters(self, request: Request) -> Answer:
+        from gpu_runner.engine.filters import facts_of
+        from gpu_runner.engine.soundness import base_problem
+
+        loaded, workload, direction, _ = self._subject(request)
+        problem = base_problem(loaded.problem)
+        return facts_of(problem, workload, direction, request["seeds"], loaded.device)
+
     def _draw(
         self, loaded: Loaded, workload: Workload, direction: Direction, seed: int
     ) -> list[Tensor]:
@@ -140,6 +212,14 @@ class Oracle:
         found = fingerprint(tensors)
         if loaded.drawn.setdefault(key, found) != found:
             raise ProblemError("make_inputs gave other inputs for the same seed the second time")
+        described = loaded.fixed.get((workload.name, direction))
+        fixed = arguments.fixed_part(loaded.task, workload, drawn)
+        for before, now in zip(described or fixed, fixed, strict=False):
+            if repr(before) != repr(now):  # a NaN is no other value than a NaN
+                raise ProblemError(
+                    f"make_inputs gave {now[0]} as {now[1]} for one seed and as {before[1]} for "
+                    "another: plain values and sizes must be the workload's alone"
+                )
         return tensors
 
     def _taken_tensor(self, entry: arguments.Described, offset: int, device: str) -> Tensor:
@@ -163,12 +243,6 @@ def run_once(loaded: Loaded, direction: Direction, drawn: Drawn) -> tuple[Tensor
     copies = map_tensors(torch.clone, drawn.arguments)
     with torch.no_grad(), torch.device(loaded.device):
         return outputs_of(loaded.problem.function(direction)(*copies))
-
-
-def limit_of(task: Task, workload: Workload) -> Limit:
-    """The task's tolerance for a workload."""
-    tolerance = task.tolerance
-    return Limit.of(tolerance.constant, tolerance.growth, task.reduction_length(workload))
 
 
 def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index: int) -> None:

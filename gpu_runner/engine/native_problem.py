@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import keyword
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from gpu_runner.engine.problem import (
     map_tensors,
     outputs_of,
 )
+from gpu_runner.engine.values import varied
 
 _GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
 _SEED_MASK = 2**63 - 1
@@ -49,9 +51,11 @@ class NativeProblem(BaseProblem):
             _parameters(self.function(direction))
 
     def as_seen(self, name: str, value: Any) -> Any:
-        """A pointer of the c ABI has its C type's dtype; see `BaseProblem.as_seen`."""
+        """What the c ABI passes has its C type's dtype; see `BaseProblem.as_seen`."""
         if name in self._dtypes and isinstance(value, Tensor):
             return value.detach().to(self._dtypes[name]).contiguous()
+        if name in self._dtypes and isinstance(value, float):
+            return torch.tensor(value, dtype=self._dtypes[name], device="cpu").item()
         return super().as_seen(name, value)
 
     def function(self, direction: Direction) -> Callable[..., Any]:
@@ -65,7 +69,7 @@ class NativeProblem(BaseProblem):
         values = self._make_inputs(**workload.parameters)
         if not isinstance(values, Mapping):
             raise ProblemError("make_inputs must return a dict of arguments by name")
-        values = dict(values)
+        values = self._varied(dict(values), workload, seed)
         function = self.function(direction)
         if direction is Direction.BACKWARD:
             values |= self._gradients(workload, values, seed, _parameters(function))
@@ -79,18 +83,33 @@ class NativeProblem(BaseProblem):
         device: str,
         expected: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...] | None:
-        """`forward_scale` or `backward_scale` in float64, if there is one."""
+        """`forward_scale` or `backward_scale` in float64, if there is one.
+
+        It may also take `inner_eps`, see `inner_eps`.
+        """
         function = getattr(self._module, f"{direction}_scale", None)
         if function is None:
             return None
         drawn = self.draw(workload, direction, seed, device)
         values = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+        values.setdefault("inner_eps", inner_eps(self.task.dtype))
         chosen = _drawn(function, values, workload)
         with exact(device):
             scales = outputs_of(function(*in_float64(chosen.arguments)))
         if [s.shape for s in scales] != [e.shape for e in expected]:
             raise ProblemError(f"{direction}_scale must return one tensor per output, of its shape")
         return scales
+
+    def _varied(self, values: dict[str, Any], workload: Workload, seed: int) -> dict[str, Any]:
+        """The values with those in the workload's family that reference.py lists in `VARIED`.
+
+        All, where it has no such tuple of names: a variance, say, must not become negative.
+        """
+        names = getattr(self._module, "VARIED", tuple(values))
+        if not set(names) <= set(values):
+            raise ProblemError("VARIED names a value that make_inputs does not return")
+        chosen = tuple(values[name] for name in names)
+        return values | dict(zip(names, varied(chosen, self.task, workload, seed), strict=True))
 
     def _gradients(
         self, workload: Workload, values: dict[str, Any], seed: int, wanted: Mapping[str, Any]
@@ -101,10 +120,9 @@ class NativeProblem(BaseProblem):
             self._shapes[workload.name] = map_tensors(lambda t: t.to("meta"), output)
             found["output"] = output
         torch.manual_seed((seed ^ _GRADIENT_SEED) & _SEED_MASK)
-        dtype: torch.dtype = getattr(torch, self.task.dtype)
-        found["grad_output"] = map_tensors(
-            lambda t: torch.randn(t.shape).to(dtype), self._shapes[workload.name]
-        )
+        gradient = map_tensors(lambda t: torch.randn(t.shape), self._shapes[workload.name])
+        gradient = varied(gradient, self.task, workload, seed)
+        found["grad_output"] = in_dtype(gradient, self.task.dtype)
         return found
 
     def _forward(self, workload: Workload, values: dict[str, Any]) -> Any:
@@ -120,6 +138,18 @@ class NativeProblem(BaseProblem):
             raise ProblemError(f"reference.py has no function {name}")
         function: Callable[..., Any] = found
         return function
+
+
+def inner_eps(dtype: str) -> float:
+    """Machine epsilon of the dtype that kernels compute in, as a multiple of that of `dtype`.
+
+    1 for float32 and above; 2^-16 for bfloat16, which is computed in float32 and rounded once. An
+    error scale needs it for errors that arise before that rounding, where terms cancel.
+    """
+    outer: torch.dtype = getattr(torch, dtype)
+    if not outer.is_floating_point:
+        return 1.0
+    return torch.finfo(torch.promote_types(outer, torch.float32)).eps / torch.finfo(outer).eps
 
 
 def _drawn(function: Callable[..., Any], values: Mapping[str, Any], workload: Workload) -> Drawn:
@@ -145,7 +175,13 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
     for parameter in parameters.values():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise ProblemError(f"{function.__name__}: {parameter} must be an ordinary parameter")
-    return parameters
+    return {_meant(name): parameter for name, parameter in parameters.items()}
+
+
+def _meant(name: str) -> str:
+    """`in` for `in_`: a C parameter's name may be a keyword of Python."""
+    plain = name.removesuffix("_")
+    return plain if keyword.iskeyword(plain) else name
 
 
 def _import_reference(folder: Path) -> ModuleType:

@@ -1,6 +1,6 @@
 """The process that holds a task's reference: answers the coordinator's JSON lines.
 
-Usage: python -m gpu_runner.engine.oracle CONTROL_FD INPUTS_FD TAKEN_FD
+Usage: python -m gpu_runner.engine.oracle CONTROL_FD HANDLES_FD
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ def main(argv: list[str]) -> None:
     # this when PyTorch is imported, and so the imports come after it.
     os.environ["OMP_WAIT_POLICY"] = "passive"
     from gpu_runner.engine import torch_settings
-    from gpu_runner.engine.arena import Arena
     from gpu_runner.engine.heap import keep_freed_memory
     from gpu_runner.engine.judge import Oracle
 
-    control, inputs, taken = map(int, argv)
+    control, handles = map(int, argv)
     torch_settings.settle()
     torch_settings.settle_reproducibly()
     keep_freed_memory()
-    oracle = Oracle(Arena(inputs, writable=True), Arena(taken, writable=False))
+    oracle = Oracle(socket.socket(fileno=handles))
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the coordinator is gone
         serve(socket.socket(fileno=control), oracle)
 

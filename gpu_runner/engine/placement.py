@@ -14,9 +14,15 @@ _ALIGNMENT = 256  # bytes; offsets are multiples of it, as addresses from a CUDA
 class Placement:
     """A range of bytes, guard bands included, and the offsets of tensors in it."""
 
-    def __init__(self, source: Tensor, offsets: Sequence[int], device: str) -> None:
-        """`source`: the bytes, on the host or the device; `offsets`: of each tensor, in bytes."""
+    def __init__(
+        self, source: Tensor, offsets: Sequence[int], device: str, *, in_place: bool = False
+    ) -> None:
+        """`source`: the bytes, on the host or the device; `offsets`: of each tensor, in bytes.
+
+        `in_place`: `load` gives tensors in the source itself instead of in a copy of it.
+        """
         self._source = source
+        self._in_place = in_place
         self._offsets = offsets
         self._device = device
         self._flat = source
@@ -41,6 +47,10 @@ class Placement:
         They share the buffer's storage without being views of a tensor, which `torch.compile`
         would treat in another way.
         """
+        if self._in_place:
+            first = int(self._source.storage_offset())
+            pairs = zip(self._offsets, described, strict=True)
+            return [_at(self._source, first + offset, entry) for offset, entry in pairs]
         size = self._source.numel()
         buffer = torch.empty(size + _ALIGNMENT, dtype=torch.uint8, device=self._device)
         start = -buffer.data_ptr() % _ALIGNMENT

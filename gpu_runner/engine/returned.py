@@ -17,6 +17,7 @@ from gpu_runner.data.wire import (
     OutputRecord,
 )
 from gpu_runner.engine.arena import Arena
+from gpu_runner.engine.device_memory import MappedArena
 
 
 class CallError(Exception):
@@ -76,7 +77,7 @@ def copy_out(
     tensors: Sequence[Tensor],
     dtypes: Sequence[str],
     places: Sequence[Argument],
-    outputs: Arena,
+    outputs: Arena | MappedArena,
 ) -> None:
     """Write each tensor's contiguous bytes to its place if dtype and size are the expected ones.
 

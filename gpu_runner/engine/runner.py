@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
+import os
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +27,17 @@ from gpu_runner.data.wire import (
     frame,
     pack_done,
     read_frame,
+    unpack_burst,
     unpack_call,
 )
 from gpu_runner.engine import torch_settings
 from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.clock import Clock, make_clock
+from gpu_runner.engine.device_memory import MappedArena
 from gpu_runner.engine.heap import Poison, keep_freed_memory
 from gpu_runner.engine.placement import Placement
 from gpu_runner.engine.returned import copy_out, record_of, returned_tensors
-from gpu_runner.engine.subject import Baseline, Extension, Prepared, Subject
+from gpu_runner.engine.subject import Baseline, Extension, Null, Prepared, Subject
 
 _SETUP_LIMIT_BYTES = 64 << 20  # the coordinator is trusted; a task's files come with it
 _WARM_CALLS = 6
@@ -40,13 +45,39 @@ _READ = (ArgumentKind.INPUT, ArgumentKind.INOUT)
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 
 
+@dataclass(frozen=True)
+class Arenas:
+    """Where calls find their inputs and leave their outputs.
+
+    echo: takes the inputs as they are after the call; none where they are used in place.
+    """
+
+    inputs: Arena | MappedArena
+    outputs: Arena | MappedArena
+    echo: Arena | None
+
+    @classmethod
+    def open(cls, words: Sequence[str], device: str) -> Arenas:
+        """From the words of the command line (see `torch_runner`)."""
+        inputs, outputs, echo = words
+        if echo == "-":
+            return cls(_mapped(inputs), _mapped(outputs), None)
+        shared = [Arena(int(word), writable=word != inputs) for word in words]
+        for arena in shared:
+            arena.pinned = device == "cuda"
+        return cls(*shared)
+
+
+def _mapped(word: str) -> MappedArena:
+    descriptor, nbytes = map(int, word.split(":"))
+    return MappedArena(descriptor, nbytes)
+
+
 class Runner:
     """Serves SETUP and CALL frames."""
 
-    def __init__(self, arenas: Sequence[Arena], device: str, clock: Clock) -> None:
-        self._inputs, self._outputs, self._echo = arenas
-        for arena in arenas:
-            arena.pinned = device == "cuda"
+    def __init__(self, arenas: Arenas, device: str, clock: Clock) -> None:
+        self._arenas = arenas
         self._device = device
         self._clock = clock
         self._poison = Poison(device)
@@ -65,19 +96,52 @@ class Runner:
             self._timed(prepared, tensors, sizes)
         prepared.warm.clear()  # gives their memory back
 
+    def answer(self, command: Command, body: bytes) -> Done:
+        """Make the call or the burst of a frame's body; see `call`."""
+        if command is Command.BURST:
+            return self.burst(*unpack_burst(body))
+        return self.call(unpack_call(body))
+
     def call(self, call: Call) -> Done:
         """One timed call on the inputs of `call`. Raises `CallError`, or whatever was raised."""
         prepared = self._prepared[call.setup]
-        inputs = [a for a in call.arguments if a.kind in _READ]
         places = [a for a in call.arguments if a.kind in _WRITTEN]
-        source = self._inputs.bytes(call.inputs_low, call.inputs_high)
-        placement = Placement(source, _offsets(call, inputs), self._device)
-        tensors = placement.load(prepared.inputs)
+        placement, tensors = self._loaded(call, prepared)
         result, time_ns = self._timed(prepared, tensors, [place.nbytes for place in places])
+        outputs = self._hand_out(call, prepared, result, placement)
+        return Done(call.call_id, time_ns, tuple(map(record_of, outputs)), self._clock.host_ns)
+
+    def burst(self, burst_id: int, calls: Sequence[Call]) -> Done:
+        """Calls that the coordinator times: as few other things as possible happen in between."""
+        prepared = self._prepared[calls[0].setup]
+        loaded = [self._loaded(call, prepared) for call in calls]
+        results = []
+        for _, tensors in loaded:
+            for tensor in tensors:
+                self._clock.flush(tensor)
+            results.append(prepared.function(*prepared.arrange(tensors)))
+        self._clock.finish()
+        for call, result, (placement, _) in zip(calls, results, loaded, strict=True):
+            self._hand_out(call, prepared, result, placement)
+        return Done(burst_id, 1.0, ())
+
+    def _loaded(self, call: Call, prepared: Prepared) -> tuple[Placement, list[Tensor]]:
+        inputs = [a for a in call.arguments if a.kind in _READ]
+        source = self._arenas.inputs.bytes(call.inputs_low, call.inputs_high)
+        in_place = self._arenas.echo is None
+        placement = Placement(source, _offsets(call, inputs), self._device, in_place=in_place)
+        return placement, placement.load(prepared.inputs)
+
+    def _hand_out(
+        self, call: Call, prepared: Prepared, result: Any, placement: Placement
+    ) -> list[Tensor]:
+        places = [a for a in call.arguments if a.kind in _WRITTEN]
         outputs = returned_tensors(result, self._device)
-        copy_out(outputs, prepared.dtypes, places, self._outputs)
-        self._echo.bytes(call.inputs_low, call.inputs_high).copy_(placement.content())
-        return Done(call.call_id, time_ns, tuple(map(record_of, outputs)))
+        copy_out(outputs, prepared.dtypes, places, self._arenas.outputs)
+        if self._arenas.echo is not None:
+            echo = self._arenas.echo.bytes(call.inputs_low, call.inputs_high)
+            echo.copy_(placement.content())
+        return outputs
 
     def _timed(
         self, prepared: Prepared, tensors: list[Tensor], sizes: Sequence[int]
@@ -123,41 +187,47 @@ def serve(
                 runner.set_up(subject, json.loads(body))
                 gc.freeze()
                 ready()
-            case Command.CALL:
-                done = runner.call(unpack_call(body))
+            case Command.CALL | Command.BURST:
+                done = runner.answer(Command(kind), body)
                 control.sendall(frame(Reply.DONE, pack_done(done)))
             case Command.END:
                 return
 
 
-def subject_of(words: Sequence[str]) -> Subject:
-    """The subject that the command line names; the last word is the support library."""
+def subject_of(words: Sequence[str], device: str) -> Subject:
+    """The subject that the command line names; the last word is the support library.
+
+    What a submission has no use for is taken from the process before one is loaded.
+    """
     match words:
-        case ["extension", path, name, _]:
+        case ["extension", path, name, support]:
+            if "KERNEL_PROFILED" not in os.environ:  # a profiler around us needs more
+                confine(Path(support), device)
             return Extension(Path(path), name)
+        case ["baseline", "null", _, _]:
+            return Null()
         case ["baseline", kind, direction, _]:
             return Baseline(kind, Direction(direction))
     raise ValueError(f"bad arguments: {' '.join(words)}")
 
 
-def run(
-    control: socket.socket, descriptors: Sequence[int], words: Sequence[str], device: str
-) -> None:
+def confine(support: Path, device: str) -> None:
+    """Give up processes, programs and sockets for good. Raises `OSError` if that fails."""
+    status = ctypes.CDLL(str(support)).kb_confine(ctypes.c_int(device == "cuda"))
+    if status != 0:
+        raise OSError(status, "the runner cannot be confined")
+
+
+def run(control: socket.socket, arenas: Sequence[str], words: Sequence[str], device: str) -> None:
     """Measure the clock's overhead before a line of the subject has run, then serve.
 
-    descriptors: of the arenas of inputs, outputs and echo. words: see `subject_of`. Raises what
-    `serve` raises.
+    arenas: see `Arenas.open`. words: see `subject_of`. Raises what `serve` raises.
     """
-    inputs, outputs, echo = descriptors
-    arenas = (
-        Arena(inputs, writable=False),
-        Arena(outputs, writable=True),
-        Arena(echo, writable=True),
-    )
     keep_freed_memory()
     torch_settings.settle()
     clock = make_clock(device, Path(words[-1]))
     gc.disable()
     gc.freeze()
     with torch.no_grad():
-        serve(control, Runner(arenas, device, clock), lambda: subject_of(words), clock)
+        opened = Arenas.open(arenas, device)
+        serve(control, Runner(opened, device, clock), lambda: subject_of(words, device), clock)

@@ -99,6 +99,24 @@ def _load_extension(path: Path, name: str) -> ModuleType:
     return module
 
 
+class Null:
+    """A function that does nothing: its outputs are there before it is called."""
+
+    def prepare(self, setup: dict[str, Any], device: str) -> Prepared:
+        """See `Subject.prepare`."""
+        outputs = tuple(
+            torch.zeros(entry["shape"], dtype=getattr(torch, entry["dtype"]), device=device)
+            for entry in setup["outputs"]
+        )
+        return Prepared(
+            function=lambda *_: outputs,
+            arrange=tuple,
+            inputs=tensor_entries(setup["arguments"]),
+            dtypes=[entry["dtype"] for entry in setup["outputs"]],
+            warm=[],
+        )
+
+
 class Baseline:
     """The task's own function, eager or compiled."""
 

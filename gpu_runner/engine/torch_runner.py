@@ -1,7 +1,10 @@
 """The process that runs functions over tensors, a submission's or a baseline: bytes in, bytes out.
 
-Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS_FD OUTPUTS_FD ECHO_FD
-           (extension PATH NAME SUPPORT | baseline eager|compiled DIRECTION SUPPORT) DEVICE
+Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS OUTPUTS ECHO
+           (extension PATH NAME SUPPORT | baseline eager|compiled|null DIRECTION SUPPORT) DEVICE
+
+INPUTS, OUTPUTS and ECHO are descriptors of shared files; or FD:BYTES of a device's memory, and
+then ECHO is "-".
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ def main(argv: list[str]) -> None:
 
     control = socket.socket(fileno=int(argv[0]))
     try:
-        run(control, [int(word) for word in argv[1:4]], argv[4:-1], argv[-1])
+        run(control, argv[1:4], argv[4:-1], argv[-1])
     except EOFError:  # the coordinator is gone
         os._exit(3)
     except (Exception, SystemExit) as error:

@@ -7,11 +7,30 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 
 struct Arena {
   char* data = nullptr;
   size_t size = 0;
+  int device_fd = -1;  // memory of a CUDA device, to be imported; `data` is null until then
 
+  // `word` is FD for a shared file, FD:BYTES for a device's memory.
+  static Arena open(const char* word, int protection) {
+    const char* colon = strchr(word, ':');
+    if (colon == nullptr) return map(atoi(word), protection);
+    Arena arena;
+    arena.device_fd = atoi(word);
+    arena.size = strtoull(colon + 1, nullptr, 10);
+    return arena;
+  }
+
+  bool on_device() const { return device_fd >= 0; }
+
+  bool holds(const void* address) const {
+    return data != nullptr && !on_device() && address >= data && address < data + size;
+  }
+
+ private:
   static Arena map(int fd, int protection) {
     struct stat status {};
     if (fstat(fd, &status) != 0) _exit(3);
@@ -25,13 +44,9 @@ struct Arena {
     close(fd);
     return arena;
   }
-
-  bool holds(const void* address) const {
-    return data != nullptr && address >= data && address < data + size;
-  }
 };
 
 struct Arenas {
   int control;
-  Arena inputs, outputs, echo;
+  Arena inputs, outputs;
 };

@@ -1,4 +1,5 @@
-// Timed calls on the CPU: pointers go straight into the shared arenas; caches are flushed before.
+// Timed calls on the CPU: pointers go straight into the shared arenas, whose caches the coordinator
+// has flushed, and whose in-out arguments it has filled, while this process was stopped.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "arenas.h"
 #include "flush.h"
+#include "timed.h"
 #include "wake.h"
 #include "wire.h"
 
@@ -29,20 +31,22 @@ class Device {
                  : static_cast<void*>(arenas_.outputs.data + argument.output_offset);
   }
 
+  void prepare(const wire::Call&) {}
+  void finish(const wire::Call&) {}
+
   template <typename Invoke>
-  double call(const wire::Call& call, Invoke&& invoke) {
-    for (const auto& argument : call.arguments) {
-      if (argument.kind == wire::kInout)
-        memcpy(arenas_.outputs.data + argument.output_offset,
-               arenas_.inputs.data + argument.input_offset, argument.bytes);
-    }
-    for (const auto& argument : call.arguments)
-      if (argument.kind != wire::kValue) kb_flush(pointer(argument), argument.bytes);
+  Timed call(Invoke&& invoke) {
     kb_wake();  // sleeping OpenMP threads would add their waking-up to the time
     uint64_t start = kb_now_ns();
     invoke();
     uint64_t end = kb_now_ns();
-    return std::max(1.0, static_cast<double>(end - start) - overhead_ns_);
+    return {std::max(1.0, static_cast<double>(end - start) - overhead_ns_), 0};
+  }
+
+  template <typename Invoke>
+  void burst(Invoke&& invoke) {
+    kb_wake();
+    invoke();
   }
 
  private:

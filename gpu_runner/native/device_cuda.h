@@ -1,15 +1,23 @@
-// Timed calls on a CUDA device: fresh copies, cold L2, one event pair a call behind a busy stream.
+// Timed calls on a CUDA device: one event pair a call, behind a busy stream.
+//
+// A submission works in memory that a trusted process owns, fills and makes cold while this process
+// is stopped. Under a profiler or a sanitizer, and for the anchor, which has no such process, each
+// argument is copied into a buffer of exactly its size instead.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <vector>
 
 #include "arenas.h"
+#include "flush.h"
+#include "timed.h"
 #include "wire.h"
 
 // Keeps the device busy while the host queues the call, so that launch latency stays out of it.
@@ -25,47 +33,67 @@ class Device {
  public:
   explicit Device(Arenas& arenas) : arenas_(arenas) {
     check(cudaSetDevice(0));
-    cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, 0));
-    flush_bytes_ = std::max<size_t>(2 * static_cast<size_t>(properties.l2CacheSize), 32u << 20);
-    check(cudaMalloc(&flush_, flush_bytes_));
-    check(cudaMalloc(&inputs_, std::max<size_t>(arenas.inputs.size, 256)));
-    check(cudaMalloc(&outputs_, std::max<size_t>(arenas.outputs.size, 256)));
+    check(cudaFree(nullptr));  // makes the context
+    copies_ = wrapped_ || !arenas.inputs.on_device();
+    import(arenas.inputs);
+    import(arenas.outputs);
     check(cudaEventCreate(&start_));
     check(cudaEventCreate(&end_));
-    pin(arenas.inputs, cudaHostRegisterReadOnly);
-    pin(arenas.outputs, cudaHostRegisterDefault);
-    pin(arenas.echo, cudaHostRegisterDefault);
+    if (copies_) {
+      cudaDeviceProp properties;
+      check(cudaGetDeviceProperties(&properties, 0));
+      flush_bytes_ = std::max<size_t>(2 * static_cast<size_t>(properties.l2CacheSize), 32u << 20);
+      check(cudaMalloc(&flush_, flush_bytes_));
+    }
     measure_overhead();
   }
 
   double overhead_ns() const { return overhead_ns_; }
 
-  void* pointer(const wire::Argument& argument) const {
-    return argument.kind == wire::kInput ? inputs_ + argument.input_offset
-                                         : outputs_ + argument.output_offset;
+  void* pointer(const wire::Argument& argument) {
+    if (copies_) return buffers_.at(&argument);
+    return source(argument);
+  }
+
+  void prepare(const wire::Call& call) {
+    if (!copies_) return;
+    for (const auto& argument : call.arguments) {
+      if (argument.kind == wire::kValue) continue;
+      char*& buffer = buffers_[&argument];
+      check(cudaMalloc(&buffer, std::max<size_t>(argument.bytes, 1)));
+      copy(buffer, source(argument), argument.bytes);
+    }
+    check(cudaMemset(flush_, 0x5a, flush_bytes_));
+  }
+
+  void finish(const wire::Call& call) {
+    for (const auto& argument : call.arguments) {
+      auto found = buffers_.find(&argument);
+      if (found == buffers_.end()) continue;
+      if (argument.kind != wire::kInput) copy(source(argument), found->second, argument.bytes);
+      check(cudaFree(found->second));
+    }
+    buffers_.clear();
   }
 
   template <typename Invoke>
-  double call(const wire::Call& call, Invoke&& invoke) {
-    const auto& head = call.head;
-    size_t in_bytes = head.inputs_high - head.inputs_low;
-    size_t out_bytes = head.outputs_high - head.outputs_low;
-    copy(inputs_ + head.inputs_low, arenas_.inputs.data + head.inputs_low, in_bytes);
-    copy(outputs_ + head.outputs_low, arenas_.outputs.data + head.outputs_low, out_bytes);
-    for (const auto& argument : call.arguments)
-      if (argument.kind == wire::kInout)
-        copy(outputs_ + argument.output_offset, inputs_ + argument.input_offset, argument.bytes);
-    double time_ns = profiled_ && calls_++ > 0 ? profiled(invoke) : timed(invoke);
-    copy(arenas_.outputs.data + head.outputs_low, outputs_ + head.outputs_low, out_bytes);
-    copy(arenas_.echo.data + head.inputs_low, inputs_ + head.inputs_low, in_bytes);
-    return std::max(1.0, time_ns - overhead_ns_);
+  Timed call(Invoke&& invoke) {
+    Timed timed = wrapped_ && calls_++ > 0 ? profiled(invoke) : this->timed(invoke);
+    timed.time_ns = std::max(1.0, timed.time_ns - overhead_ns_);
+    return timed;
+  }
+
+  template <typename Invoke>
+  void burst(Invoke&& invoke) {
+    invoke();
+    check(cudaDeviceSynchronize());
+    check(cudaGetLastError());
   }
 
  private:
   // The first call is left out: it may load modules or fill a kernel's own tables.
   template <typename Invoke>
-  double profiled(Invoke&& invoke) {
+  Timed profiled(Invoke&& invoke) {
     return timed([&] {
       cudaProfilerStart();
       invoke();
@@ -74,35 +102,69 @@ class Device {
   }
 
   template <typename Invoke>
-  double timed(Invoke&& invoke) {
-    check(cudaCtxResetPersistingL2Cache());
-    check(cudaMemsetAsync(flush_, 0x5a, flush_bytes_));
+  Timed timed(Invoke&& invoke) {
+    cudaCtxResetPersistingL2Cache();  // not supported by every device
+    cudaGetLastError();
     kbench_ahead<<<1, 1>>>(kAheadCycles);
     check(cudaEventRecord(start_));
+    uint64_t began = kb_now_ns();
     invoke();
+    uint64_t queued = kb_now_ns() - began;
     check(cudaEventRecord(end_));
     check(cudaDeviceSynchronize());
     check(cudaGetLastError());
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, start_, end_));
-    return static_cast<double>(milliseconds) * 1e6;
+    return {static_cast<double>(milliseconds) * 1e6, Timed::host(queued)};
   }
 
   void measure_overhead() {
     std::vector<double> samples(51);
-    for (double& sample : samples) sample = timed([] {});
+    for (double& sample : samples) sample = timed([] {}).time_ns;
     std::nth_element(samples.begin(), samples.begin() + 25, samples.end());
     overhead_ns_ = samples[25];
+  }
+
+  char* source(const wire::Argument& argument) const {
+    return argument.kind == wire::kInput ? arenas_.inputs.data + argument.input_offset
+                                         : arenas_.outputs.data + argument.output_offset;
   }
 
   void copy(void* to, const void* from, size_t bytes) {
     if (bytes > 0) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
   }
 
-  // Pinned memory makes copies faster; where it is refused, they are merely slower.
-  static void pin(Arena& arena, unsigned flags) {
-    if (arena.size > 0 && cudaHostRegister(arena.data, arena.size, flags) != cudaSuccess)
-      cudaGetLastError();
+  // Maps the memory of the device that a descriptor stands for. The driver's functions come through
+  // the runtime, so that nothing links to the driver's library.
+  void import(Arena& arena) {
+    if (!arena.on_device()) return;
+    CUmemGenericAllocationHandle handle;
+    auto descriptor = reinterpret_cast<void*>(static_cast<intptr_t>(arena.device_fd));
+    driver<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle", &handle,
+                                                      descriptor,
+                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    CUdeviceptr address;
+    driver<decltype(&cuMemAddressReserve)>("cuMemAddressReserve", &address, arena.size,
+                                           size_t{0}, CUdeviceptr{0}, 0ull);
+    driver<decltype(&cuMemMap)>("cuMemMap", address, arena.size, size_t{0}, handle, 0ull);
+    CUmemAccessDesc access{};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    driver<decltype(&cuMemSetAccess)>("cuMemSetAccess", address, arena.size, &access, size_t{1});
+    arena.data = reinterpret_cast<char*>(address);
+    close(arena.device_fd);
+  }
+
+  template <typename Function, typename... Arguments>
+  void driver(const char* name, Arguments... arguments) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    check(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result));
+    CUresult status = reinterpret_cast<Function>(found)(arguments...);
+    if (status == CUDA_SUCCESS) return;
+    char text[160];
+    snprintf(text, sizeof text, "%s failed with CUresult %d", name, static_cast<int>(status));
+    wire::fail(arenas_.control, wire::kDevice, text);
   }
 
   void check(cudaError_t status) {
@@ -114,10 +176,12 @@ class Device {
   }
 
   Arenas& arenas_;
-  char *inputs_ = nullptr, *outputs_ = nullptr, *flush_ = nullptr;
+  bool wrapped_ = getenv("KERNEL_PROFILED") != nullptr;  // a profiler or a sanitizer is around us
+  bool copies_ = false;
+  std::map<const wire::Argument*, char*> buffers_;
+  char* flush_ = nullptr;
   size_t flush_bytes_ = 0;
   cudaEvent_t start_{}, end_{};
   double overhead_ns_ = 0;
-  bool profiled_ = getenv("KERNEL_PROFILED") != nullptr;  // only where a profiler wraps us
   int calls_ = 0;
 };

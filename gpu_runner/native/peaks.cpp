@@ -1,19 +1,28 @@
-// Measures what this CPU reaches: bytes/s from memory and float32 FLOP/s, on all threads it is given.
-// Prints both numbers on one line.
+// Measures what this CPU reaches, on all threads that it is given: streams from memory, loops over a
+// cache, and loops of multiply-adds for each dtype. Prints a name and a number a line.
 
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
-#include <memory>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
 
 namespace {
 
-constexpr size_t kElements = size_t{48} << 20;  // of each array: 192 MiB, beyond most caches
-constexpr int kRepetitions = 4;
+constexpr size_t kElements = size_t{64} << 20;  // of each array: 256 MiB, beyond most caches
+constexpr size_t kArrayBytes = kElements * sizeof(float), kHugePage = size_t{2} << 20;
+constexpr int kRepetitions = 12;  // the best one counts: others may have met a neighbour
 
-double best_seconds(void (*work)()) {
+template <typename Work>
+double best_seconds(Work&& work) {
   double best = 1e30;
   for (int i = 0; i < kRepetitions; ++i) {
     double start = omp_get_wtime();
@@ -23,19 +32,36 @@ double best_seconds(void (*work)()) {
   return best;
 }
 
-std::unique_ptr<float[]> a, b, c;
-volatile float sink;
+volatile double sink;
 
-void triad() {
-#pragma omp parallel for simd
-  for (size_t i = 0; i < kElements; ++i) a[i] = b[i] + 0.5f * c[i];
+// In huge pages, where the host grants them, and first written by the threads that will use it.
+float* array() {
+  float* made = static_cast<float*>(aligned_alloc(kHugePage, kArrayBytes));
+  if (made == nullptr) {
+    puts("not enough memory");
+    exit(1);
+  }
+  madvise(made, kArrayBytes, MADV_HUGEPAGE);
+#pragma omp parallel for
+  for (size_t i = 0; i < kElements; ++i) made[i] = 1.0f;
+  return made;
 }
 
-void read() {
+void read(const float* from) {
   float sum = 0;
 #pragma omp parallel for simd reduction(+ : sum)
-  for (size_t i = 0; i < kElements; ++i) sum += b[i] + c[i];
+  for (size_t i = 0; i < kElements; ++i) sum += from[i];
   sink = sum;
+}
+
+// The C library's copy of a large block goes past the cache, so that a written line is not read.
+void copy(float* to, const float* from) {
+#pragma omp parallel
+  {
+    size_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+    size_t begin = kElements * me / threads, end = kElements * (me + 1) / threads;
+    memcpy(to + begin, from + begin, (end - begin) * sizeof(float));
+  }
 }
 
 #if defined(__AVX512F__)
@@ -45,35 +71,95 @@ constexpr int kBytes = 32;
 #else
 constexpr int kBytes = 16;
 #endif
-typedef float Vector __attribute__((vector_size(kBytes)));
-constexpr int kChains = 10;  // independent, to hide the latency of an FMA
-constexpr size_t kSteps = size_t{4} << 20;
 
-void multiply_add() {
-  float total = 0;
-#pragma omp parallel reduction(+ : total)
+constexpr size_t kCachedBytes = 256 << 10;  // of each thread: beyond most first-level caches
+constexpr size_t kPasses = 2000;
+
+double cached_bytes_per_s() {
+  typedef int64_t Vector __attribute__((vector_size(kBytes)));
+  constexpr size_t kVectors = kCachedBytes / kBytes;
+  double moved = 0, total = 0;
+#pragma omp parallel reduction(+ : moved, total)
   {
-    Vector chains[kChains];
-    for (int k = 0; k < kChains; ++k) chains[k] = Vector{} + 0.01f * static_cast<float>(k);
-    for (size_t step = 0; step < kSteps; ++step)
-#pragma GCC unroll 10
-      for (int k = 0; k < kChains; ++k) chains[k] = chains[k] * 0.999f + 0.001f;
-    for (const Vector& chain : chains) total += chain[0];
+    void* raw = aligned_alloc(64, kCachedBytes);
+    memset(raw, 1, kCachedBytes);
+    const Vector* from = static_cast<Vector*>(raw);
+    Vector sums[4] = {};
+    double start = omp_get_wtime();
+    for (size_t pass = 0; pass < kPasses; ++pass) {
+      for (size_t i = 0; i < kVectors; i += 4)
+        for (int k = 0; k < 4; ++k) sums[k] += from[i + k];
+      asm volatile("" : : "r"(from) : "memory");
+    }
+    moved = static_cast<double>(kCachedBytes * kPasses) / (omp_get_wtime() - start);
+    for (const Vector& sum : sums) total += static_cast<double>(sum[0]);
+    free(raw);
   }
   sink = total;
+  return moved;
 }
+
+constexpr int kChains = 12;  // independent, to hide the latency of a multiply-add
+constexpr size_t kSteps = size_t{2} << 20;
+
+template <typename Element>
+double flop_per_s() {
+  typedef Element Vector __attribute__((vector_size(kBytes)));
+  double seconds = best_seconds([] {
+    double total = 0;
+#pragma omp parallel reduction(+ : total)
+    {
+      Vector chains[kChains];
+      for (int k = 0; k < kChains; ++k)
+        chains[k] = Vector{} + static_cast<Element>(0.01) * static_cast<Element>(k);
+      for (size_t step = 0; step < kSteps; ++step)
+#pragma GCC unroll 12
+        for (int k = 0; k < kChains; ++k)
+          chains[k] = chains[k] * static_cast<Element>(0.999) + static_cast<Element>(0.001);
+      for (const Vector& chain : chains) total += static_cast<double>(chain[0]);
+    }
+    sink = total;
+  });
+  double lanes = static_cast<double>(kBytes) / sizeof(Element);
+  return 2.0 * lanes * kChains * kSteps * omp_get_max_threads() / seconds;
+}
+
+#if defined(__AVX512BF16__)
+double bfloat16_flop_per_s() {
+  double seconds = best_seconds([] {
+    double total = 0;
+#pragma omp parallel reduction(+ : total)
+    {
+      __m512 chains[kChains];
+      for (int k = 0; k < kChains; ++k) chains[k] = _mm512_set1_ps(0.01f * static_cast<float>(k));
+      __m512bh one = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5f), _mm512_set1_ps(0.25f));
+      for (size_t step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 12
+        for (int k = 0; k < kChains; ++k) chains[k] = _mm512_dpbf16_ps(chains[k], one, one);
+        asm volatile("" : "+v"(one));
+      }
+      for (const __m512& chain : chains) total += _mm512_cvtss_f32(chain);
+    }
+    sink = total;
+  });
+  return 2.0 * 32 * kChains * kSteps * omp_get_max_threads() / seconds;
+}
+#endif
 
 }  // namespace
 
 int main() {
-  a.reset(new float[kElements]);
-  b.reset(new float[kElements]);
-  c.reset(new float[kElements]);
-#pragma omp parallel for
-  for (size_t i = 0; i < kElements; ++i) a[i] = b[i] = c[i] = 1.0f;
-  double moved = std::max(3 * sizeof(float) * kElements / best_seconds(triad),
-                          2 * sizeof(float) * kElements / best_seconds(read));
-  double lanes = kBytes / sizeof(float);
-  double flops = 2.0 * lanes * kChains * kSteps * omp_get_max_threads() / best_seconds(multiply_add);
-  printf("%.6g %.6g\n", moved, flops);
+  float *from = array(), *to = array();
+  double size = static_cast<double>(kArrayBytes);
+  printf("read_bytes_per_s %.6g\n", size / best_seconds([&] { read(from); }));
+  printf("copy_bytes_per_s %.6g\n", 2 * size / best_seconds([&] { copy(to, from); }));
+  printf("cache_bytes_per_s %.6g\n", cached_bytes_per_s());
+  printf("float32_flop_per_s %.6g\n", flop_per_s<float>());
+  printf("float64_flop_per_s %.6g\n", flop_per_s<double>());
+#if defined(__AVX512BF16__)
+  printf("bfloat16_flop_per_s %.6g\n", bfloat16_flop_per_s());
+#endif
+#if defined(__AVX512FP16__)
+  printf("float16_flop_per_s %.6g\n", flop_per_s<_Float16>());
+#endif
 }

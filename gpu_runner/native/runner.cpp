@@ -1,7 +1,8 @@
 // Runs a submission of the c ABI: maps inputs read-only, loads the library, calls, times, hands out
 // bytes. It knows no expected output, no tolerance and no verdict.
 //
-// usage: runner CONTROL_FD INPUTS_FD OUTPUTS_FD ECHO_FD LIBRARY SYMBOL SHIM
+// usage: runner CONTROL_FD INPUTS OUTPUTS LIBRARY SYMBOL SHIM
+// INPUTS and OUTPUTS are descriptors of shared files, or FD:BYTES of a device's memory.
 // SHIM is a library made from the task's signature; it unpacks an array of pointers to the values
 // of the arguments and calls the function.
 
@@ -13,8 +14,11 @@
 #include <new>
 
 #include "arenas.h"
+#include "confine.h"
 #include "wire.h"
-#ifdef KBENCH_CUDA
+#ifdef KBENCH_SANITIZED
+#include "device_sanitized.h"
+#elif defined(KBENCH_CUDA)
 #include "device_cuda.h"
 #else
 #include "device_cpu.h"
@@ -59,17 +63,44 @@ void* symbol(const char* library, const char* name) {
   return address;
 }
 
-double run_call(Device& device, const wire::Call& call, Shim shim, void* function) {
-  size_t count = call.arguments.size();
-  std::vector<void*> pointers(count), values(count);
-  for (size_t i = 0; i < count; ++i) {
-    const auto& argument = call.arguments[i];
-    bool scalar = argument.kind == wire::kValue;
-    if (!scalar) pointers[i] = device.pointer(argument);
-    values[i] = scalar ? const_cast<uint64_t*>(&argument.value)
-                       : static_cast<void*>(&pointers[i]);
+// A call's arguments as the shim wants them: pointers to values.
+struct Prepared {
+  std::vector<void*> pointers, values;
+
+  Prepared(Device& device, const wire::Call& call)
+      : pointers(call.arguments.size()), values(call.arguments.size()) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto& argument = call.arguments[i];
+      bool scalar = argument.kind == wire::kValue;
+      if (!scalar) pointers[i] = device.pointer(argument);
+      values[i] = scalar ? const_cast<uint64_t*>(&argument.value)
+                         : static_cast<void*>(&pointers[i]);
+    }
   }
-  return device.call(call, [&] { shim(function, values.data()); });
+};
+
+void run_call(Device& device, const std::vector<char>& body, Shim shim, void* function) {
+  size_t at = 0;
+  wire::Call call = wire::parse_call(body, at);
+  if (at != body.size()) _exit(3);
+  device.prepare(call);
+  Prepared prepared(device, call);
+  Timed timed = device.call([&] { shim(function, prepared.values.data()); });
+  device.finish(call);
+  wire::DoneBody done{call.head.call_id, timed.time_ns, 0, timed.host_ns};
+  wire::send(arenas.control, wire::kDone, &done, sizeof done);
+}
+
+// Launches and nothing else: the coordinator's clock is the one that counts here.
+void run_burst(Device& device, const std::vector<char>& body, Shim shim, void* function) {
+  wire::Burst burst = wire::parse_burst(body);
+  std::vector<Prepared> prepared;
+  for (const wire::Call& call : burst.calls) prepared.emplace_back(device, call);
+  device.burst([&] {
+    for (Prepared& one : prepared) shim(function, one.values.data());
+  });
+  wire::DoneBody done{burst.head.burst_id, 1.0, 0, 0};
+  wire::send(arenas.control, wire::kDone, &done, sizeof done);
 }
 
 void serve(Device& device, Shim shim, void* function) {
@@ -79,30 +110,37 @@ void serve(Device& device, Shim shim, void* function) {
     if (header.magic != wire::kMagic || header.length > 64 * 1024) _exit(3);
     std::vector<char> body(header.length);
     wire::read_all(arenas.control, body.data(), body.size());
-    if (header.kind == wire::kEnd) _exit(0);
-    if (header.kind != wire::kCall) _exit(3);
-    wire::Call call = wire::parse_call(body);
-    wire::DoneBody done{call.head.call_id, run_call(device, call, shim, function), 0, 0};
-    wire::send(arenas.control, wire::kDone, &done, sizeof done);
+    switch (header.kind) {
+      case wire::kCall:
+        run_call(device, body, shim, function);
+        break;
+      case wire::kBurst:
+        run_burst(device, body, shim, function);
+        break;
+      default:
+        _exit(header.kind == wire::kEnd ? 0 : 3);
+    }
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8) return 2;
+  if (argc != 7) return 2;
   arenas.control = atoi(argv[1]);
-  arenas.inputs = Arena::map(atoi(argv[2]), PROT_READ);
-  arenas.outputs = Arena::map(atoi(argv[3]), PROT_READ | PROT_WRITE);
-  arenas.echo = Arena::map(atoi(argv[4]), PROT_READ | PROT_WRITE);
+  arenas.inputs = Arena::open(argv[2], PROT_READ);
+  arenas.outputs = Arena::open(argv[3], PROT_READ | PROT_WRITE);
   catch_signals();
   try {
+    // A profiler or a sanitizer around this process needs more than a submission may have.
+    bool wrapped = getenv("KERNEL_PROFILED") != nullptr;
     // The overhead is measured and told before a line of the submission has run.
     Device device(arenas);
     double overhead_ns = device.overhead_ns();
     wire::send(arenas.control, wire::kReady, &overhead_ns, sizeof overhead_ns);
-    auto shim = reinterpret_cast<Shim>(symbol(argv[7], "kbench_invoke"));
-    void* function = symbol(argv[5], argv[6]);
+    if (!wrapped && confine() != 0) _exit(3);
+    auto shim = reinterpret_cast<Shim>(symbol(argv[6], "kbench_invoke"));
+    void* function = symbol(argv[4], argv[5]);
     serve(device, shim, function);
   } catch (const std::bad_alloc&) {
     wire::fail(arenas.control, wire::kMemory, "std::bad_alloc: an allocation failed");

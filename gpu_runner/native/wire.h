@@ -13,7 +13,7 @@ namespace wire {
 constexpr uint32_t kMagic = 0x4B424331;
 constexpr size_t kTextLimit = 4096;
 
-enum Command : uint32_t { kSetup = 1, kCall = 2, kEnd = 3 };
+enum Command : uint32_t { kSetup = 1, kCall = 2, kEnd = 3, kBurst = 4 };
 enum Reply : uint32_t { kReady = 1, kDone = 2, kError = 3 };
 enum ErrorCode : uint32_t {
   kException = 1,
@@ -38,13 +38,17 @@ struct Argument {
   uint32_t kind, reserved;
   uint64_t bytes, input_offset, output_offset, value;
 };
+struct BurstHead {
+  uint64_t burst_id;
+  uint32_t calls, reserved;
+};
 struct DoneBody {
   uint64_t call_id;
   double time_ns;
-  uint32_t outputs, reserved;
+  uint32_t outputs, host_ns;
 };
 static_assert(sizeof(Header) == 16 && sizeof(CallHead) == 48 && sizeof(Argument) == 40 &&
-              sizeof(DoneBody) == 24);
+              sizeof(BurstHead) == 16 && sizeof(DoneBody) == 24);
 
 struct Call {
   CallHead head;
@@ -91,15 +95,33 @@ inline void send(int fd, uint32_t kind, const void* body, size_t size) {
   _exit(1);
 }
 
-inline Call parse_call(const std::vector<char>& body) {
+// Parses the call at `at`, and moves `at` behind it.
+inline Call parse_call(const std::vector<char>& body, size_t& at) {
   Call call;
-  if (body.size() < sizeof(CallHead)) _exit(3);
-  memcpy(&call.head, body.data(), sizeof(CallHead));
-  call.arguments.resize(call.head.arguments);
+  if (body.size() - at < sizeof(CallHead)) _exit(3);
+  memcpy(&call.head, body.data() + at, sizeof(CallHead));
+  at += sizeof(CallHead);
   size_t size = call.head.arguments * sizeof(Argument);
-  if (body.size() != sizeof(CallHead) + size) _exit(3);
-  memcpy(call.arguments.data(), body.data() + sizeof(CallHead), size);
+  if (body.size() - at < size) _exit(3);
+  call.arguments.resize(call.head.arguments);
+  memcpy(call.arguments.data(), body.data() + at, size);
+  at += size;
   return call;
+}
+
+struct Burst {
+  BurstHead head;
+  std::vector<Call> calls;
+};
+
+inline Burst parse_burst(const std::vector<char>& body) {
+  Burst burst;
+  if (body.size() < sizeof(BurstHead)) _exit(3);
+  memcpy(&burst.head, body.data(), sizeof(BurstHead));
+  size_t at = sizeof(BurstHead);
+  for (uint32_t i = 0; i < burst.head.calls; ++i) burst.calls.push_back(parse_call(body, at));
+  if (at != body.size()) _exit(3);
+  return burst;
 }
 
 }  // namespace wire

@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.formats.load import FORMATS, catalog_folder, find_task, load_task
+from gpu_runner.data.formats.kbench import specifications
+from gpu_runner.data.formats.load import (
+    FORMATS,
+    built_in_tasks,
+    catalog_folder,
+    catalog_specifications,
+    find_task,
+    load_task,
+    read_task,
+)
 
-__all__ = ["FORMATS", "catalog_folder", "find_task", "load_task"]
+__all__ = [
+    "FORMATS",
+    "built_in_tasks",
+    "catalog_folder",
+    "catalog_specifications",
+    "find_task",
+    "load_task",
+    "read_task",
+    "specifications",
+]

@@ -1,8 +1,10 @@
-"""The native format: a folder with task.toml and reference.py."""
+"""The native format: a folder with task.toml, reference.py and, per variant, task_VARIANT.toml."""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +12,76 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.source import check_keywords, functions, parse_module
+from gpu_runner.data.formats.sweeps import expand
 from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.task import Task, TaskFormat
 
 SPECIFICATION = "task.toml"
 REFERENCE = "reference.py"
+KERNELS = "kernels/"
+_VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
 _NOT_IN_TOML = ("files", "format", "schema_version")
 
 
-def load_kbench(folder: Path) -> Task:
-    """Read a native task folder; raises `DataError` naming the field or the file."""
+def is_specification(path: Path) -> bool:
+    """Whether a file of that name specifies a native task, or a variant of one."""
+    return path.name == SPECIFICATION or _VARIANT.fullmatch(path.name) is not None
+
+
+def specifications(folder: Path) -> list[Path]:
+    """The files in `folder` that specify a task each: task.toml first, then its variants."""
+    variants = sorted(p for p in folder.glob("task_*.toml") if _VARIANT.fullmatch(p.name))
+    return [folder / SPECIFICATION, *variants]
+
+
+def load_kbench(path: Path) -> Task:
+    """Read a native task: its folder, or the file in it that specifies the task or a variant.
+
+    `task_bf16.toml` beside the `task.toml` of the task `softmax` specifies the task `softmax_bf16`:
+    its keys replace those of `task.toml`, and it must have a title of its own. Of the folder's
+    kernels, a task holds those that it lists. Raises `DataError` naming the field or the file.
+    """
+    if not path.is_dir() and not is_specification(path):
+        raise DataError("path", f"{path.name!r} does not specify a native task")
+    folder = path if path.is_dir() else path.parent
     files = read_files(folder, list_files(folder))
-    specification = files.pop(SPECIFICATION, None)  # its content is in the task's other fields
-    if specification is None:
+    texts = {name: files.pop(name) for name in list(files) if is_specification(Path(name))}
+    if SPECIFICATION not in texts:
         raise DataError(SPECIFICATION, f"is missing in {folder}")
-    document = _parse(specification)
-    for name in _NOT_IN_TOML:
-        if name in document:
-            raise DataError(name, f"does not belong into {SPECIFICATION}")
-    document |= {"files": files, "format": TaskFormat.KBENCH.value}
+    document = _document(texts, SPECIFICATION)
+    if path.name != SPECIFICATION and not path.is_dir():
+        document = _variant(document, texts, path.name)
+    listed = {kernel.get("path") for kernel in _tables(document, "kernels")}
+    held = {n: text for n, text in files.items() if not n.startswith(KERNELS) or n in listed}
+    document |= {"files": held, "format": TaskFormat.KBENCH.value}
     task = codec.decode(Task, document)
     check_reference(task)
     return check_task(task)
+
+
+def _document(texts: Mapping[str, str], name: str) -> dict[str, Any]:
+    document = expand(_parse(texts[name], name))
+    for field in _NOT_IN_TOML:
+        if field in document:
+            raise DataError(field, f"does not belong into {name}")
+    return document
+
+
+def _variant(document: dict[str, Any], texts: Mapping[str, str], name: str) -> dict[str, Any]:
+    match = _VARIANT.fullmatch(name)
+    if match is None or name not in texts:
+        raise DataError("path", f"{name!r} is not in the folder")
+    changes = _document(texts, name)
+    if "name" in changes:
+        raise DataError("name", f"does not belong into {name}: the file's name gives it")
+    if "title" not in changes:
+        raise DataError("title", f"is missing in {name}")
+    return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}
+
+
+def _tables(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    found = document.get(field)
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def check_reference(task: Task) -> None:
@@ -47,8 +97,8 @@ def check_reference(task: Task) -> None:
         check_keywords(have["make_inputs"], workload.parameters, field)
 
 
-def _parse(text: str) -> dict[str, Any]:
+def _parse(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(SPECIFICATION, f"is not valid TOML: {error}") from None
+        raise DataError(name, f"is not valid TOML: {error}") from None

@@ -4,46 +4,116 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.naming import task_name, task_title
+from gpu_runner.data.formats.proposals import DEFAULT, propose
+from gpu_runner.data.formats.reading import Reading, check_imports
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
+from gpu_runner.data.formats.sizes import Size, Sizes
 from gpu_runner.data.formats.source import classes, functions, method, parameter_names, parse_module
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Direction
 
+_OWN = Workload(name=DEFAULT, parameters={}, directions=(Direction.FORWARD,))
+_NOTHING = "no further workload proposed: get_inputs() has no size to itself"
+_RESHAPING = ("cat", "concat", "flatten", "rearrange", "reshape", "unflatten", "view")
+_RIGID = frozenset(("Flatten", "LayerNorm", "Linear", "Unflatten", *_RESHAPING))
+"""What may fix the inner sizes of a tensor: with one of these, only leading ones may change."""
 
-def load_kernelbench(path: Path) -> Task:
-    """Read a KernelBench problem file; raises `DataError` naming what is missing."""
+
+def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
+    """Read a KernelBench problem file; raises `DataError` naming what is missing.
+
+    The file has one shape. With `proposals`, the task gets further workloads (`propose`), whose
+    parameters are the module's globals that `get_inputs()` then sees.
+    """
     if not path.is_file():
         raise DataError("path", f"{str(path)!r} is not a file")
     files = read_files(path.parent, [path.name])
-    tree = parse_module(files[path.name], path.name)
-    own, models = functions(tree), classes(tree)
+    try:
+        tree = parse_module(files[path.name], path.name)
+        model, forward, init_inputs = _parts(tree, path.name)
+        check_imports(files)
+        workloads = _workloads(tree) if proposals else (_OWN,)
+        description = _description(model, forward, init_inputs)
+    except RecursionError:
+        raise DataError(path.name, "is nested too deeply") from None
+    task = Task(
+        name=task_name(path),
+        title=task_title(path),
+        format=TaskFormat.KERNELBENCH,
+        abi=Abi.TORCH,
+        scenario="networks",
+        description=description,
+        directions=(Direction.FORWARD,),
+        workloads=workloads,
+        files=files,
+        tolerance=UNKNOWN_REDUCTION,
+    )
+    if len(workloads) > 1:
+        return Reading(task=check_task(task), adaptations=tuple(_proposed(workloads)))
+    return Reading(task=check_task(task), remarks=(_NOTHING,) if proposals else ())
+
+
+def check_sizes(task: Task) -> None:
+    """Refuse workloads whose parameters are no sizes that `get_inputs()` alone reads.
+
+    Raises `DataError` naming the parameter. A global that follows from another is among them too.
+    """
+    ((name, text),) = task.files.items()
+    sizes = Sizes.read(parse_module(text, name))
+    for index, workload in enumerate(task.workloads):
+        field = f"workloads[{index}].parameters"
+        given = {
+            key: _as_size(value, f"{field}.{key}") for key, value in workload.parameters.items()
+        }
+        roots = {key: size for key, size in given.items() if key in sizes.roots}
+        for key in roots.keys() - set(sizes.free):
+            raise DataError(f"{field}.{key}", "is read by more than get_inputs(): Model needs it")
+        wanted = sizes.changed(roots)
+        for key in given.keys() | wanted.keys():
+            if given.get(key, sizes.values.get(key)) != wanted.get(key, sizes.values.get(key)):
+                raise DataError(f"{field}.{key}", f"must be {wanted.get(key, 'left out')}")
+
+
+def _as_size(value: Any, field: str) -> Size:
+    items = value if isinstance(value, list | tuple) else [value]
+    if not items or not all(type(item) is int and item > 0 for item in items):
+        raise DataError(field, "must be an integer above 0, or a list of such")
+    return value if isinstance(value, int) else tuple(value)
+
+
+def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef, ast.FunctionDef]:
+    """Model, its forward and get_init_inputs."""
+    own, model = functions(tree), classes(tree).get("Model")
     for wanted in ("get_inputs", "get_init_inputs"):
         if wanted not in own:
-            raise DataError(path.name, f"must define the function {wanted}()")
-    model = models.get("Model")
+            raise DataError(name, f"must define the function {wanted}()")
     forward = method(model, "forward") if model is not None else None
     if model is None or forward is None:
-        raise DataError(path.name, "must define the class Model with a method forward()")
-    return check_task(
-        Task(
-            name=task_name(path),
-            title=task_title(path),
-            format=TaskFormat.KERNELBENCH,
-            abi=Abi.TORCH,
-            scenario="networks",
-            description=_description(model, forward, own["get_init_inputs"]),
-            directions=(Direction.FORWARD,),
-            workloads=(Workload(name="default", parameters={}, directions=(Direction.FORWARD,)),),
-            files=files,
-            tolerance=UNKNOWN_REDUCTION,
-        )
-    )
+        raise DataError(name, "must define the class Model with a method forward()")
+    return model, forward, own["get_init_inputs"]
+
+
+def _workloads(tree: ast.Module) -> tuple[Workload, ...]:
+    named = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    named |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return propose(Sizes.read(tree), rigid=bool(named & _RIGID))
+
+
+def _proposed(workloads: tuple[Workload, ...]) -> Iterator[str]:
+    for workload in workloads[1:]:
+        sizes = ", ".join(f"{name}={value}" for name, value in workload.parameters.items())
+        hidden = "hidden, " if workload.hidden else ""
+        yield f"proposes {workload.name} ({hidden}{'+'.join(workload.devices)}): {sizes}"
+    if len(workloads[0].devices) == 1:
+        yield "the file's own sizes are for CUDA devices only"
 
 
 def _description(

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
-from gpu_runner.data.formats.kbench import SPECIFICATION, check_reference, load_kbench
-from gpu_runner.data.formats.kernelbench import load_kernelbench
-from gpu_runner.data.formats.robust_kbench import is_robust_kbench, load_robust_kbench
+from gpu_runner.data.formats.kbench import (
+    SPECIFICATION,
+    check_reference,
+    is_specification,
+    load_kbench,
+    specifications,
+)
+from gpu_runner.data.formats.kernelbench import check_sizes, read_kernelbench
+from gpu_runner.data.formats.naming import NAME_LIMIT
+from gpu_runner.data.formats.reading import Reading
+from gpu_runner.data.formats.robust_kbench import is_robust_kbench, read_robust_kbench
 from gpu_runner.data.formats.text import TASK_LIMIT_BYTES, read_text
 from gpu_runner.data.task import Task, TaskFormat
 
 CATALOG_VARIABLE = "KBENCH_CATALOG"
 _JSON_LIMIT_BYTES = 2 * TASK_LIMIT_BYTES  # quoting makes texts longer
+_SUGGESTIONS, _SIMILARITY = 3, 0.5  # of names; 1 is the same name
 
 
 def load_json(path: Path) -> Task:
@@ -29,16 +40,18 @@ def load_json(path: Path) -> Task:
     task = check_task(codec.decode(Task, document))
     if task.format is TaskFormat.KBENCH:
         check_reference(task)
+    elif task.format is TaskFormat.KERNELBENCH:
+        check_sizes(task)
     return task
 
 
-_LOADERS: dict[str, Callable[[Path], Task]] = {
-    "kbench": load_kbench,
-    "robust-kbench": load_robust_kbench,
-    "kernelbench": load_kernelbench,
-    "json": load_json,
+_READERS: dict[str, Callable[[Path], Reading]] = {
+    "kbench": lambda path: Reading(task=load_kbench(path)),
+    "robust-kbench": read_robust_kbench,
+    "kernelbench": read_kernelbench,
+    "json": lambda path: Reading(task=load_json(path)),
 }
-FORMATS = ("auto", *_LOADERS)
+FORMATS = ("auto", *_READERS)
 """Values of `format` for `load_task`."""
 
 
@@ -48,13 +61,33 @@ def load_task(path: Path, format: str = "auto") -> Task:
     Raises `DataError` whose field is `path`, `format`, a file's name, or the dotted path of the
     wrong value.
     """
+    return read_task(path, format).task
+
+
+def read_task(path: Path, format: str = "auto", *, proposals: bool = True) -> Reading:
+    """As `load_task`, with what was adapted.
+
+    A foreign task with the name of a built-in one gets its format in front of its name. Without
+    `proposals`, a KernelBench file's own shape is its only workload.
+    """
     if format not in FORMATS:
         raise DataError("format", f"{format!r} is not one of {', '.join(FORMATS)}")
     if not path.exists():
         raise DataError("path", f"{str(path)!r} does not exist")
-    if path.name == SPECIFICATION:
-        path = path.parent
-    return _LOADERS[_detect(path) if format == "auto" else format](path)
+    format = _detect(path) if format == "auto" else format
+    if format == "kernelbench" and not proposals:
+        return _apart(read_kernelbench(path, proposals=False))
+    return _apart(_READERS[format](path))
+
+
+def _apart(reading: Reading) -> Reading:
+    """Keep a foreign task from becoming a version of the built-in one with its name."""
+    task = reading.task
+    if task.format is TaskFormat.KBENCH or task.name not in catalog_specifications():
+        return reading
+    name = f"{task.format.value}-{task.name}"[:NAME_LIMIT]
+    note = f"is named {name}: the built-in task {task.name} is another one"
+    return replace(reading, task=replace(task, name=name), adaptations=(note, *reading.adaptations))
 
 
 def _detect(path: Path) -> str:
@@ -64,6 +97,8 @@ def _detect(path: Path) -> str:
         if is_robust_kbench(path):
             return "robust-kbench"
         raise DataError("path", f"{str(path)!r} has neither {SPECIFICATION} nor func_forward.py")
+    if is_specification(path):
+        return "kbench"
     detected = {".json": "json", ".py": "kernelbench"}.get(path.suffix)
     if detected is None:
         raise DataError("path", f"{str(path)!r} is neither a folder nor a .py or .json file")
@@ -78,18 +113,38 @@ def catalog_folder() -> Path:
     return Path(__file__).resolve().parents[3] / "tasks_app" / "catalog"
 
 
+def catalog_specifications() -> dict[str, Path]:
+    """The file that specifies each built-in task, by the task's name, in order of the names."""
+    found = {}
+    for path in catalog_folder().glob(f"*/{SPECIFICATION}"):
+        for specification in specifications(path.parent):
+            variant = specification.stem.removeprefix(path.stem)  # "" or "_bf16"
+            found[path.parent.name + variant] = specification
+    return dict(sorted(found.items()))
+
+
 def find_task(name_or_path: str) -> Task:
     """Load a built-in task by its name, or any other by its path.
 
     A name wins over a path; `./NAME` is a path for certain. Raises `DataError` (field `task`)
-    where there is neither.
+    where there is neither, and suggests built-in tasks with similar names.
     """
-    folder = catalog_folder()
-    plain = Path(name_or_path).name == name_or_path not in ("", "..")
-    if plain and (folder / name_or_path / SPECIFICATION).is_file():
-        return load_task(folder / name_or_path)
+    built_in = catalog_specifications()
+    if name_or_path in built_in:
+        return load_task(built_in[name_or_path])
     if Path(name_or_path).exists():
         return load_task(Path(name_or_path))
-    names = sorted(path.parent.name for path in folder.glob(f"*/{SPECIFICATION}"))
-    have = ", ".join(names) or f"none in {folder}"
-    raise DataError("task", f"no task or path {name_or_path!r}; built-in tasks: {have}")
+    raise DataError("task", f"no task or path {name_or_path!r}; {_hint(name_or_path, built_in)}")
+
+
+def _hint(name: str, built_in: Iterable[str]) -> str:
+    names = list(built_in)
+    close = get_close_matches(name.lower(), names, n=_SUGGESTIONS, cutoff=_SIMILARITY)
+    if close:
+        return f"similar built-in tasks: {', '.join(close)}"
+    return f"none of the {len(names)} built-in tasks in {catalog_folder()} has a similar name"
+
+
+def built_in_tasks() -> list[Task]:
+    """Every built-in task, in order of the names; raises `DataError` as `load_task` does."""
+    return [load_task(path) for path in catalog_specifications().values()]

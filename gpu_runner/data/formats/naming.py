@@ -7,7 +7,7 @@ from pathlib import Path
 
 _NUMBERED = re.compile(r"task_?\d+", re.IGNORECASE)
 _LEVEL = re.compile(r"level_?\d+", re.IGNORECASE)
-_NAME_LIMIT = 80
+NAME_LIMIT = 80
 
 
 def task_name(path: Path) -> str:
@@ -16,7 +16,7 @@ def task_name(path: Path) -> str:
     stem = path.stem if path.is_file() else path.name
     parts = [path.parent.name, stem] if _LEVEL.fullmatch(path.parent.name) else [stem]
     text = "-".join(re.sub(r"[^a-z0-9.]+", "_", part.lower()).strip("_.") for part in parts)
-    return text[:_NAME_LIMIT] or "task"
+    return text[:NAME_LIMIT] or "task"
 
 
 def task_title(path: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.naming import task_name, task_title
+from gpu_runner.data.formats.reading import Reading, check_imports
 from gpu_runner.data.formats.robust_source import RobustSource
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import ShippedKernel, Task, TaskFormat, Tolerance, Workload
@@ -23,11 +24,13 @@ UNKNOWN_REDUCTION = Tolerance(reduction="4096")
 The engine narrows it per element where it can trace the reference.
 """
 ORIGIN_AGENT = "origin"
+_KINDS = ("single", "multi")
+_TAKERS = {"init": ("init",), "input": ("inputs",), "shared": ("init", "inputs")}
 _WORKLOADS_LIMIT = 256
 _NAME_LIMIT = 160
 
 
-def load_robust_kbench(folder: Path) -> Task:
+def read_robust_kbench(folder: Path) -> Reading:
     """Read a robust-kbench task folder; raises `DataError` naming the file or the field.
 
     Workloads are that benchmark's run set: init x input x shared configurations, the shared ones
@@ -40,12 +43,13 @@ def load_robust_kbench(folder: Path) -> Task:
     directions = tuple(d for d in Direction if _function_file(d) in files)
     if Direction.FORWARD not in directions:
         raise DataError(_function_file(Direction.FORWARD), f"is missing in {folder}")
+    check_imports(files)
     sources = {d: RobustSource.parse(files[_function_file(d)], d) for d in directions}
     workloads: dict[str, Workload] = {}
     for source in sources.values():
         for workload in _workloads(files, source):
             _merge(workloads, workload)
-    return check_task(
+    task = check_task(
         Task(
             name=task_name(folder),
             title=task_title(folder),
@@ -60,6 +64,23 @@ def load_robust_kbench(folder: Path) -> Task:
             kernels=tuple(_kernel(d) for d in directions if f"{d}.cu" in files),
         )
     )
+    return Reading(task=task, adaptations=tuple(_adaptations(files, sources)))
+
+
+def _adaptations(
+    files: Mapping[str, str], sources: Mapping[Direction, RobustSource]
+) -> Iterator[str]:
+    """Sentences about keys of configurations that no function takes."""
+    for direction, source in sources.items():
+        name = f"config_{direction}.json"
+        configs = _configs(files[name], name)
+        for part, takers in _TAKERS.items():
+            entries = [e for kind in _KINDS for e in _entries(configs, kind, part, name)]
+            given = {key: None for entry in entries for key in entry}
+            taken = source.accepted(given, given)
+            for key in given:
+                if not any(key in taken[taker] for taker in takers):
+                    yield f"{name}: leaves out {part}'s {key}, which its function does not take"
 
 
 def _kernel(direction: Direction) -> ShippedKernel:
@@ -88,8 +109,8 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
         raise DataError(name, "is missing in the task's folder")
     configs = _configs(files[name], name)
     seen: set[str] = set()
-    for kind in ("single", "multi"):
-        lists = (_entries(configs, kind, part, name) for part in ("init", "input", "shared"))
+    for kind in _KINDS:
+        lists = (_entries(configs, kind, part, name) for part in _TAKERS)
         for init, inputs, shared in itertools.product(*lists):
             parameters = source.accepted({**init, **shared}, {**inputs, **shared})
             source.check(parameters, f"{name}: {kind}")

@@ -20,6 +20,7 @@ from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
 from gpu_runner.engine.problem import Drawn, in_float64, outputs_of
+from gpu_runner.engine.values import varied
 
 
 def make_problem(task: Task, folder: Path) -> KernelBenchProblem:
@@ -60,12 +61,13 @@ class KernelBenchProblem(MeasuredProblem):
         seed: int,
         device: str,
     ) -> Drawn:
-        """A new Model with random weights, then get_inputs()."""
+        """A new Model with random weights, then get_inputs() with the workload's sizes."""
         with task_code("the task's code"):
             values, model = self._make()
-            inputs = tuple(self._module.get_inputs())
+            inputs = self._inputs(workload)
         model = model.to(device)  # weights that it made from numpy, say
         inputs = tuple(v.to(device) if isinstance(v, Tensor) else v for v in inputs)
+        inputs = varied(inputs, self.task, workload, seed)
         layout = _layout(model, len(inputs))
         states = model.state_dict(keep_vars=True)
         attributes = [_read(model, name) for name in layout.attributes]
@@ -84,7 +86,7 @@ class KernelBenchProblem(MeasuredProblem):
         if self._frame is None:
             with torch.no_grad(), task_code("the task's code"):
                 _, model = self._make()
-                count = len(tuple(self._module.get_inputs()))
+                count = len(self._inputs(self.task.workloads[-1]))  # often the smallest
             self._keep(model, _layout(model, count))
         assert self._frame is not None
         return Forward(*self._frame)
@@ -101,6 +103,19 @@ class KernelBenchProblem(MeasuredProblem):
         """See `MeasuredProblem.evaluate`."""
         with task_code("Model.forward"):
             return outputs_of(self.function(direction)(*copies(drawn.arguments)))
+
+    def _inputs(self, workload: Workload) -> tuple[Any, ...]:
+        """get_inputs(), which sees the workload's parameters in the place of the module's sizes."""
+        sizes = {
+            name: size if isinstance(size, int) else tuple(size)
+            for name, size in workload.parameters.items()
+        }
+        own = {name: member(self._module, name) for name in sizes}
+        try:
+            vars(self._module).update(sizes)
+            return tuple(self._module.get_inputs())
+        finally:
+            vars(self._module).update(own)
 
     def _make(self) -> tuple[tuple[Any, ...], nn.Module]:
         values = tuple(self._module.get_init_inputs())

@@ -28,6 +28,7 @@ from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
 from gpu_runner.engine.problem import Drawn, ProblemError, in_float64, outputs_of
+from gpu_runner.engine.values import varied
 
 _SEED_MASK = 2**63 - 1
 _GRADIENT_SEED = 0x6AD_5EED  # keeps grad_output's stream apart from the inputs'
@@ -70,6 +71,7 @@ class RobustProblem(MeasuredProblem):
             model = module.Model(**workload.parameters["init"]).to(device)
             inputs = module.get_inputs(**workload.parameters["inputs"])
             inputs = tuple(v.to(device) if isinstance(v, Tensor) else v for v in inputs)
+            inputs = varied(inputs, self.task, workload, seed)
             names, forward = forward_arguments(model, inputs, module.forward_fn)
             if direction is Direction.FORWARD:
                 return Drawn(names, forward)

@@ -1,0 +1,50 @@
+"""Workloads in short: every combination of lists of parameters."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpu_runner.data.codec import DataError
+
+SWEEPS = "sweeps"
+_LARGEST = 256  # workloads of a sweep
+_OWN = ("prefix", "parameters")
+
+
+def expand(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification of a task with its `sweeps` written out, before its other workloads.
+
+    A sweep is a workload without a name, of which each parameter may be a list of values:
+    `parameters = { N = [16, 32], C = [256] }` stands for the workloads `n16_c256` and `n32_c256`,
+    with the sweep's `prefix` before their names. Raises `DataError` naming the field.
+    """
+    rest = {name: value for name, value in document.items() if name != SWEEPS}
+    if SWEEPS not in document:
+        return rest
+    sweeps, workloads = document[SWEEPS], document.get("workloads", [])
+    if not isinstance(sweeps, list) or not isinstance(workloads, list):
+        raise DataError(SWEEPS, "and workloads must be lists of tables: [[sweeps]]")
+    found = [w for index, sweep in enumerate(sweeps) for w in _sweep(sweep, f"sweeps[{index}]")]
+    return {**rest, "workloads": [*found, *workloads]}
+
+
+def _sweep(sweep: Any, field: str) -> Iterator[dict[str, Any]]:
+    if not isinstance(sweep, dict) or not isinstance(sweep.get("parameters"), dict):
+        raise DataError(f"{field}.parameters", "must be a table of values, or of lists of values")
+    if "name" in sweep:
+        raise DataError(f"{field}.name", "a sweep's workloads are named by their parameters")
+    prefix = sweep.get("prefix", "")
+    if not isinstance(prefix, str):
+        raise DataError(f"{field}.prefix", "must be a text")
+    names = list(sweep["parameters"])
+    values = [v if isinstance(v, list) else [v] for v in sweep["parameters"].values()]
+    common = {name: value for name, value in sweep.items() if name not in _OWN}
+    combinations = list(itertools.islice(itertools.product(*values), _LARGEST + 1))
+    if not 0 < len(combinations) <= _LARGEST:
+        raise DataError(f"{field}.parameters", f"must give 1 to {_LARGEST} combinations")
+    for combination in combinations:
+        parameters = dict(zip(names, combination, strict=True))
+        name = prefix + "_".join(f"{key.lower()}{value}" for key, value in parameters.items())
+        yield {**common, "name": name, "parameters": parameters}

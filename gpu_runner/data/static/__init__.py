@@ -1,0 +1,15 @@
+"""Static checks of a source: a tripwire that tells a person where to look, and never decides."""
+
+from __future__ import annotations
+
+from gpu_runner.data.static.check import RULES, SUSPICIONS_LIMIT, check_source
+from gpu_runner.data.static.torch_rules import torch_symbol_sentence
+from gpu_runner.data.static.words import symbol_sentence
+
+__all__ = [
+    "RULES",
+    "SUSPICIONS_LIMIT",
+    "check_source",
+    "symbol_sentence",
+    "torch_symbol_sentence",
+]

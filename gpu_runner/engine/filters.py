@@ -1,0 +1,144 @@
+"""What a task's filters need to know of one workload: numbers, judged by the task's own bound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.arguments import input_tensors, leaves, output_names
+from gpu_runner.engine.mutants import Call
+from gpu_runner.engine.operations import Interpreter
+from gpu_runner.engine.problem import BaseProblem, ProblemError, map_tensors
+
+_RUNS = 5  # of the eager baseline, of which the quickest counts
+_DOUBLE = 2.0  # what a scalar argument is multiplied by
+
+
+def facts_of(
+    problem: BaseProblem,
+    workload: Workload,
+    direction: Direction,
+    seeds: Sequence[int],
+    device: str,
+) -> dict[str, Any]:
+    """Numbers of one workload; `seeds` are two or more, each of which draws a call.
+
+    {"outputs": {name: {"zeros", "other_draw", "axes": [...]}}, "arguments": {name: true if a change
+    of it alone makes the result wrong}, "bytes": that a call reads and writes, "flops": of its
+    products, "eager_ns"}. "zeros" is the share of elements for which zero is within the bound,
+    "other_draw" those for which the element of another draw is, "axes" those for which the
+    neighbour along the axis is (None for axes of one element); each is the smallest over the seeds.
+    """
+    calls = [Call(problem, workload, direction, seed, device) for seed in seeds]
+    names = output_names(problem.task, len(calls[0].expected))
+    return {
+        "outputs": {name: _output(calls, index) for index, name in enumerate(names)},
+        "arguments": _sensitivity(calls[0], calls[1]),
+        "bytes": _bytes(calls[0], workload),
+        "flops": _flops(calls[0]),
+        "eager_ns": _eager_ns(calls[0]),
+    }
+
+
+def _output(calls: Sequence[Call], index: int) -> dict[str, Any]:
+    first = calls[0].expected[index]
+    return {
+        "zeros": min(_share(c, index, torch.zeros_like(c.expected[index])) for c in calls),
+        "other_draw": min(
+            (
+                _share(call, index, other.expected[index])
+                for call, other in pairwise(calls)
+                if call.expected[index].shape == other.expected[index].shape
+            ),
+            default=0.0,
+        ),
+        "axes": [
+            min(_share(c, index, c.expected[index].roll(1, axis)) for c in calls)
+            if first.shape[axis] > 1
+            else None
+            for axis in range(first.dim())
+        ],
+    }
+
+
+def _share(call: Call, index: int, output: Tensor) -> float:
+    """Share of an output's elements for which those of `output` would pass."""
+    result = call.compared(index, output)
+    elements = max(1, call.expected[index].numel())
+    wrong = 0 if result.mismatch is None else result.mismatch.wrong_elements
+    return 1 - wrong / elements
+
+
+def _sensitivity(call: Call, other: Call) -> dict[str, bool]:
+    """For each argument: does the result go wrong where it alone is of another draw?"""
+    found: dict[str, bool] = {}
+    for index, name in enumerate(call.drawn.names):
+        old, new = call.drawn.arguments[index], other.drawn.arguments[index]
+        if isinstance(old, float):
+            new = old * _DOUBLE
+        elif not any(tensor.numel() for tensor in leaves(old)):
+            continue  # a size, a flag: another one is another workload
+        arguments = list(call.drawn.arguments)
+        arguments[index] = new
+        try:
+            outputs = call.run(Interpreter(), exactly=True, arguments=arguments)
+            found[name] = call.judge(outputs)[0]
+        except ProblemError:
+            raise
+        except Exception:  # it makes no sense beside the others: then it matters
+            found[name] = True
+    return found
+
+
+def _bytes(call: Call, workload: Workload) -> int:
+    read = input_tensors(call.task, workload, call.drawn)
+    return sum(t.numel() * t.element_size() for t in (*read, *call.eager))
+
+
+def _flops(call: Call) -> int:
+    """Floating-point operations in products and convolutions, a multiplication and a sum as two."""
+    counted = {torch.ops.aten.mm: _product_flops}
+    with torch.no_grad(), FlopCounterMode(display=False, custom_mapping=counted) as counter:
+        call.problem.function(call.direction)(*_copies(call))
+    return int(counter.get_total_flops())
+
+
+def _product_flops(first: Tensor, second: Tensor, **_: Any) -> int:
+    """The same of one product: what a sparse factor leaves out is not computed."""
+    terms = first.numel() if first.layout is torch.strided else first._nnz()
+    return 2 * terms * second.shape[1]
+
+
+_product_flops._get_raw = True  # type: ignore[attr-defined]  # called with tensors, not with shapes
+
+
+def _eager_ns(call: Call) -> float:
+    """The quickest of a few runs, not measured as a submission is."""
+    function, times = call.problem.function(call.direction), []
+    for _ in range(_RUNS):
+        arguments = _copies(call)
+        _wait(call.device)
+        began = time.perf_counter_ns()
+        with torch.no_grad():
+            function(*arguments)
+        _wait(call.device)
+        times.append(time.perf_counter_ns() - began)
+    return float(min(times))
+
+
+def _copies(call: Call) -> tuple[Any, ...]:
+    copies: tuple[Any, ...] = map_tensors(torch.clone, call.drawn.arguments)
+    return copies
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()

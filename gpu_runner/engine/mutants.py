@@ -1,0 +1,283 @@
+"""Wrong kernels, derived from a task's reference: each must fail, or the task is not sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.arguments import as_signature_says
+from gpu_runner.engine.compare import Comparison, compare, limit_of
+from gpu_runner.engine.formats.measured import MeasuredProblem
+from gpu_runner.engine.formats.precision import in_double
+from gpu_runner.engine.operations import Change, Edit, Interpreter, floats
+from gpu_runner.engine.problem import (
+    BaseProblem,
+    ProblemError,
+    exact,
+    in_dtype,
+    in_float64,
+    outputs_of,
+)
+
+Outputs = tuple[Tensor, ...]
+_LARGEST = 1e300  # stands for an infinite error: JSON has no infinity
+_WIDE = {"float16": "float32", "bfloat16": "float32"}
+"""The dtype in which kernels of a task compute what they hand out in a narrower one."""
+
+
+class Call:
+    """One call of a task's reference: its inputs, what is expected, and how it is judged."""
+
+    def __init__(
+        self, problem: BaseProblem, workload: Workload, direction: Direction, seed: int, device: str
+    ) -> None:
+        """Draw the call's inputs and compute what is expected."""
+        task = problem.task
+        key = (workload, direction, seed, device)
+        self.problem, self.task, self.direction, self.device = problem, task, direction, device
+        self.drawn = problem.draw(*key)
+        self.expected = problem.expected(*key)
+        scales = problem.scale(*key, self.expected)
+        self._scales = scales or (None,) * len(self.expected)
+        self._limit = limit_of(task, workload)
+        eager = self._run(in_dtype(list(self.drawn.arguments), task.dtype), None)
+        self.eager = as_signature_says(task, eager)
+        self._plain: Outputs = ()
+        self._trace: Interpreter | None = None
+
+    def run(
+        self,
+        mode: Interpreter,
+        *,
+        exactly: bool = False,
+        inputs: Change | None = None,
+        arguments: Sequence[Any] = (),
+    ) -> Outputs:
+        """The reference under `mode`, in float64 or in the dtype that a kernel computes in.
+
+        inputs: applied to the floating ones before. arguments: instead of those that were drawn.
+        """
+        chosen = list(arguments or self.drawn.arguments)
+        if inputs is not None:
+            chosen = floats(inputs, chosen)
+        if exactly:
+            with self._in_float64():
+                return self._run(in_float64(chosen), mode)
+        return self._run(in_dtype(chosen, _WIDE.get(self.task.dtype, self.task.dtype)), mode)
+
+    def judge(self, outputs: Outputs) -> tuple[bool, float]:
+        """Whether the outputs fail, and their largest scaled error (at most 1e300)."""
+        results = [self.compared(index, output) for index, output in enumerate(outputs)]
+        failed = any(result.mismatch is not None for result in results)
+        return failed, min(max(result.scaled for result in results), _LARGEST)
+
+    def compared(self, index: int, output: Tensor) -> Comparison:
+        """An output as a kernel would hand it out, beside the expected one."""
+        seen = output.to(self.eager[index].dtype)
+        return compare(seen, self.expected[index], self._limit, self._scales[index])
+
+    def is_reference(self, outputs: Outputs) -> bool:
+        """Whether float64 outputs are the reference's, taken apart or not, to the last bit."""
+        self.trace()
+        return _equal(outputs, self._plain) or _equal(outputs, self.expected)
+
+    def trace(self) -> Interpreter:
+        """What the reference does, operation by operation, in float64."""
+        if self._trace is None:
+            self._trace = Interpreter()
+            self._plain = self.run(self._trace, exactly=True)
+        return self._trace
+
+    def _run(self, arguments: list[Any], mode: Interpreter | None) -> Outputs:
+        function = self.problem.function(self.direction)
+        copies = [a.clone() if isinstance(a, Tensor) else a for a in arguments]
+        with torch.no_grad(), torch.device(self.device):
+            if mode is None:
+                return outputs_of(function(*copies))
+            with mode:
+                return outputs_of(function(*copies))
+
+    def _in_float64(self) -> AbstractContextManager[None]:
+        measured = isinstance(self.problem, MeasuredProblem)
+        return in_double(self.device) if measured else exact(self.device)
+
+
+def _equal(outputs: Outputs, others: Outputs) -> bool:
+    return all(
+        a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+        for a, b in zip(outputs, others, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong kernel. `run` gives its outputs; `exactly` asks for them in float64."""
+
+    name: str
+    run: Callable[[Call, bool], Outputs]
+
+
+def mutants_of(call: Call, earlier: Call | None) -> Iterator[Mutant]:
+    """All mutants that the reference has on this call; `earlier` is a call of the same workload."""
+    trace = call.trace()
+    yield from _output_mutants(call, earlier)
+    yield from _precision_mutants(call, products=trace.products > 0)
+    for edit in dict.fromkeys(trace.edits):
+        yield Mutant(str(edit), partial(_edited, edit))
+
+
+def _edited(edit: Edit, call: Call, exactly: bool) -> Outputs:  # noqa: FBT001
+    return call.run(Interpreter(edit), exactly=exactly)
+
+
+def _output_mutants(call: Call, earlier: Call | None) -> Iterator[Mutant]:
+    for index, output in enumerate(call.expected):
+        several = f" in output {index + 1}" if len(call.expected) > 1 else ""
+        changes: dict[str, Change] = {**_CHANGES, **_echoes(call, output)}
+        if earlier is not None and earlier.expected[index].shape == output.shape:
+            changes["the result of an earlier call"] = _always(earlier.expected[index])
+        for name, change in changes.items():
+            if not output.is_floating_point() and name in _FOR_FLOATS:
+                continue
+            yield Mutant(name + several, partial(_one_wrong, index, change))
+
+
+def _one_wrong(index: int, change: Change, call: Call, _: bool) -> Outputs:  # noqa: FBT001
+    wrong = change(call.expected[index].clone())
+    return (*call.expected[:index], wrong, *call.expected[index + 1 :])
+
+
+def _echoes(call: Call, output: Tensor) -> dict[str, Change]:
+    pairs = zip(call.drawn.names, call.drawn.arguments, strict=True)
+    return {
+        f"the input {name} echoed": _always(value.to(output.dtype))
+        for name, value in pairs
+        if isinstance(value, Tensor) and value.shape == output.shape
+    }
+
+
+def _always(output: Tensor) -> Change:
+    return lambda _: output
+
+
+def _cut(dim: int, count: Callable[[int], int]) -> Change:
+    """Zeros in the last `count(size)` places of a dimension."""
+
+    def change(output: Tensor) -> Tensor:
+        flat = output.reshape(-1) if output.dim() == 0 else output
+        size = flat.shape[dim]
+        flat.narrow(dim, size - min(count(size), size), min(count(size), size)).zero_()
+        return output
+
+    return change
+
+
+def _flat(change: Change) -> Change:
+    return lambda output: change(output.reshape(-1)).reshape(output.shape)
+
+
+def _turned(output: Tensor) -> Tensor:
+    if output.dim() < 2:
+        return output.flip(0) if output.dim() else output
+    return output.transpose(-1, -2).reshape(output.shape)
+
+
+def _mean(output: Tensor) -> Tensor:
+    return torch.full_like(output, output[torch.isfinite(output)].mean().item())
+
+
+def _rolled(dim: int) -> Change:
+    return lambda output: output.roll(1, min(dim, output.dim() - 1)) if output.dim() else output
+
+
+_CHANGES: dict[str, Change] = {
+    "zeros": torch.zeros_like,
+    "ones": torch.ones_like,
+    "the mean of the result everywhere": _mean,
+    "the other sign": torch.neg,
+    "transposed": _turned,
+    "in reverse order": _flat(lambda o: o.flip(0)),
+    "off by one element": _flat(_rolled(0)),
+    "off by one row": _rolled(0),
+    "off by one column": lambda o: o.roll(1, -1) if o.dim() else o,
+    "last element left out": _flat(_cut(0, lambda _: 1)),
+    "last row left out": _cut(0, lambda _: 1),
+    "last column left out": _cut(-1, lambda _: 1),
+    "last percent left out": _flat(_cut(0, lambda size: max(1, size // 100))),
+    "second half left out": _flat(_cut(0, lambda size: size // 2)),
+    "last row alone": lambda o: o - _cut(0, lambda _: 1)(o.clone()),
+    "half as much": lambda o: o / 2,
+}
+_FOR_FLOATS = {"the mean of the result everywhere", "the other sign", "half as much"}
+
+
+def _rounded(bits: int) -> Change:
+    """Round to `bits` bits of mantissa behind the leading one, half to even."""
+    drop = 52 - bits
+
+    def change(value: Tensor) -> Tensor:
+        raw = value.double().contiguous().view(torch.int64)
+        odd = (raw >> drop) & 1
+        near = (raw + ((1 << (drop - 1)) - 1) + odd) & ~((1 << drop) - 1)
+        return torch.where(torch.isfinite(value), near.view(torch.float64), value).to(value.dtype)
+
+    return change
+
+
+def _through(dtype: torch.dtype) -> Change:
+    return lambda value: value.to(dtype).to(value.dtype)
+
+
+_PRECISIONS: dict[str, dict[str, Change]] = {
+    "float64": {"FP32": _through(torch.float32)},
+    "float32": {
+        "TF32": _rounded(10),
+        "BF16": _through(torch.bfloat16),
+        "FP16": _through(torch.float16),
+    },
+    "float16": {"FP8": _rounded(3)},
+    "bfloat16": {"FP8": _rounded(3)},
+}
+"""For each dtype the ones of one step less precision; all else is computed in float64."""
+
+
+def _precision_mutants(call: Call, *, products: bool) -> Iterator[Mutant]:
+    for name, change in _PRECISIONS.get(call.task.dtype, {}).items():
+        yield Mutant(f"inputs in {name}", partial(_rounding, "inputs", change))
+        yield Mutant(f"everything in {name}", partial(_rounding, "everything", change))
+        if products:
+            yield Mutant(f"products in {name}", partial(_rounding, "products", change))
+
+
+def _rounding(what: str, change: Change, call: Call, _: bool) -> Outputs:  # noqa: FBT001
+    inputs = change if what != "products" else None
+    mode = Interpreter(
+        operands=change if what != "inputs" else None,
+        results=change if what == "everything" else None,
+    )
+    return call.run(mode, exactly=True, inputs=inputs)
+
+
+def tried(mutant: Mutant, call: Call) -> tuple[str, float] | None:
+    """What becomes of a mutant on a call: failed, passed or same, with its scaled error.
+
+    None where it cannot be run. "same": it passes and is the reference itself, bit by bit.
+    """
+    try:
+        failed, scaled = call.judge(mutant.run(call, False))
+        if failed:
+            return "failed", scaled
+        same = call.is_reference(mutant.run(call, True))
+    except ProblemError:
+        raise
+    except Exception:  # a mutant may make no sense at all: then it is no kernel
+        return None
+    return ("same" if same else "passed"), scaled

@@ -1,0 +1,56 @@
+"""One step of asking whether a task is sound: every mutant and honest kernel on one call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.honest import honest_kernels
+from gpu_runner.engine.mutants import Call, mutants_of, tried
+from gpu_runner.engine.problem import BaseProblem, ProblemError
+
+
+class Soundness:
+    """Answers for one task; it keeps the last call, whose result is the next one's stale result."""
+
+    def __init__(self, problem: BaseProblem, device: str) -> None:
+        """`device` is "cpu" or "cuda"."""
+        self._problem, self._device = problem, device
+        self._earlier: tuple[tuple[str, Direction], Call] | None = None
+
+    def step(
+        self, workload: Workload, direction: Direction, seed: int, settled: Collection[str]
+    ) -> dict[str, Any]:
+        """Try all mutants but those in `settled`, and all honest kernels, on one call.
+
+        {"honest": {name: scaled error}, "mutants": [[name, state, scaled error]], "output_bytes":
+        of one call}; a state is failed, passed, or same (see `mutants.tried`).
+        """
+        call = Call(self._problem, workload, direction, seed, self._device)
+        key = (workload.name, direction)
+        before = self._earlier[1] if self._earlier and self._earlier[0] == key else None
+        found = []
+        for mutant in mutants_of(call, before):
+            if mutant.name not in settled:
+                result = tried(mutant, call)
+                if result is not None:
+                    found.append([mutant.name, *result])
+        self._earlier = (key, call)
+        size = sum(output.numel() * output.element_size() for output in call.eager)
+        return {"honest": _honest(call), "mutants": found, "output_bytes": size}
+
+
+def _honest(call: Call) -> dict[str, float]:
+    errors = {"reference": call.judge(call.eager)[1]}
+    for name, mode in honest_kernels().items():
+        errors[name] = call.judge(call.run(mode()))[1]
+    return errors
+
+
+def base_problem(problem: object) -> BaseProblem:
+    """The problem, if mutants can be derived from it; raises `ProblemError` if not."""
+    if not isinstance(problem, BaseProblem):
+        raise ProblemError("mutants cannot be derived from a task of this format")
+    return problem

@@ -1,0 +1,98 @@
+"""Families of values: change drawn inputs into large, shifted, structured, ... ones, by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.engine.problem import map_tensors
+
+_SEED = 0xFA_711E5  # keeps this stream apart from make_inputs'
+_SEED_MASK = 2**63 - 1
+_SCALE = 1000.0
+_DEVIATIONS = 4.0
+_HEADROOM = 8.0
+_HEAVY_SHARE = 1 / 64
+_HEAVY = 100.0
+_ROWS = 4  # of every four rows one repeats its neighbour and one is zero
+_SEGMENT = 32  # elements that stand for a row where there is only one dimension
+
+
+def varied(value: Any, task: Task, workload: Workload, seed: int) -> Any:
+    """`value` with its floating tensors, also in tuples and lists, of the workload's family.
+
+    To be called before tensors are rounded to the task's dtype; the same bits for the same seed.
+    """
+    family = workload.values
+    if family is Values.DRAWN:
+        return value
+    if family is Values.INTEGERS:
+        largest = integer_range(task.dtype, task.reduction_length(workload))
+        return _map(lambda tensor: integers(tensor, largest), value)
+    torch.manual_seed((seed ^ _SEED) & _SEED_MASK)
+    return _map(_FAMILIES[family], value)
+
+
+def _map(change: Callable[[Tensor], Tensor], value: Any) -> Any:
+    return map_tensors(lambda t: change(t.detach()) if t.is_floating_point() else t, value)
+
+
+def integer_range(dtype: str, length: float) -> int:
+    """Largest integer R to draw, for sums of `length` products.
+
+    Such sums are exact in `dtype`, with a factor of 64 to spare: then the usual bound on the error
+    of a sum of products is below one half, and forgives nothing. At least 1: sums of more terms
+    than the dtype's integers reach are exact with random signs.
+    """
+    exact = 2 / torch.finfo(getattr(torch, dtype)).eps  # all integers up to this are numbers of it
+    return max(1, math.floor(math.sqrt(exact / max(length, 1.0)) / _HEADROOM))
+
+
+def integers(tensor: Tensor, largest: int) -> Tensor:
+    """Integers in [-largest, largest], of the tensor's signs and relative sizes."""
+    size = tensor.double().square().mean().sqrt() if tensor.numel() else tensor.sum()
+    unit = torch.where(size > 0, size, 1.0)
+    whole = torch.round(tensor.double() / unit * (largest / 2)).clamp_(-largest, largest)
+    return whole.to(tensor.dtype)
+
+
+def _shifted(tensor: Tensor) -> Tensor:
+    """Each row moved by four of its own standard deviations, so that no row drowns in another."""
+    if tensor.dim() == 0:
+        return tensor
+    deviation = tensor.std(dim=-1, correction=0, keepdim=True)
+    return tensor + _DEVIATIONS * torch.where(deviation > 0, deviation, tensor.abs())
+
+
+def _heavy(tensor: Tensor) -> Tensor:
+    if tensor.dim() == 0:
+        return tensor
+    return torch.where(torch.rand_like(tensor) < _HEAVY_SHARE, tensor * _HEAVY, tensor)
+
+
+def _structured(tensor: Tensor) -> Tensor:
+    """Every fourth row repeats the row before it, every fourth is zero; the others stay."""
+    if tensor.dim() == 0:
+        return tensor
+    along = -2 if tensor.dim() > 1 else -1
+    count = tensor.shape[along]
+    index = torch.arange(count, device=tensor.device)
+    step = 1 if tensor.dim() > 1 else _SEGMENT
+    which = index // step % _ROWS
+    changed = tensor.index_select(along, torch.where(which == 1, index - step, index))
+    shape = (count, 1) if tensor.dim() > 1 else (count,)
+    return changed.masked_fill((which == _ROWS - 1).view(shape), 0.0)
+
+
+_FAMILIES: dict[Values, Callable[[Tensor], Tensor]] = {
+    Values.SMALL: lambda tensor: tensor / _SCALE,
+    Values.LARGE: lambda tensor: tensor * _SCALE,
+    Values.SHIFTED: _shifted,
+    Values.HEAVY: _heavy,
+    Values.STRUCTURED: _structured,
+}
