@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from gpu_runner.daemon import config as daemon
 from gpu_runner.data.codec import DataError, encode
@@ -17,10 +18,13 @@ from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.device import DeviceError, device_slug
-from gpu_runner.supervisor.doctor import doctor
+from gpu_runner.supervisor.device import DeviceError, cuda_devices, device_slug
+from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.jail import JailError
+from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.report import describe
+from gpu_runner.supervisor.soundness import SEEDS, describe_soundness, survey
 
 EXIT_CORRECT, EXIT_OTHER_VERDICT, EXIT_MISUSE = 0, 1, 2
 
@@ -60,18 +64,50 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--cache", type=Path, default=default_cache_folder())
     one.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     one.set_defaults(run=_evaluate)
-    look = commands.add_parser("doctor", help="say what this host can do, and what is missing")
-    look.add_argument("--json", type=Path, metavar="OUT")
-    look.set_defaults(run=_doctor)
+    _add_doctor(commands)
+    _add_filter(commands)
     work = commands.add_parser("work", help="take jobs from a site's queue")
     daemon.add_arguments(work)
     work.set_defaults(run=_work)
     return parser
 
 
+def _add_filter(commands: Any) -> None:
+    sound = commands.add_parser(
+        "filter",
+        help="is a task sound? its filters, and wrong kernels made from its reference",
+        description="Exit 0 if no filter flags the task and each wrong kernel fails, 1 if not, 2"
+        " for misuse or a broken task.",
+    )
+    sound.add_argument("--task", required=True, help="name of a built-in task, or its folder")
+    sound.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
+    sound.add_argument("--index", type=int, default=0, help="which CUDA device")
+    sound.add_argument("--seeds", type=int, default=SEEDS, help="calls of each workload")
+    sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
+    sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
+    sound.set_defaults(run=_filter)
+
+
+def _add_doctor(commands: Any) -> None:
+    look = commands.add_parser("doctor", help="say what this host can do, and what is missing")
+    look.add_argument("--json", type=Path, metavar="OUT")
+    look.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="measure bandwidth and arithmetic of the device, and remember them",
+    )
+    look.add_argument(
+        "--device",
+        choices=[kind.value for kind in DeviceKind],
+        help="of --calibrate; default: every device of this host",
+    )
+    look.add_argument("--index", type=int, default=0, help="which CUDA device")
+    look.add_argument("--cache", type=Path, default=default_cache_folder())
+    look.set_defaults(run=_doctor)
+
+
 def _evaluate(options: argparse.Namespace) -> int:
-    if options.json and not options.json.parent.is_dir():
-        raise DataError("json", f"there is no folder {str(options.json.parent)!r}")
+    _check_out(options.json)
     if not options.kernel.is_file():
         raise DataError("kernel", f"there is no file {str(options.kernel)!r}")
     logging.disable()  # the result itself says what went wrong
@@ -92,10 +128,20 @@ def _evaluate(options: argparse.Namespace) -> int:
     return _exit_status(result)
 
 
+def _check_out(out: Path | None) -> None:
+    """Refuse a place that cannot be written to, before minutes of work are lost to it."""
+    if out is None:
+        return
+    if not out.parent.is_dir():
+        raise DataError("json", f"there is no folder {str(out.parent)!r}")
+    if out.is_dir():
+        raise DataError("json", f"{str(out)!r} is a folder; name a file")
+
+
 def _kind_of(kernel: Path) -> DeviceKind:
     languages = {language.suffix: language for language in Language}
     if kernel.suffix not in languages:
-        raise DataError("kernel", f"{kernel.name!r} is neither .cu nor .cpp; give --device")
+        raise DataError("kernel", f"{kernel.name!r} is no kernel's source: use a .cpp or .cu file")
     return languages[kernel.suffix].device_kind
 
 
@@ -119,12 +165,52 @@ def _exit_status(result: EvaluationResult) -> int:
     return EXIT_MISUSE if result.verdict is Verdict.SYSTEM_ERROR else EXIT_OTHER_VERDICT
 
 
+def _filter(options: argparse.Namespace) -> int:
+    _check_out(options.json)
+    kind = DeviceKind(options.device)
+    config = SupervisorConfig(
+        kind=kind,
+        index=options.index,
+        device=device_slug(kind, options.index),
+        allow_unjailed=options.allow_unjailed,
+    )
+    try:
+        report = survey(find_task(options.task), config, seeds=max(options.seeds, 1))
+    except (OracleError, JailError) as error:
+        print(f"gpu_runner: {error}", file=sys.stderr)
+        return EXIT_MISUSE
+    print(describe_soundness(report))
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT
+
+
 def _doctor(options: argparse.Namespace) -> int:
-    text, fit, facts = doctor()
+    _check_out(options.json)
+    if options.calibrate:
+        return _calibrate(options)
+    text, fit, facts = doctor(options.cache)
     print(text)
     if options.json:
         options.json.write_text(json.dumps(facts, indent=1) + "\n")
     return EXIT_CORRECT if fit else EXIT_MISUSE
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    kinds = [(DeviceKind.CPU, 0), *((DeviceKind.CUDA, index) for index in cuda_devices())]
+    if options.device:
+        kind = DeviceKind(options.device)
+        kinds = [(kind, options.index if kind is DeviceKind.CUDA else 0)]
+    facts = []
+    for kind, index in kinds:
+        slug = device_slug(kind, index)
+        config = SupervisorConfig(kind=kind, index=index, device=slug, cache_folder=options.cache)
+        text, found = measure_peaks(config)
+        print(text)
+        facts.append(found)
+    if options.json:
+        options.json.write_text(json.dumps(facts, indent=1) + "\n")
+    return EXIT_CORRECT
 
 
 def _work(options: argparse.Namespace) -> int:

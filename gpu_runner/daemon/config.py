@@ -25,7 +25,8 @@ class DaemonConfig:
     index: of a CUDA device. name: empty for the host's name with the device's. slots: evaluations
     that may be at work at the same time; their builds overlap, their measurements do not. 0 asks
     for the default of the kind of device. drain_timeout_s: how long current jobs may take after a
-    stop was asked for. allow_unjailed: work without a jail where none can be made.
+    stop was asked for. allow_unjailed: work without a jail where none can be made. recheck_s: how
+    often a device that does not work is looked at again.
     """
 
     redis_url: str = DEFAULT_REDIS_URL
@@ -37,6 +38,7 @@ class DaemonConfig:
     drain_timeout_s: float = LONGEST_DRAIN_S
     allow_unjailed: bool = False
     heartbeat_s: float = 5.0
+    recheck_s: float = 30.0
 
     def __post_init__(self) -> None:
         """Refuse values that no daemon could run with, naming the field."""

@@ -17,6 +17,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Stage, Verdict
+from gpu_runner.supervisor import health
 from gpu_runner.supervisor.config import SupervisorConfig
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,9 @@ Report = Callable[[Stage, str, str], None]
 Evaluate = Callable[[EvaluationRequest, SupervisorConfig, Report], EvaluationResult]
 """Runs the whole protocol; raises only where the fault is ours."""
 
+After = Callable[[SupervisorConfig, Verdict], str]
+"""Looks at the device after such a verdict, and marks it unfit if it does not work any more."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
@@ -41,6 +45,7 @@ class JobContext:
     stream: EventStream
     spool: Spool
     evaluate: Evaluate
+    after: After = health.after
     alive_s: float = ALIVE_S
 
 
@@ -77,6 +82,9 @@ def evaluate(request: Mapping[str, Any], *, context: JobContext) -> str:
         journal.write(EventKind.FINISHED, {"result": codec.encode(result)}, keep=True)
     finally:
         reporter.close(_LAST_SENDING_S)
+    # The author does not wait for it, and the verdict stands whatever is found.
+    if reason := context.after(context.supervisor, result.verdict):
+        logger.error("%s is unfit after evaluation %s: %s", result.device, evaluation_id, reason)
     return result.verdict.value
 
 

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import redis
@@ -138,8 +138,11 @@ class Slots:
                 slot.process.start()
                 slot.started_at = self._clock()
 
-    def collect(self, stream: EventStream) -> None:
-        """Take leave of dead slots: report what they lost, and kill what they left behind."""
+    def collect(self, stream: EventStream, keep: Collection[int] = ()) -> None:
+        """Take leave of dead slots: report what they lost, and kill what they left behind.
+
+        `keep` are other processes of the daemon's own.
+        """
         for slot in self._all:
             if slot.process is None or slot.process.is_alive():
                 continue
@@ -154,7 +157,7 @@ class Slots:
             healthy = now - slot.started_at > _HEALTHY_S
             slot.pause_s = _FIRST_PAUSE_S if healthy else min(2 * slot.pause_s, _LONGEST_PAUSE_S)
             slot.not_before = now + slot.pause_s
-        lineage.sweep(keep=self._pids())
+        lineage.sweep(keep=[*self._pids(), *keep])
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to every slot's process."""

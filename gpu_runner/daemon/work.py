@@ -13,6 +13,7 @@ import redis
 from gpu_runner.daemon import lineage
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.events import EventStream, Spool
+from gpu_runner.daemon.fitness import Fitness
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
@@ -80,9 +81,11 @@ class Daemon:
         )
         self._runner = runner
         self._slots = Slots(context, config.slot_count)
+        self._fitness = Fitness(supervisor, config.recheck_s)
         self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
         self._stops = 0
         self._flush_at = 0.0
+        self._halted = False
 
     @property
     def fit(self) -> bool:
@@ -99,11 +102,23 @@ class Daemon:
             logger.error("no jobs are taken: %s", self._jail_fault)
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
         self._flush()
+        self._fitness.begin()
         while not self._stops:
-            if self.fit:
-                self._slots.start()
-            self._tick("ready" if self.fit else "unfit", self._reason())
+            broken = self._fitness.reason()
+            self._start_or_halt(broken)
+            state = "ready" if self.fit and not broken else "unfit"
+            self._tick(state, f"takes no jobs: {broken}" if broken else self._reason())
+        self._fitness.end()
         return self._drain()
+
+    def _start_or_halt(self, broken: str) -> None:
+        """Keep slots running; while the device is broken, have them stop after their jobs."""
+        if broken and not self._halted:
+            logger.error("no jobs are taken: %s", broken)
+            self._slots.signal(signal.SIGTERM)
+        self._halted = bool(broken)
+        if self.fit and not broken:
+            self._slots.start()
 
     def _drain(self) -> int:
         logger.info("stopping: current jobs may take %g s more", self._config.drain_timeout_s)
@@ -122,7 +137,7 @@ class Daemon:
         return 0
 
     def _tick(self, state: str, reason: str) -> None:
-        self._slots.collect(self._stream)
+        self._slots.collect(self._stream, keep=self._fitness.pids)
         self._heartbeat.beat(state, reason, jail=not self._jail_fault)
         if time.monotonic() >= self._flush_at:
             self._flush_at = time.monotonic() + self._config.heartbeat_s

@@ -11,9 +11,10 @@ from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor import ncu, ncu_report
-from gpu_runner.supervisor.arena import Arena, Poison, extent, place, span_bytes
-from gpu_runner.supervisor.build import build_anchor, build_runner, build_shim
+from gpu_runner.supervisor.arena import Arena, Poison, Region, extent, place, span_bytes
+from gpu_runner.supervisor.build import build_anchor, build_runner, build_shim, build_support
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.flush import Flusher
 from gpu_runner.supervisor.ncu import Ncu
 from gpu_runner.supervisor.session import (
     Arenas,
@@ -66,29 +67,31 @@ def _times(config: SupervisorConfig, calls: int, profiler: Ncu | None = None) ->
         shim=build_shim(SIGNATURE, config),
         runner=build_runner(config),
     )
-    with (
-        closing(Arena("anchor-inputs")) as inputs,
-        closing(Arena("anchor-outputs")) as outputs,
-        closing(Arena("anchor-echo")) as echo,
-    ):
-        arenas = Arenas(inputs, outputs, echo)
-        size = _prepare(arenas, config)
+    cold = Flusher(build_support(config)) if config.kind is DeviceKind.CPU else None
+    with closing(Arena("anchor-inputs")) as inputs, closing(Arena("anchor-outputs")) as outputs:
+        size = _prepare(inputs, outputs, config)
         rng = random.Random(0)  # noqa: S311 - content of no consequence
+        arenas = Arenas(inputs, outputs)
         with Session(target, arenas, config, profiler) as session, keeping_output(session):
             session.ready()
-            times = [session.call(_call(number, size, rng)).time_ns for number in range(calls)]
+            times = []
+            for number in range(calls):
+                if cold is not None:
+                    cold.flush(inputs.view, [Region(0, len(inputs.view))])
+                    cold.flush(outputs.view, [Region(0, len(outputs.view))])
+                times.append(session.call(_call(number, size, rng)).done.time_ns)
             session.end()
             return times
 
 
-def _prepare(arenas: Arenas, config: SupervisorConfig) -> int:
+def _prepare(inputs: Arena, outputs: Arena, config: SupervisorConfig) -> int:
     """Size the arenas and fill the inputs; returns the bytes of a tensor."""
     size = ELEMENTS[config.kind] * 4
-    for arena in (arenas.inputs, arenas.outputs, arenas.echo):
+    for arena in (inputs, outputs):
         arena.resize(span_bytes([size]))
         arena.seal_size()
     rng = random.Random(0)  # noqa: S311 - content of no consequence
-    Poison(rng).fill(arenas.inputs.view, 0, span_bytes([size]))
+    Poison(rng).fill(inputs.view, 0, span_bytes([size]))
     return size
 
 

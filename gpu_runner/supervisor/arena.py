@@ -63,6 +63,11 @@ class Arena:
         self._map: mmap.mmap | None = None
         self.view = memoryview(b"")
 
+    @property
+    def word(self) -> str:
+        """How a runner is told of it."""
+        return str(self.descriptor)
+
     def resize(self, size: int) -> None:
         """Set the size once, or grow it while nobody else has mapped it."""
         self._unmap()
@@ -93,6 +98,19 @@ class Arena:
         if self._map is not None:
             self._map.close()
             self._map = None
+
+
+@dataclass(frozen=True)
+class DeviceArena:
+    """Memory of a CUDA device that the oracle owns: a descriptor that a runner imports."""
+
+    descriptor: int
+    size: int
+
+    @property
+    def word(self) -> str:
+        """How a runner is told of it."""
+        return f"{self.descriptor}:{self.size}"
 
 
 class Poison:

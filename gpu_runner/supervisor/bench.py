@@ -3,109 +3,66 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from gpu_runner.data import wire
-from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
+from gpu_runner.data.evaluation import OutputError
+from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
-from gpu_runner.supervisor.arena import Arena, Poison
-from gpu_runner.supervisor.checks import check_guards, check_inputs, check_returned
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.bursts import draw_sizes, most_calls
+from gpu_runner.supervisor.checks import check_returned
+from gpu_runner.supervisor.collected import Checked, Collected, Measured, larger_error
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
-from gpu_runner.supervisor.ncu import Ncu
 from gpu_runner.supervisor.oracle import Description, Oracle
-from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Arenas, Session, Target, keeping_output
+from gpu_runner.supervisor.plan import NULL_PLAN, Plan
+from gpu_runner.supervisor.session import Session, Target, keeping_output
+from gpu_runner.supervisor.staging import Batch, Memory
 from gpu_runner.supervisor.taken import TakenOutputs
+from gpu_runner.supervisor.wrapper import Wrapper
 
 SEED_BITS = 62
+_CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
+_NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 20}
+_BURST_SHARE = 0.2  # of the draws, while there are bursts to be made
 
 Progress = Callable[[int, int, int], None]
 """Told how many workloads are done, of how many, and how many calls were made."""
 
 
-@dataclass
-class Collected:
-    """What one process has returned for one workload."""
-
-    times_ns: list[float] = field(default_factory=list)
-    seeds: list[int] = field(default_factory=list)
-    taken: dict[int, int] = field(default_factory=dict)  # slot -> index of the call
-    spent_s: float = 0.0
-
-    def as_run(self, process: int) -> ProcessRun:
-        """The facts as they stand in the result."""
-        return ProcessRun(
-            process=process,
-            times_ns=tuple(self.times_ns),
-            seeds=tuple(self.seeds),
-            verified=tuple(sorted(self.taken.values())),
-        )
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one process has returned, by workload, and what it printed."""
-
-    workloads: Mapping[str, Collected]
-    output: str
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What the oracle found in one process's outputs of one workload."""
-
-    errors: tuple[OutputError, ...]
-    mismatch: Mismatch | None
-
-
 class Bench:
-    """What all measured processes of an evaluation share. Use as a context manager."""
+    """What all measured processes of an evaluation share."""
 
     def __init__(
-        self, oracle: Oracle, inputs: Arena, taken: Arena, config: SupervisorConfig
+        self,
+        oracle: Oracle,
+        memory: Memory,
+        taken: Arena,
+        config: SupervisorConfig,
+        rng: random.Random,
     ) -> None:
-        """`inputs` and `taken` are the arenas that the oracle has inherited."""
-        # Nobody may guess a seed, so it starts from the system's randomness.
-        self._rng = random.Random(random.SystemRandom().getrandbits(256))  # noqa: S311
-        self._oracle, self._inputs, self._config = oracle, inputs, config
-        self._outputs, self._echo = Arena("outputs"), Arena("echo")
-        self._taken = TakenOutputs(taken, self._rng)
-        self._poison = Poison(self._rng)
+        """`taken` is the arena that the oracle has inherited; `rng` one that nobody can guess."""
+        self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
+        self._taken = TakenOutputs(taken, rng)
         self._described: dict[str, Description] = {}
+        self._most: dict[str, int] = {}
         self._direction = Direction.FORWARD
         self._call_id = 0
 
-    def __enter__(self) -> Bench:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Give the shared memory back."""
-        self._outputs.close()
-        self._echo.close()
-
     def prepare(self, workloads: Sequence[Workload], direction: Direction) -> None:
-        """Have every workload described, and size the arenas for the largest of them."""
+        """Have every workload described, and size the memory for the largest burst of them."""
         self._direction = direction
         for workload in workloads:
             described = self._oracle.describe(workload, direction, self._seed())
             self._described[workload.name] = described
-        inputs, outputs = arena_sizes(list(self._described.values()))
-        self._inputs.resize(inputs)
-        self._outputs.resize(outputs)
-        self._echo.resize(inputs)
-        self._outputs.seal_size()
-        self._echo.seal_size()
-        # The first fill makes the oracle map the inputs. From then on nobody else can map them
-        # writable, whatever a runner does with the descriptor that it inherits.
-        self._poison.fill(self._inputs.view, 0, inputs)
-        self._fill(workloads[0], self._layout(workloads[0]), self._seed())
-        self._inputs.seal()
+            self._most[workload.name] = most_calls(described, self._config.kind)
+        sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
+        self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
 
     def run(
         self,
@@ -121,10 +78,13 @@ class Bench:
         """
         described = {workload.name: self._described[workload.name] for workload in workloads}
         self._taken.prepare(described, plan)
-        collected = {workload.name: Collected() for workload in workloads}
+        collected = {workload.name: self._nothing_yet(workload, plan) for workload in workloads}
         pending = list(workloads)
-        arenas = Arenas(self._inputs, self._outputs, self._echo)
-        with Session(target, arenas, self._config) as session, keeping_output(session):
+        with (
+            self._memory.watched(),
+            Session(target, self._memory.arenas, self._config) as session,
+            keeping_output(session),
+        ):
             session.ready()
             if target.python:
                 for workload in workloads:
@@ -132,30 +92,59 @@ class Bench:
             while pending:
                 workload = self._rng.choice(pending)
                 state = collected[workload.name]
-                began = time.monotonic()
-                self._one_call(session, target, workload, workloads.index(workload), state)
-                state.spent_s += time.monotonic() - began
-                if plan.is_done(state.times_ns, state.spent_s):
+                self._next(session, workload, workloads.index(workload), plan, state)
+                if plan.is_done(state.times_ns, state.spent_s) and not state.sizes:
                     pending.remove(workload)
-                calls = sum(len(c.times_ns) for c in collected.values())
+                calls = sum(c.calls for c in collected.values())
                 progress(len(workloads) - len(pending), len(workloads), calls)
             session.end()
             return Measured(collected, session.output)
 
-    def run_profiled(self, target: Target, workload: Workload, ncu: Ncu) -> str:
+    def run_null(self, target: Target, workloads: Sequence[Workload]) -> dict[str, Collected]:
+        """Bursts and a few single calls of a kernel that does nothing, in one fresh process.
+
+        Raises `FaultError` if the process fails.
+        """
+        found: dict[str, Collected] = {}
+        with (
+            self._memory.watched(),
+            Session(target, self._memory.arenas, self._config) as session,
+            keeping_output(session),
+        ):
+            session.ready()
+            if target.python:
+                for workload in workloads:
+                    session.setup(self._setup(workload, {}))
+            for index, workload in enumerate(workloads):
+                state = found[workload.name] = Collected()
+                for _ in range(_NULL_CALLS[self._config.kind]):
+                    self._null_call(session, workload, index, state)
+                sizes = draw_sizes(self._most[workload.name], NULL_PLAN.bursts, self._rng)
+                # The first two find code and memory that nobody has touched before.
+                bursts = [self._null_burst(session, workload, index, n) for n in (1, 1, *sizes)]
+                state.bursts += bursts[2:]
+            session.end()
+        return found
+
+    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
         """Two calls under the profiler, which looks at the second; returns what was printed.
 
         Nothing of them is timed or verified. Raises `FaultError` for whatever goes wrong.
         """
         timeout_s = self._config.profile_timeout_s
         config = replace(self._config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
-        arenas = Arenas(self._inputs, self._outputs, self._echo)
-        with Session(target, arenas, config, ncu) as session, keeping_output(session):
+        with (
+            self._memory.watched(),
+            Session(target, self._memory.arenas, config, ncu) as session,
+            keeping_output(session),
+        ):
             session.ready()
             if target.python:
                 session.setup(self._setup(workload, {}))
             for _ in range(2):
-                self._make_call(session, workload, 0)
+                batch = self._batch(workload, 1, 0)
+                self._memory.stage(batch, cold=True)
+                session.call(batch.calls[0])
             session.end()
             return session.output
 
@@ -163,53 +152,114 @@ class Bench:
         """Bytes of a call's inputs and outputs."""
         return tensor_bytes(self._described[workload.name])
 
+    def output_bytes(self, workload: Workload) -> float:
+        """Bytes of a call's outputs."""
+        return float(sum(output.nbytes for output in self._described[workload.name].outputs))
+
     def verify(self, workload: Workload, collected: Collected) -> Checked:
         """Compare what was taken from a process, which has exited, with the reference."""
         errors: dict[str, OutputError] = {}
         mismatch = None
-        for slot, index in sorted(collected.taken.items(), key=lambda item: item[1]):
-            offsets = self._taken.offsets(workload.name, slot)
-            found = self._oracle.verify(workload, self._direction, collected.seeds[index], offsets)
-            for error in found.errors:
-                errors[error.output] = larger_error(errors.get(error.output), error)
-            mismatch = mismatch or found.mismatch
+        kinds = (
+            (False, collected.taken, collected.seeds),
+            (True, collected.burst_taken, collected.burst_seeds),
+        )
+        for burst, taken, seeds in kinds:
+            for slot, index in sorted(taken.items(), key=lambda item: item[1]):
+                offsets = self._taken.offsets(workload.name, slot, burst=burst)
+                found = self._oracle.verify(workload, self._direction, seeds[index], offsets)
+                for error in found.errors:
+                    errors[error.output] = larger_error(errors.get(error.output), error)
+                mismatch = mismatch or found.mismatch
         return Checked(tuple(errors.values()), mismatch)
 
-    def _one_call(
-        self, session: Session, target: Target, workload: Workload, setup: int, state: Collected
+    def _nothing_yet(self, workload: Workload, plan: Plan) -> Collected:
+        return Collected(sizes=draw_sizes(self._most[workload.name], plan.bursts, self._rng))
+
+    def _next(
+        self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
     ) -> None:
-        layout, seed, done = self._make_call(session, workload, setup)
-        if target.python:
-            check_returned(done, layout.description)
-        check_guards(self._outputs.view, self._poison, layout)
+        """A single call, or a burst where one is left and the draw falls on it."""
+        single = not plan.is_done(state.times_ns, state.spent_s)
+        early = len(state.times_ns) < _CALLS_BEFORE_BURSTS
+        if single and (early or not state.sizes or self._rng.random() > _BURST_SHARE):
+            began = time.monotonic()
+            self._single(session, workload, setup, state)
+            state.spent_s += time.monotonic() - began
+        else:
+            self._burst(session, workload, setup, plan, state)
+
+    def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+        batch = self._batch(workload, 1, setup)
+        self._memory.stage(batch, cold=not session.target.python)
+        answer = session.call(batch.calls[0])
+        done = answer.done
+        if session.target.python:
+            check_returned(done, batch.layouts[0].description)
+        self._memory.check(batch)
         state.times_ns.append(done.time_ns)
-        state.seeds.append(seed)
-        self._maybe_take(target, workload, layout, state)
-
-    def _make_call(
-        self, session: Session, workload: Workload, setup: int
-    ) -> tuple[Layout, int, wire.Done]:
-        layout, seed = self._layout(workload), self._seed()
-        self._fill(workload, layout, seed)
-        self._call_id += 1
-        call = layout.call(self._call_id, setup)
-        self._poison.renew()
-        self._poison.fill(self._outputs.view, call.outputs_low, call.outputs_high)
-        return layout, seed, session.call(call)
-
-    def _maybe_take(
-        self, target: Target, workload: Workload, layout: Layout, state: Collected
-    ) -> None:
-        """Draw, only now that the call is acknowledged, whether it will be verified."""
+        state.held_ns.append(answer.held_ns)
+        state.host_ns.append(done.host_ns)
+        state.seeds.extend(batch.seeds)
+        # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
         slot = self._taken.draw_slot(workload.name, index)
-        if slot is None:
-            return
-        # A C++ kernel cannot change its inputs: the hardware forbids it.
-        if target.python or self._config.kind is DeviceKind.CUDA:
-            check_inputs(self._inputs.view, self._echo.view, layout)
-        self._taken.take(workload.name, slot, self._outputs.view, layout)
-        state.taken[slot] = index
+        if slot is not None:
+            offsets = self._taken.offsets(workload.name, slot)
+            self._memory.take(batch.layouts[0], offsets, echoed=session.target.python)
+            state.taken[slot] = index
+
+    def _burst(
+        self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
+    ) -> None:
+        size = state.sizes.pop()
+        if state.times_ns:  # a long kernel needs no long bursts to be timed well
+            typical_s = max(statistics.median(state.times_ns), 1.0) / 1e9
+            size = max(1, min(size, int(plan.longest_burst_s / typical_s)))
+        batch = self._batch(workload, size, setup)
+        self._memory.stage(batch, cold=not session.target.python)
+        self._call_id += 1
+        held_ns = session.burst(self._call_id, batch.calls).held_ns
+        self._memory.check(batch)
+        state.bursts.append(Burst(calls=size, held_ns=held_ns))
+        for layout, seed in self._shuffled(batch):
+            state.burst_seeds.append(seed)
+            index = len(state.burst_seeds) - 1
+            slot = self._taken.draw_slot(workload.name, index, burst=True)
+            if slot is not None:
+                offsets = self._taken.offsets(workload.name, slot, burst=True)
+                self._memory.take(layout, offsets, echoed=session.target.python)
+                state.burst_taken[slot] = index
+
+    def _null_call(
+        self, session: Session, workload: Workload, setup: int, state: Collected
+    ) -> None:
+        batch = self._batch(workload, 1, setup)
+        self._memory.stage(batch, cold=not session.target.python)
+        answer = session.call(batch.calls[0])
+        state.host_ns.append(answer.done.host_ns)
+        state.held_ns.append(answer.held_ns)
+
+    def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
+        batch = self._batch(workload, size, setup)
+        self._memory.stage(batch, cold=not session.target.python, drawn=False)
+        self._call_id += 1
+        held_ns = session.burst(self._call_id, batch.calls).held_ns
+        return Burst(calls=size, held_ns=held_ns)
+
+    def _batch(self, workload: Workload, count: int, setup: int) -> Batch:
+        layouts = Layout.draw(self._described[workload.name], self._rng, count)
+        calls = []
+        for layout in layouts:
+            self._call_id += 1
+            calls.append(layout.call(self._call_id, setup))
+        seeds = [self._seed() for _ in layouts]
+        return Batch(workload, self._direction, layouts, seeds, calls)
+
+    def _shuffled(self, batch: Batch) -> list[tuple[Layout, int]]:
+        pairs = list(zip(batch.layouts, batch.seeds, strict=True))
+        self._rng.shuffle(pairs)
+        return pairs
 
     def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:
         described = self._described[workload.name]
@@ -221,23 +271,5 @@ class Bench:
             **extra,
         }
 
-    def _layout(self, workload: Workload) -> Layout:
-        return Layout.draw(self._described[workload.name], self._rng)
-
-    def _fill(self, workload: Workload, layout: Layout, seed: int) -> None:
-        offsets = [region.offset for region in layout.inputs]
-        self._oracle.fill(workload, self._direction, seed, offsets)
-
     def _seed(self) -> int:
         return self._rng.getrandbits(SEED_BITS)
-
-
-def larger_error(known: OutputError | None, new: OutputError) -> OutputError:
-    """The larger of each measure of two errors of the same output."""
-    if known is None:
-        return new
-    return OutputError(
-        output=new.output,
-        scaled=max(known.scaled, new.scaled),
-        relative=max(known.relative, new.relative),
-    )

@@ -116,11 +116,16 @@ def build_trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
     return built.library
 
 
-def declaration(signature: Signature) -> str:
-    """Header included before a submission, so that another signature is a compile error."""
+def declaration(signature: Signature, kind: DeviceKind) -> str:
+    """Header included before a submission, so that another signature is a compile error.
+
+    Where there is no CUDA, its bfloat16 comes with it (`native/bfloat16.h`).
+    """
     headers = {"__nv_bfloat16": "cuda_bf16.h", "__half": "cuda_fp16.h"}
     types = {parameter.ctype for parameter in signature.parameters}
     includes = "".join(f"#include <{headers[t]}>\n" for t in sorted(types & headers.keys()))
+    if kind is DeviceKind.CPU and "__nv_bfloat16" in types:
+        includes = (NATIVE_FOLDER / "bfloat16.h").read_text()
     return f'#include <stdint.h>\n{includes}extern "C" {signature.text};\n'
 
 
@@ -149,7 +154,7 @@ def solution_recipe(request: EvaluationRequest, config: SupervisorConfig) -> Rec
     architecture = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
     flags = toolchain.flags(kind, task.abi, architecture)
     if task.abi is Abi.C:
-        files[_DECLARATION] = declaration(task.c_signature)
+        files[_DECLARATION] = declaration(task.c_signature, kind)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
         return Recipe(files, source, kind, tuple(flags))
@@ -178,6 +183,8 @@ def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
         cpu_s=int(config.build_timeout_s * 2),
         memory_bytes=config.memory_bytes,
         processes=config.processes,
+        file_bytes=512 << 20,
+        temporary_bytes=1 << 30,
     )
     return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
 
@@ -190,7 +197,8 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
     with tempfile.TemporaryFile() as library:
         # The result leaves the jail as bytes through an inherited descriptor: nothing of the
         # host is writable inside.
-        script = f"set -o pipefail; {compiled} && cat {_RESULT} >&{library.fileno()}"
+        taken = f"head -c {LIBRARY_LIMIT_BYTES + 1} {_RESULT} >&{library.fileno()}"
+        script = f"set -o pipefail; {compiled} && {taken}"
         with ChildProcess(
             build_jail(recipe, config),
             ["/bin/bash", "-c", script],
@@ -200,11 +208,14 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
             status = child.wait(config.build_timeout_s)
         content = os.pread(library.fileno(), LIBRARY_LIMIT_BYTES + 1, 0)
     ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
+    log = child.output
+    if len(content) > LIBRARY_LIMIT_BYTES:
+        log += f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
     report = BuildReport(
         ok=ok,
         cached=False,
         duration_s=time.monotonic() - started,
-        log=child.output[-LOG_LIMIT_CHARACTERS:],
+        log=log[-LOG_LIMIT_CHARACTERS:],
         command=command,
         compiler=toolchain.compiler(recipe.kind).version,
         digest=recipe.key(),

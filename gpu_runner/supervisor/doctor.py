@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,28 @@ from typing import Any
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor import jail, toolchain
 from gpu_runner.supervisor.anchor import probe_ncu
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import PEAKS, cuda_devices, device_name, device_slug
+from gpu_runner.supervisor.audit_required import audit_tools
+from gpu_runner.supervisor.calibrate import Calibration, calibrate, calibrated
+from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.device import (
+    PEAKS,
+    DeviceError,
+    Peak,
+    cuda_devices,
+    device_name,
+    device_slug,
+    exclusive,
+)
+from gpu_runner.supervisor.peaks import KnownPeak, ceiling
 from gpu_runner.supervisor.session import RunnerUnfit
 from gpu_runner.supervisor.toolchain import ToolchainError
 
 
-def doctor() -> tuple[str, bool, dict[str, Any]]:
-    """Text for a person, whether this host can evaluate at all, and the facts as JSON values."""
+def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]:
+    """Text for a person, whether this host can evaluate at all, and the facts as JSON values.
+
+    cache_folder: where calibrations are looked for; the default one if None.
+    """
     facts: dict[str, Any] = {
         "jail": jail.probe() or "works",
         "g++": _version(DeviceKind.CPU),
@@ -30,9 +45,79 @@ def doctor() -> tuple[str, bool, dict[str, Any]]:
     gpus = cuda_devices()
     facts["devices"] += [device_slug(DeviceKind.CUDA, index) for index in gpus]
     facts["ncu"] = _ncu(gpus, facts)
+    facts["audits"] = _audits(gpus, facts["ncu"])
+    facts["calibrated"] = _calibrated(gpus, cache_folder or default_cache_folder())
     fit = facts["jail"] == "works" and not facts["g++"].startswith("missing")
     fit = fit and not facts["torch"].startswith("missing")
     return "\n".join(_lines(facts, gpus)), fit, facts
+
+
+def measure_peaks(config: SupervisorConfig) -> tuple[str, dict[str, Any]]:
+    """Measure what a device reaches: a table for a person, and its figures as JSON values.
+
+    Waits for the device. Raises `DeviceError` where it cannot be measured, with the reason.
+    """
+    reason = "" if config.allow_unjailed else jail.probe()
+    if reason:
+        raise DeviceError(f"no jail on this host, so nothing is run: {reason}")
+    try:
+        with exclusive(config):
+            found = calibrate(config)
+    except (ToolchainError, RunnerUnfit) as error:
+        raise DeviceError(str(error)) from None
+    limit = ceiling(config)
+    name = device_name(config.kind, config.index)
+    peak = limit.peak if limit else Peak(0.0, {})
+    rows = [
+        *((f"memory, {n}", rate, peak.bytes_per_s, "B/s") for n, rate in found.bytes_per_s.items()),
+        *(
+            (_spoken(name), rate, _limit_of(name, peak, found), "FLOP/s")
+            for name, rate in found.flops.items()
+        ),
+    ]
+    facts = {
+        "device": config.device,
+        "name": name,
+        "measured": {"bytes_per_s": dict(found.bytes_per_s), "flop_per_s": dict(found.flops)},
+        "limit": _limit_facts(limit),
+    }
+    return "\n".join([f"{config.device}: {name}", *map(_row, rows), *_source_of(limit)]), facts
+
+
+def _spoken(name: str) -> str:
+    dtype = name.removesuffix("_tensor")
+    return f"{dtype}, tensor cores" if dtype != name else dtype
+
+
+def _limit_of(name: str, peak: Peak, found: Calibration) -> float:
+    """The limit of a measured rate; 0 for TF32, and beside tensor cores, whose limit it is."""
+    if f"{name}_tensor" in found.flops:
+        return 0.0
+    return peak.flops.get(name.removesuffix("_tensor"), 0.0)
+
+
+def _limit_facts(limit: KnownPeak | None) -> dict[str, Any]:
+    if limit is None:
+        return {}
+    peak = limit.peak
+    return {"bytes_per_s": peak.bytes_per_s, "flop_per_s": peak.flops, "source": limit.source}
+
+
+def _row(row: tuple[str, float, float, str]) -> str:
+    name, measured, limit, unit = row
+    words = f"  {name:<24} {_quantity(measured, unit):>16}"
+    if limit <= 0 or name == "memory, cache":
+        return words
+    return f"{words}  of {_quantity(limit, unit):>14}  {measured / limit:4.0%}"
+
+
+def _quantity(value: float, unit: str) -> str:
+    scale, prefix = (1e12, "T") if value >= 1e12 else (1e9, "G")
+    return f"{value / scale:.4g} {prefix}{unit}"
+
+
+def _source_of(limit: KnownPeak | None) -> list[str]:
+    return [f"  limits: {limit.source}"] if limit else ["  no limit of this device is known"]
 
 
 def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
@@ -51,9 +136,17 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
         _line("gpu", bool(gpus), f"{len(gpus)} found", "CUDA kernels cannot be run here"),
         _line("ncu", facts["ncu"] == "works", facts["ncu"], "profiles have no hardware counters"),
     ]
+    unverified = "what they would look for is not looked for, and its boards stay unverified"
+    for device, found in facts["audits"].items():
+        words = f"{device}: {found}"
+        lines.append(_line("audits", found == "complete", words, unverified))
+    measured = set(facts["devices"]) <= set(facts["calibrated"])
+    found = ", ".join(facts["calibrated"]) or "none"
+    meaning = "doctor --calibrate measures what the others reach"
+    lines.append(_line("peaks", measured, f"measured of: {found}", meaning))
     for index in gpus:
         name = device_name(DeviceKind.CUDA, index)
-        known = "peaks known" if name in PEAKS else "peaks unknown: no physical limit is shown"
+        known = "peaks by the data sheet" if name in PEAKS else "peaks by the driver's figures"
         lines.append(f"       GPU {index}: {name} ({known})")
     return lines
 
@@ -84,6 +177,40 @@ def _ncu(gpus: list[int], facts: dict[str, Any]) -> str:
         return probe_ncu(config) or "works"
     except (ToolchainError, RunnerUnfit) as error:
         return f"not tried: {error}".splitlines()[0]
+
+
+def _audits(gpus: list[int], ncu: str) -> dict[str, str]:
+    """Of each device: `complete`, or which of the tools that its audits need are not to be had."""
+    lacking = {"cpu": _lacking_tools(DeviceKind.CPU)}
+    for index in gpus:
+        found = _lacking_tools(DeviceKind.CUDA)
+        if ncu != "works" and not any(words.startswith("ncu") for words in found):
+            found.append(f"ncu ({ncu})")
+        lacking[device_slug(DeviceKind.CUDA, index)] = found
+    return {
+        slug: f"incomplete without {' and '.join(found)}" if found else "complete"
+        for slug, found in lacking.items()
+    }
+
+
+def _lacking_tools(kind: DeviceKind) -> list[str]:
+    return [
+        f"{name} ({where.removeprefix('missing: ')})"
+        for name, where in audit_tools(kind).items()
+        if not _there(where)
+    ]
+
+
+def _calibrated(gpus: list[int], cache_folder: Path) -> list[str]:
+    """The slugs of the devices whose peaks are known from a measurement under this software."""
+    found = []
+    for kind, index in ((DeviceKind.CPU, 0), *((DeviceKind.CUDA, gpu) for gpu in gpus)):
+        slug = device_slug(kind, index)
+        config = SupervisorConfig(kind=kind, index=index, device=slug, cache_folder=cache_folder)
+        with contextlib.suppress(ToolchainError):  # said in a line of its own
+            if calibrated(config) is not None:
+                found.append(slug)
+    return found
 
 
 def _torch() -> str:

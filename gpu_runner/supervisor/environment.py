@@ -9,10 +9,11 @@ import subprocess
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import jail, nvml, toolchain
+from gpu_runner.supervisor import cgroup, jail, nvml, toolchain
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture, device_name
 from gpu_runner.supervisor.nvml import NvmlError
+from gpu_runner.supervisor.seccomp import filter_program
 
 
 def environment(config: SupervisorConfig) -> dict[str, Any]:
@@ -27,6 +28,8 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
         "compiler": toolchain.compiler(config.kind).version,
         "host_compiler": toolchain.compiler(DeviceKind.CPU).version,
         "jail": jail_name(config),
+        "limits": "none" if config.allow_unjailed else cgroup.limits_name(),
+        "system_calls": filter_name(config),
         "tf32": False,
     }
     if config.kind is DeviceKind.CUDA:
@@ -50,6 +53,13 @@ def clocks(config: SupervisorConfig) -> dict[str, Any]:
         return nvml.state(config.index)
     except NvmlError as error:
         return {"unknown": str(error)}
+
+
+def filter_name(config: SupervisorConfig) -> str:
+    """Whether a jail's system calls are filtered."""
+    if config.allow_unjailed:
+        return "not filtered"
+    return "filtered" if filter_program() else f"not filtered on {platform.machine()}"
 
 
 def jail_name(config: SupervisorConfig) -> str:

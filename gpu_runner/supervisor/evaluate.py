@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.integrity import Suspicion
+from gpu_runner.data.static import check_source
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, Mode, Stage, Verdict
-from gpu_runner.supervisor import jail
+from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
+from gpu_runner.supervisor import health, jail
 from gpu_runner.supervisor.anchor import measure_anchor
 from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.audit import Auditor, fault_of, suspicions_of
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.bench import Bench, Progress
+from gpu_runner.supervisor.binary import check_library
 from gpu_runner.supervisor.build import (
     Built,
     build_runner,
@@ -25,16 +31,24 @@ from gpu_runner.supervisor.build import (
 )
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import DeviceError, exclusive
-from gpu_runner.supervisor.environment import clocks, environment
+from gpu_runner.supervisor.device_log import DeviceLog
+from gpu_runner.supervisor.device_memory import DeviceMemory
+from gpu_runner.supervisor.environment import environment
+from gpu_runner.supervisor.null import NullTimes
 from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.oracles import Oracles, an_oracle
 from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, Plan
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit, Target
+from gpu_runner.supervisor.staging import HostMemory
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.toolchain import ToolchainError
 
 logger = logging.getLogger(__name__)
+
+CONFIRMATIONS = 2
+"""How often a claim that the outside clock contradicts is measured again before it counts."""
 
 _OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
@@ -44,11 +58,15 @@ def evaluate(
     request: EvaluationRequest,
     config: SupervisorConfig,
     report: Report = lambda stage, state, detail: None,
+    oracles: Oracles | None = None,
 ) -> EvaluationResult:
-    """Evaluate a solution. Never raises: our own failures end as SYSTEM_ERROR with a log."""
+    """Evaluate a solution. Never raises: our own failures end as SYSTEM_ERROR with a log.
+
+    `oracles` may keep the oracle for a caller that evaluates more than once.
+    """
     timeline, record = Timeline(report), Record(request, config)
     try:
-        fault = _Evaluation(request, config, timeline, record).run()
+        fault = _Evaluation(request, config, timeline, record, oracles).run()
     except FaultError as error:
         fault = error.fault
         record.output = record.output or error.output
@@ -72,11 +90,13 @@ class _Evaluation:
         config: SupervisorConfig,
         timeline: Timeline,
         record: Record,
+        oracles: Oracles | None,
     ) -> None:
-        self._request, self._config = request, config
+        self._request, self._config, self._oracles = request, config, oracles
         self._timeline, self._record = timeline, record
         self._task, self._direction = request.task, request.solution.direction
         self._workloads: tuple[Workload, ...] = ()
+        self._log = DeviceLog(config)
 
     def run(self) -> Fault:
         """Run all stages. The returned fault may be no fault: CORRECT, or COMPILED."""
@@ -104,20 +124,37 @@ class _Evaluation:
 
     def _measure(self, plan: Plan) -> Fault:
         # The oracle starts before the build, so that importing torch overlaps with it.
+        # Nobody may guess a seed, so it starts from the system's randomness.
+        rng = random.Random(random.SystemRandom().getrandbits(256))  # noqa: S311
         with (
             closing(Arena("inputs")) as inputs,
             closing(Arena("taken")) as taken,
-            Oracle(self._config, inputs, taken) as oracle,
+            an_oracle(self._oracles, self._config, self._task) as oracle,
         ):
             target = self._target(self._compile())
-            with self._device(), Bench(oracle, inputs, taken, self._config) as bench:
+            with self._device(), closing(self._memory(oracle, inputs, taken, rng)) as memory:
+                bench = Bench(oracle, memory, taken, self._config, rng)
                 with self._timeline.stage(Stage.PREPARE):
-                    self._record.environment["oracle"] = dict(oracle.load(self._task))
+                    self._record.environment["oracle"] = dict(
+                        oracle.load(self._task, inputs, taken)
+                    )
                     bench.prepare(self._workloads, self._direction)
+                self._record.output_bytes = {
+                    workload.name: bench.output_bytes(workload) for workload in self._workloads
+                }
                 fault = self._on_device(bench, target, plan)
                 if self._request.mode is Mode.PROFILE:
                     self._profile(bench, target, fault)
+                if self._request.mode is Mode.AUDIT:
+                    return self._audit(bench, target, fault)
                 return fault
+
+    def _memory(
+        self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random
+    ) -> HostMemory | DeviceMemory:
+        if self._config.kind is DeviceKind.CUDA:
+            return DeviceMemory(oracle, rng, self._config.index)
+        return HostMemory(oracle, inputs, taken, rng, build_support(self._config))
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):
@@ -125,6 +162,7 @@ class _Evaluation:
         self._record.build = built.report
         if built.library is None:
             raise FaultError(Fault(Verdict.COMPILE_ERROR, _why_not_built(built, self._config)))
+        self._record.suspicions += static_suspicions(self._request, built.library)
         return built
 
     def _target(self, built: Built) -> Target:
@@ -147,20 +185,26 @@ class _Evaluation:
         with ExitStack() as held:
             with self._timeline.stage(Stage.DEVICE):
                 held.enter_context(exclusive(self._config))
-            yield
+            if reason := health.settle(self._config):
+                raise RunnerUnfit(reason)
+            try:
+                yield
+            except FaultError as error:  # before another evaluation gets the device
+                health.suspect(self._config, error.fault.verdict)
+                raise
 
     def _on_device(self, bench: Bench, target: Target, plan: Plan) -> Fault:
         baselines = self._baselines(bench, plan)
         limit = NOISE_LIMIT[self._config.kind]
-        self._record.environment["clocks_before"] = clocks(self._config)
+        self._calibrate(bench, target, plan, fresh=False)
         for process in range(plan.processes + plan.extra_processes):
             if process >= plan.processes and self._record.noise()[1] <= limit:
                 break
             self._record.output = self._one_process(bench, target, plan, process)
         self._hidden_processes(bench, target, plan)
-        self._record.environment["clocks_after"] = clocks(self._config)
+        self._record.environment["blocks"] = self._log.blocks
         self._carry(baselines, plan)
-        if impossible := self._record.impossible():
+        if impossible := self._record.impossible() or self._too_fast(bench, target, plan):
             return Fault(Verdict.VIOLATION, impossible)
         name, noise = self._record.noise()
         if plan.judges_noise and noise > limit:
@@ -169,6 +213,7 @@ class _Evaluation:
                 f"+-{limit:.0%}: the device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)
+        self._record.look_at_floor()
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
     def _baselines(self, bench: Bench, plan: Plan) -> Baselines:
@@ -179,6 +224,28 @@ class _Evaluation:
                 progress = self._progress(Stage.BASELINES, "")
                 baselines.measure_missing(bench, self._workloads, progress)
         return baselines
+
+    def _calibrate(self, bench: Bench, target: Target, plan: Plan, *, fresh: bool) -> None:
+        """Learn what the coordinator's own clock adds, from a kernel that does nothing."""
+        if plan.bursts > 0:
+            with self._timeline.stage(Stage.PREPARE):
+                times = NullTimes(self._task, self._direction, self._config)
+                found = times.of(bench, target, self._workloads, fresh=fresh)
+                self._record.know_null(found)
+
+    def _too_fast(self, bench: Bench, target: Target, plan: Plan) -> str:
+        """Which claim the outside clock contradicts, also after it was calibrated again.
+
+        Another process is measured then, so that no bad moment of the host accuses a kernel.
+        """
+        for _ in range(CONFIRMATIONS):
+            if not self._record.too_fast():
+                return ""
+            self._calibrate(bench, target, plan, fresh=True)
+            self._one_process(bench, target, plan, plan.processes)
+            if any(workload.hidden for workload in self._workloads):
+                self._hidden_process(bench, target, plan, plan.processes)
+        return self._record.too_fast()
 
     def _carry(self, baselines: Baselines, plan: Plan) -> None:
         """Bring remembered baselines to the speed that the anchor had around the measurement."""
@@ -197,9 +264,12 @@ class _Evaluation:
         """
         if not any(workload.hidden for workload in self._workloads):
             return
+        for process in range(plan.processes):
+            self._hidden_process(bench, target, plan, process)
+
+    def _hidden_process(self, bench: Bench, target: Target, plan: Plan, process: int) -> None:
         try:
-            for process in range(plan.processes):
-                self._one_process(bench, target, plan, process, hidden=True)
+            self._one_process(bench, target, plan.for_hidden(), process, hidden=True)
         except FaultError as error:
             verdict = error.fault.verdict
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
@@ -215,7 +285,8 @@ class _Evaluation:
         which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
         with self._timeline.stage(Stage.MEASURE, which):
             progress = self._progress(Stage.MEASURE, f"{which}: ")
-            measured = bench.run(target, workloads, plan, progress)
+            with self._log.block(which):
+                measured = bench.run(target, workloads, plan, progress)
         with self._timeline.stage(Stage.VERIFY, which):
             for workload in workloads:
                 collected = measured.workloads[workload.name]
@@ -238,12 +309,37 @@ class _Evaluation:
                 logger.exception("profile of %s failed", self._request.evaluation_id)
                 self._record.environment["profile_error"] = repr(error)
 
+    def _audit(self, bench: Bench, target: Target, fault: Fault) -> Fault:
+        """Look with tools at a kernel whose outputs were right; they may find that it is not."""
+        if fault.verdict is not Verdict.CORRECT:
+            return fault
+        with self._timeline.stage(Stage.AUDIT):
+            auditor = Auditor(
+                self._request,
+                self._config,
+                bench,
+                target,
+                self._record.build,
+                lambda words: self._timeline.progress(Stage.AUDIT, words),
+            )
+            audit = auditor.audit(self._record.results())
+        self._record.audit = audit
+        self._record.suspicions += suspicions_of(audit)
+        return fault_of(audit) or fault
+
     def _progress(self, stage: Stage, prefix: str) -> Progress:
         def tell(done: int, of: int, calls: int) -> None:
             detail = f"{prefix}{calls} calls, {done} of {of} workloads precise enough"
             self._timeline.progress(stage, detail)
 
         return tell
+
+
+def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspicion]:
+    """What a person should look at in a source and in the library that it became."""
+    solution = request.solution
+    source = check_source(solution.source, solution.language, request.task.abi, request.task)
+    return [*source, *check_library(library, request)]
 
 
 def _why_not_built(built: Built, config: SupervisorConfig) -> str:

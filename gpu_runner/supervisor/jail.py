@@ -8,9 +8,12 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from gpu_runner.supervisor.seccomp import filter_program
 
 SYSTEM_PATHS = (
     "/usr",
@@ -49,18 +52,33 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Jail:
-    """What a jailed process sees: read-only paths, files given as data, devices, environment."""
+    """What a jailed process sees: read-only paths, files given as data, devices, environment.
+
+    profiled: a profiler or a sanitizer wraps the program, and may trace it, speak to it over the
+    jail's own loopback, and open the GPU's node for tools.
+    """
 
     limits: Limits
     paths: Sequence[Path] = ()
     files: Mapping[str, str] = field(default_factory=dict)  # name in the working folder -> text
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_index: int | None = None
+    profiled: bool = False
 
-    def command(self, program: Sequence[str], descriptors: Mapping[str, int]) -> list[str]:
+    def filter(self) -> bytes:
+        """The program that filters system calls; empty on a machine that it does not know."""
+        return filter_program(profiled=self.profiled)
+
+    def command(
+        self,
+        program: Sequence[str],
+        descriptors: Mapping[str, int],
+        filter_descriptor: int | None = None,
+    ) -> list[str]:
         """The command line that runs `program` in this jail.
 
-        `descriptors` holds, for every name in `files`, an open file to copy its text from.
+        `descriptors` holds, for every name in `files`, an open file to copy its text from, and
+        `filter_descriptor` is one that holds `filter`.
         """
         placed = [
             word
@@ -68,7 +86,11 @@ class Jail:
             for word in ("--perms", "0444", "--file", str(descriptor), f"{WORK_FOLDER}/{name}")
         ]
         inner = [*_limited(self.limits), *_dropped(), *program]
-        return [*_bubblewrap(self), *placed, "--remount-ro", "/", "--", *inner]
+        if filter_descriptor is not None:
+            placed += ["--seccomp", str(filter_descriptor)]
+        # /dev would be the jail's own, and as large as it likes, where the daemon is not root.
+        closed = ["--remount-ro", "/dev", "--remount-ro", "/"]
+        return [*_bubblewrap(self), *placed, *closed, "--", *inner]
 
 
 def _bubblewrap(jail: Jail) -> list[str]:
@@ -94,7 +116,7 @@ def _bubblewrap(jail: Jail) -> list[str]:
     command += _read_only_paths([*SYSTEM_PATHS, *map(str, jail.paths)])
     command += ["--chdir", WORK_FOLDER]
     if jail.cuda_index is not None:
-        command += _cuda_devices(jail.cuda_index)
+        command += _cuda_devices(jail.cuda_index, tools=jail.profiled)
     for name, value in {**_environment(), **jail.environment}.items():
         command += ["--setenv", name, value]
     return command
@@ -118,9 +140,11 @@ def _read_only(path: str) -> list[str]:
     return ["--ro-bind-try", path, path]
 
 
-def _cuda_devices(index: int) -> list[str]:
+def _cuda_devices(index: int, *, tools: bool) -> list[str]:
     """The control nodes and the one assigned GPU; `/sys` because the driver reads it."""
-    nodes = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", f"/dev/nvidia{index}"]
+    nodes = ["/dev/nvidiactl", "/dev/nvidia-uvm", f"/dev/nvidia{index}"]
+    if tools:  # it shows the page faults of all processes
+        nodes.append("/dev/nvidia-uvm-tools")
     command = ["--ro-bind", "/sys", "/sys"]
     for node in nodes:
         command += ["--dev-bind-try", node, node]
@@ -181,12 +205,26 @@ def probe() -> str:
     if missing:
         package = "bubblewrap" if "bwrap" in missing else "util-linux"
         return f"{missing[0]} is not installed (package {package})"
-    limits = Limits(cpu_s=10, memory_bytes=1 << 28, processes=64)
-    command = Jail(limits=limits).command(["/bin/true"], {})
+    made = Jail(limits=Limits(cpu_s=10, memory_bytes=1 << 28, processes=64))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = _run_true(made)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bwrap does not run: {error}"
     if done.returncode != 0:
         return f"bwrap cannot make a jail: {done.stderr.strip() or done.returncode}"
     return ""
+
+
+def _run_true(jail: Jail) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryFile() as file:
+        file.write(jail.filter())
+        file.seek(0)
+        filtered = file.fileno() if jail.filter() else None
+        return subprocess.run(
+            jail.command(["/bin/true"], {}, filtered),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            pass_fds=[file.fileno()],
+        )

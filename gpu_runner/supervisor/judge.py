@@ -13,22 +13,39 @@ from gpu_runner.data.evaluation import (
     ProcessRun,
     WorkloadResult,
 )
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device import Peak
+from gpu_runner.supervisor.outside import Margin, NullTime, at_least, outside_time
 from gpu_runner.supervisor.plan import RESOLUTION_NS
+from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.statistics import geometric_mean, measure
 
-_BYTES_MARGIN, _FLOPS_MARGIN = 0.5, 0.2
+_SAVED = 4.0
+"""Direct operations for one of a cleverer algorithm: Winograd's F(4x4, 3x3) needs a quarter."""
+_SAVED_IN_PARTS = 4 / 3  # Strassen twice; nobody adds Winograd to arithmetic in parts
+_PARTS = {"float32": 3, "float64": 10}
+"""Products in 16 bits that give one of the dtype's precision, on tensor cores."""
+_RESIDUE = 0.14
+"""Share of the inputs that a flush may leave in a cache which evicts at random: e to the -2."""
+_RESOLUTION_NS = 1000.0  # of a pair of events, whose mean cost is subtracted from a time
+_IMPOSSIBLE_BYTES, _IMPOSSIBLE_RATE = 0.5, 1.25
+"""Beyond the floor, a time below this part of the bytes, or above this rate, is no honest one."""
 
 
 @dataclass
 class Facts:
-    """What is known of one workload: runs, largest errors by output, baselines by name."""
+    """What is known of one workload: runs, largest errors by output, baselines by name.
+
+    null, margin: what the outside clock must allow for.
+    """
 
     runs: list[ProcessRun] = field(default_factory=list)
     errors: dict[str, OutputError] = field(default_factory=dict)
     baselines: Mapping[str, Measurement] = field(default_factory=dict)
+    null: NullTime | None = None
+    margin: Margin | None = None
 
 
 def workload_result(
@@ -36,7 +53,13 @@ def workload_result(
 ) -> WorkloadResult:
     """Median, interval, speedups and floor of one workload; the same facts give the same result."""
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
-    measurement = measure([run.times_ns for run in facts.runs], rng) if facts.runs else None
+    claimed = measure([run.times_ns for run in facts.runs], rng) if facts.runs else None
+    bursts = [burst for run in facts.runs for burst in run.bursts]
+    singles = [held_ns for run in facts.runs for held_ns in run.held_ns]
+    outside = None
+    if bursts and facts.null and facts.margin:
+        outside = outside_time(bursts, facts.null, facts.margin, singles)
+    measurement = at_least(claimed, outside) if claimed and outside else claimed
     cost = task.cost(workload, direction)
     return WorkloadResult(
         name=workload.name,
@@ -51,6 +74,7 @@ def workload_result(
         bytes=cost.bytes if cost else None,
         weight=cost.weight if cost and cost.weight > 0 else 1.0,
         floor_ns=floor_ns(cost, peak, task.dtype) if cost and peak else None,
+        outside=outside,
     )
 
 
@@ -72,19 +96,24 @@ def floor_ns(cost: Cost, peak: Peak, dtype: str) -> float | None:
     return seconds * 1e9 if seconds > 0 else None
 
 
-def beats_physics(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> str:
-    """Which workload's time is below what the device can do, and by what; empty if none is.
+def beats_physics(
+    workloads: Sequence[WorkloadResult],
+    peak: Peak,
+    dtype: str,
+    output_bytes: Mapping[str, float] | None = None,
+) -> str:
+    """Which workload's time is far below what the device can do; empty if none is.
 
-    The margins leave room for outputs that stay in a cache (half the bytes) and for algorithms
-    with fewer operations than the formula counts, such as Winograd's (a fifth).
+    That is a violation: half the bytes, or a quarter more operations than `possible_rate`, leave
+    no room for honesty. `peak` must not rest on a measurement. output_bytes: of a call, by name.
     """
-    rate = peak.flops.get(dtype)
+    rate = possible_rate(peak, dtype)
     for workload in workloads:
-        if workload.measurement is None or workload.bytes is None or workload.flops is None:
+        if workload.measurement is None or workload.bytes is None:
             continue
-        moved_s = _BYTES_MARGIN * workload.bytes / peak.bytes_per_s
-        computed_s = _FLOPS_MARGIN * workload.flops / rate if rate else 0.0
-        least_ns = max(moved_s, computed_s) * 1e9
+        moved = min(_IMPOSSIBLE_BYTES * workload.bytes, _from_memory(workload, peak, output_bytes))
+        computed_s = (workload.flops or 0.0) / (_IMPOSSIBLE_RATE * rate) if rate else 0.0
+        least_ns = max(moved / peak.bytes_per_s, computed_s) * 1e9
         if workload.measurement.median_ns < least_ns:
             if workload.hidden:
                 return "claims a time on a hidden workload that the device cannot reach"
@@ -93,6 +122,86 @@ def beats_physics(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -
                 f" needs at least {least_ns:.0f} ns for its bytes and operations"
             )
     return ""
+
+
+def floor_suspicions(
+    workloads: Sequence[WorkloadResult],
+    peak: Peak,
+    dtype: str,
+    output_bytes: Mapping[str, float] | None = None,
+) -> list[Suspicion]:
+    """A suspicion for each workload whose whole interval lies below the device's floor.
+
+    `peak` is `peaks.ceiling`'s. output_bytes: of a call, by workload's name; half the bytes where
+    they are not known. Hidden workloads are not told apart. No work formula, no suspicion.
+    """
+    reasons: list[str] = []
+    for workload in workloads:
+        measured = workload.measurement
+        if measured is None or workload.bytes is None:
+            continue
+        moving_ns, computing_ns = _least_times_ns(workload, peak, dtype, output_bytes)
+        least_ns = max(moving_ns, computing_ns)
+        if measured.high_ns + _RESOLUTION_NS >= least_ns:
+            continue
+        if workload.hidden:
+            reasons.append("a hidden workload is faster than the physical limit of the device")
+        else:
+            what = "bytes" if moving_ns >= computing_ns else "operations"
+            reasons.append(
+                f"{workload.name} took {duration(measured.median_ns)}, less than the"
+                f" {duration(least_ns)} that its {what} take at the physical limit of the device"
+            )
+    return [Suspicion(check=Check.FLOOR, reason=reason) for reason in dict.fromkeys(reasons)]
+
+
+def _least_times_ns(
+    workload: WorkloadResult,
+    peak: Peak,
+    dtype: str,
+    output_bytes: Mapping[str, float] | None,
+) -> tuple[float, float]:
+    """What the bytes that must pass through memory take, and the operations."""
+    rate = possible_rate(peak, dtype)
+    moving_s = _from_memory(workload, peak, output_bytes) / peak.bytes_per_s
+    return 1e9 * moving_s, 1e9 * (workload.flops or 0.0) / rate if rate else 0.0
+
+
+def _from_memory(
+    workload: WorkloadResult, peak: Peak, output_bytes: Mapping[str, float] | None
+) -> float:
+    """Bytes that no cache saves: outputs may stay in one, and of inputs a flush's residue."""
+    total = workload.bytes or 0.0
+    outputs = min(total, (output_bytes or {}).get(workload.name, total / 2))
+    residue = _RESIDUE * min(total - outputs, peak.cache_bytes)
+    return total - min(outputs, peak.cache_bytes) - residue
+
+
+def possible_rate(peak: Peak, dtype: str) -> float | None:
+    """Operations of a work formula per second that an honest kernel cannot exceed.
+
+    A cleverer algorithm needs fewer than the formula counts. float32 and float64 may be computed
+    in parts on tensor cores, without loss, faster than the units for them do it.
+    """
+    plain = peak.flops.get(dtype)
+    if plain is None:
+        return None
+    parts = _PARTS.get(dtype)
+    sixteen = max(peak.flops.get("float16", 0.0), peak.flops.get("bfloat16", 0.0))
+    return max(_SAVED * plain, _SAVED_IN_PARTS * sixteen / parts if parts else 0.0)
+
+
+def fraction(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> float | None:
+    """Time at a peak over the time measured: geometric mean over the public workloads."""
+    shares = []
+    for workload in workloads:
+        if workload.hidden or workload.measurement is None or workload.bytes is None:
+            continue
+        cost = Cost(flops=workload.flops or 0.0, bytes=workload.bytes, weight=workload.weight)
+        least_ns = floor_ns(cost, peak, dtype)
+        if least_ns is not None:
+            shares.append(least_ns / workload.measurement.median_ns)
+    return geometric_mean(shares)
 
 
 def summary(workloads: Sequence[WorkloadResult]) -> dict[str, Any]:

@@ -25,11 +25,19 @@ class Layout:
     outputs: tuple[Region, ...]  # one for each output
 
     @classmethod
-    def draw(cls, description: Description, rng: random.Random) -> Layout:
-        """Regions at random shifts."""
-        inputs = place(_input_sizes(description), rng)
-        outputs = place([output.nbytes for output in description.outputs], rng)
-        return cls(description, tuple(inputs), tuple(outputs))
+    def draw(cls, description: Description, rng: random.Random, calls: int = 1) -> list[Layout]:
+        """Regions at random shifts, apart from each other, for calls that are made together."""
+        sizes = _input_sizes(description)
+        outputs = [output.nbytes for output in description.outputs]
+        read, written = place(sizes * calls, rng), place(outputs * calls, rng)
+        return [
+            cls(
+                description,
+                tuple(read[index * len(sizes) : (index + 1) * len(sizes)]),
+                tuple(written[index * len(outputs) : (index + 1) * len(outputs)]),
+            )
+            for index in range(calls)
+        ]
 
     def call(self, call_id: int, setup: int) -> wire.Call:
         """The CALL frame's content."""
@@ -45,10 +53,11 @@ class Layout:
         )
 
 
-def arena_sizes(descriptions: Sequence[Description]) -> tuple[int, int]:
-    """Bytes that the inputs and the outputs arena need for any of these workloads."""
-    inputs = max(span_bytes(_input_sizes(d)) for d in descriptions)
-    outputs = max(span_bytes([o.nbytes for o in d.outputs]) for d in descriptions)
+def arena_sizes(descriptions: Sequence[Description], calls: Sequence[int]) -> tuple[int, int]:
+    """Bytes that the arenas of inputs and outputs need for so many calls of any workload."""
+    pairs = list(zip(descriptions, calls, strict=True))
+    inputs = max(span_bytes(_input_sizes(d) * count) for d, count in pairs)
+    outputs = max(span_bytes([o.nbytes for o in d.outputs] * count) for d, count in pairs)
     return inputs, outputs
 
 

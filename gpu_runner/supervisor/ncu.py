@@ -24,6 +24,11 @@ SECTIONS = (
 LAUNCHES_LIMIT = 64
 """Kernels of a call that are looked at; each is repeated some forty times."""
 
+TIMED_METRICS = ("gpu__time_duration.sum", "launch__registers_per_thread")
+"""One pass: no kernel is repeated, and caches are as the kernels before it left them."""
+
+TIMED_LAUNCHES_LIMIT = 4096
+
 REPORT_LIMIT_BYTES = 8 << 20
 SAW_NOTHING = "ncu saw no kernel, or no counters of one"
 _INSTALLATIONS = Path("/opt/nvidia/nsight-compute")
@@ -43,9 +48,9 @@ class Ncu:
     leaves the jail as bytes through an inherited descriptor: it is advice, and judges nothing.
     """
 
-    def __init__(self, path: str) -> None:
-        """`path` is where ncu is."""
-        self._path = path
+    def __init__(self, path: str, *, timed: bool = False) -> None:
+        """`path` is where ncu is; `timed` for times and names alone, of every kernel."""
+        self._path, self._timed = path, timed
         self.descriptor = os.memfd_create("kbench-profile")
 
     def __enter__(self) -> Ncu:
@@ -60,8 +65,12 @@ class Ncu:
         """The command line that runs `program` under ncu."""
         options = ["--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
         options += ["--target-processes", "application-only", "--profile-from-start", "off"]
-        options += ["--launch-count", str(LAUNCHES_LIMIT)]
-        options += [word for section in SECTIONS for word in ("--section", section)]
+        if self._timed:
+            options += ["--launch-count", str(TIMED_LAUNCHES_LIMIT), "--cache-control", "none"]
+            options += ["--metrics", ",".join(TIMED_METRICS)]
+        else:
+            options += ["--launch-count", str(LAUNCHES_LIMIT)]
+            options += [word for section in SECTIONS for word in ("--section", section)]
         script = f'"$0" --log-file {_REPORT} "$@"; cat {_REPORT} >&{self.descriptor}'
         return ["/bin/bash", "-c", script, self._path, *options, *program]
 
@@ -73,6 +82,7 @@ class Ncu:
             jail,
             paths=[*jail.paths, *paths],
             environment={**jail.environment, "KERNEL_PROFILED": "1"},
+            profiled=True,
         )
 
     def report(self) -> str:

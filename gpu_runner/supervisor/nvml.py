@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 from typing import Any
@@ -22,6 +23,9 @@ _THROTTLE_REASONS = {
 }
 """nvmlClocksEventReasons of nvml.h."""
 
+_LOWERED_BY = {"power": 0, "thermal": 1, "board": 3, "reliability": 5}
+"""nvmlPerfPolicyType of nvml.h."""
+
 
 class NvmlError(Exception):
     """No driver, or no such GPU."""
@@ -38,7 +42,11 @@ class _Utilities:
         self("nvmlInit_v2")
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        status = getattr(self._library, name)(*arguments)
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            raise NvmlError(f"this driver is too old for {name}") from None
+        status = function(*arguments)
         if status != 0:
             raise NvmlError(f"{name} failed with status {status}")
 
@@ -116,6 +124,89 @@ def sm_clock_mhz(index: int) -> int:
 def _max_clock_mhz(index: int, clock: int) -> int:
     device = _nvml().device(index)
     return _nvml().number("nvmlDeviceGetMaxClockInfo", device, ctypes.c_uint(clock))
+
+
+class _Memory(ctypes.Structure):
+    """nvmlMemory_t of nvml.h, in bytes."""
+
+    _fields_ = (
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    )
+
+
+def memory_used(index: int) -> int:
+    """Bytes of the GPU's memory in use now, by whomever."""
+    memory = _Memory()
+    _nvml()("nvmlDeviceGetMemoryInfo", _nvml().device(index), ctypes.byref(memory))
+    return int(memory.used)
+
+
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_t of nvml.h."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("memory", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    )
+
+
+class _Violation(ctypes.Structure):
+    """nvmlViolationTime_t of nvml.h, in us and ns."""
+
+    _fields_ = (("reference", ctypes.c_ulonglong), ("violated", ctypes.c_ulonglong))
+
+
+def compute_pids(index: int) -> list[int]:
+    """Processes that have a context on the GPU, as far as the driver tells this host."""
+    return _pids(index, "nvmlDeviceGetComputeRunningProcesses_v3")
+
+
+def graphics_pids(index: int) -> list[int]:
+    """Processes that draw with the GPU, such as a desktop's; as far as the driver tells."""
+    return _pids(index, "nvmlDeviceGetGraphicsRunningProcesses_v3")
+
+
+def _pids(index: int, name: str) -> list[int]:
+    room = 128
+    count = ctypes.c_uint(room)
+    processes = (_Process * room)()
+    _nvml()(name, _nvml().device(index), ctypes.byref(count), processes)
+    return [int(process.pid) for process in processes[: count.value]]
+
+
+def uncorrected_errors(index: int) -> int:
+    """Memory errors since the driver was loaded that its code could not correct."""
+    uncorrected, volatile = ctypes.c_uint(1), ctypes.c_uint(0)
+    device = _nvml().device(index)
+    return _nvml().number("nvmlDeviceGetTotalEccErrors", device, uncorrected, volatile)
+
+
+def remapped_rows(index: int) -> tuple[int, bool, bool]:
+    """Rows remapped for uncorrectable errors, whether more wait for a reset, whether any failed."""
+    corrected, uncorrected, pending, failed = (ctypes.c_uint(0) for _ in range(4))
+    found = (corrected, uncorrected, pending, failed)
+    name = "nvmlDeviceGetRemappedRows"
+    _nvml()(name, _nvml().device(index), *(ctypes.byref(value) for value in found))
+    return uncorrected.value, bool(pending.value), bool(failed.value)
+
+
+def lowered_ns(index: int) -> dict[str, int]:
+    """For how long, in ns since the driver was loaded, clocks were lowered, by reason.
+
+    A reason is missing where the GPU does not count it.
+    """
+    found = {}
+    for name, policy in _LOWERED_BY.items():
+        time = _Violation()
+        arguments = ctypes.c_uint(policy), ctypes.byref(time)
+        with contextlib.suppress(NvmlError):
+            _nvml()("nvmlDeviceGetViolationStatus", _nvml().device(index), *arguments)
+            found[name] = int(time.violated)
+    return found
 
 
 def state(index: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -13,7 +14,7 @@ from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import Mismatch, OutputError
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
-from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.arena import Arena, DeviceArena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits, python_paths
@@ -63,13 +64,18 @@ class Verification:
 
 
 class Oracle:
-    """A jailed process that runs the task's code; start it early, for it imports torch."""
+    """A jailed process that runs the task's code; start it early, for it imports torch.
 
-    def __init__(self, config: SupervisorConfig, inputs: Arena, taken: Arena) -> None:
+    `failed` says that a request found no answer, or an error: what it does next is not known.
+    """
+
+    def __init__(self, config: SupervisorConfig) -> None:
         """Start the process; `load` waits until it is there."""
+        self.failed = False
         self._config = config
         self._channel = Channel()
-        descriptors = [self._channel.child_descriptor, inputs.descriptor, taken.descriptor]
+        self._handles, handles = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        descriptors = [self._channel.child_descriptor, handles.fileno()]
         program = [sys.executable, "-m", "gpu_runner.engine.oracle", *map(str, descriptors)]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         # Idle threads must sleep: a spinning oracle would disturb the measurement on a CPU.
@@ -79,9 +85,9 @@ class Oracle:
             program,
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
-            arenas=descriptors[1:],
         )
         self._channel.started()
+        handles.close()
 
     def __enter__(self) -> Oracle:
         """Return itself."""
@@ -89,11 +95,30 @@ class Oracle:
 
     def __exit__(self, *_: object) -> None:
         """End the process."""
+        self.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._child.running
+
+    def close(self) -> None:
+        """End the process."""
         self._channel.close()
+        self._handles.close()
         self._child.kill()
 
-    def load(self, task: Task) -> Mapping[str, Any]:
-        """Hand over the task; returns the oracle's environment (torch, device_name)."""
+    def load(self, task: Task, inputs: Arena, taken: Arena) -> Mapping[str, Any]:
+        """Hand over the task, and where to draw inputs and find the outputs that were taken.
+
+        Returns the oracle's environment (torch, device_name). Whatever was loaded is forgotten.
+        """
+        self._child.arenas = (inputs.descriptor, taken.descriptor)
+        try:
+            socket.send_fds(self._handles, [b"arenas"], self._child.arenas)
+        except OSError as error:
+            if self.running:  # else the request below says why it has died
+                raise OracleError(f"the oracle cannot be given its memory: {error}") from None
         return self._ask(op="load", task=encode(task), device=self._config.kind.value)
 
     def describe(self, workload: Workload, direction: Direction, seed: int) -> Description:
@@ -118,6 +143,28 @@ class Oracle:
             offsets=list(offsets),
         )
 
+    def share(self, inputs: int, outputs: int) -> tuple[DeviceArena, DeviceArena]:
+        """Have memory of the device made, of at least so many bytes, that runners can import."""
+        sizes = self._ask(op="share", inputs=inputs, outputs=outputs)["sizes"]
+        self._handles.settimeout(self._config.oracle_timeout_s)
+        _, found, _, _ = socket.recv_fds(self._handles, 16, 2)
+        if len(found) != len(sizes):
+            raise OracleError("the oracle sent no handles of the device's memory")
+        first, second = (DeviceArena(fd, size) for fd, size in zip(found, sizes, strict=True))
+        return first, second
+
+    def stage(self, calls: Sequence[Mapping[str, Any]], **request: Any) -> Mapping[str, Any]:
+        """Draw and poison calls in the device's memory; see `engine.device_calls`."""
+        return self._ask(op="stage", calls=list(calls), **request)
+
+    def check(self) -> Mapping[str, Any]:
+        """What the calls that were staged last did to guard bands and inputs."""
+        return self._ask(op="check")
+
+    def take(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        """Copy (from, to, bytes) out of the device's outputs into the arena that was taken."""
+        self._ask(op="take", copies=[list(copy) for copy in copies])
+
     def verify(
         self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]
     ) -> Verification:
@@ -137,6 +184,7 @@ class Oracle:
 
     def _ask(self, **request: Any) -> Mapping[str, Any]:
         self._channel.allow(self._config.oracle_timeout_s)
+        self.failed = True
         try:
             answer = self._channel.ask(request)
         except ChannelTimeout:
@@ -147,6 +195,7 @@ class Oracle:
             raise OracleError(f"the oracle {reason}:\n{self._child.output[-4000:]}") from None
         if not answer.get("ok"):
             raise OracleError(f"the task's code failed in {request['op']!r}: {answer.get('error')}")
+        self.failed = False
         return answer
 
 

@@ -1,23 +1,34 @@
-"""The peaks that a profile compares with: data sheets, the driver's figures, or a measurement."""
+"""What a device can reach: by its maker, by its driver, or as it was measured here."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from gpu_runner.data.evaluation import WorkloadResult
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import nvml, toolchain
-from gpu_runner.supervisor.build import NATIVE_FOLDER, Recipe, build_trusted
+from gpu_runner.supervisor import cpu
+from gpu_runner.supervisor.calibrate import calibrate, calibrated
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import PEAKS, Peak, device_name
-from gpu_runner.supervisor.environment import stack
-from gpu_runner.supervisor.files import read_json, write_atomically
-from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.process import ChildProcess
-from gpu_runner.supervisor.session import RunnerUnfit
+from gpu_runner.supervisor.device import (
+    PEAKS,
+    DeviceError,
+    Peak,
+    device_name,
+    driver_peak,
+    generous_peak,
+)
+from gpu_runner.supervisor.judge import fraction
+from gpu_runner.supervisor.nvml import NvmlError
 
-_PROBE_TIMEOUT_S = 60.0
-_HERTZ_PER_MHZ = 1e6
+CPU_HEADROOM = 4.0
+"""A CPU's memory is taken to be at most this many times as fast as it was measured to be.
+
+Nothing on a host says how fast its memory is, and a measurement may have met busy neighbours.
+"""
+CPU_LEAST_BYTES_PER_S = 1e11
+"""And never to be slower than this, about two channels of DDR5, however busy the host was."""
 
 
 @dataclass(frozen=True)
@@ -29,48 +40,87 @@ class KnownPeak:
 
 
 def device_peak(config: SupervisorConfig) -> KnownPeak:
-    """The peak of the configured device; hold the device, for a CPU's may be measured now.
+    """The peak that a profile compares with; hold the device, for a CPU's may be measured now.
 
     Raises `RunnerUnfit` if it cannot be measured, `NvmlError` if the driver does not say it.
     """
     if config.kind is DeviceKind.CPU:
-        return KnownPeak(_measured(config), "measured on this host: a stream and an FMA loop")
+        found = calibrated(config) or calibrate(config)
+        return KnownPeak(found.peak(), "measured on this host: streams and loops of multiply-adds")
     known = PEAKS.get(device_name(config.kind, config.index))
     if known is not None:
         return KnownPeak(known, "the maker's data sheet")
-    return KnownPeak(_of_driver(config.index), "clocks, bus width and cores, as the driver says")
+    return KnownPeak(driver_peak(config.index), "clocks, bus width and cores, as the driver says")
 
 
-def _of_driver(index: int) -> Peak:
-    """Double data rate memory; two operations a cycle and core in float32."""
-    moved = 2 * nvml.memory_clock_mhz(index) * _HERTZ_PER_MHZ * nvml.memory_bus_bits(index) / 8
-    rate = 2 * nvml.sm_clock_mhz(index) * _HERTZ_PER_MHZ * nvml.cores(index)
-    return Peak(float(moved), {"float32": float(rate)})
+def theoretical(config: SupervisorConfig) -> KnownPeak | None:
+    """The physical limit that a score is a fraction of; None where nobody says it.
+
+    A CPU has none: nothing on a host tells its memory's bandwidth.
+    """
+    if config.kind is DeviceKind.CPU:
+        return None
+    try:
+        return device_peak(config)
+    except (DeviceError, NvmlError):
+        return None
 
 
-def _measured(config: SupervisorConfig) -> Peak:
-    source = (NATIVE_FOLDER / "peaks.cpp").read_text()
-    key = hashlib.sha256(f"{stack(config)} {toolchain.machine()} {source}".encode()).hexdigest()
-    path = config.cache_folder / "peaks" / f"{key}.json"
-    if not path.exists():
-        write_atomically(path, _measure(source, config))
-    moved, rate = read_json(path)
-    return Peak(moved, {"float32": rate, "float64": rate / 2})
+def measured_or_theoretical(config: SupervisorConfig) -> KnownPeak | None:
+    """What was measured here, else the physical limit; None where neither is known."""
+    found = calibrated(config)
+    if found is not None:
+        return KnownPeak(found.peak(), "measured on this host by doctor --calibrate")
+    return theoretical(config)
 
 
-def _measure(source: str, config: SupervisorConfig) -> list[float]:
-    flags = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fopenmp")
-    recipe = Recipe({"peaks.cpp": source}, "peaks.cpp", DeviceKind.CPU, flags)
-    program = build_trusted(recipe, config)
-    limits = Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes)
-    with ChildProcess(
-        Jail(limits=limits, paths=[program]),
-        [str(program)],
-        jailed=not config.allow_unjailed,
-        measured=True,
-    ) as child:
-        status = child.wait(_PROBE_TIMEOUT_S)
-        words = child.output.split()
-    if status != 0 or len(words) != 2:
-        raise RunnerUnfit(f"the probe of this CPU's peaks failed: {child.output[:300]}")
-    return [float(word) for word in words]
+def ceiling(config: SupervisorConfig) -> KnownPeak | None:
+    """Rates that no honest kernel exceeds; None for a GPU of which nothing is known."""
+    generous = generous_peak(config.kind, config.index)
+    if generous is None:
+        return None
+    if config.kind is DeviceKind.CUDA:
+        return KnownPeak(generous, "the higher of the maker's data sheet and the driver's figures")
+    cores, measured = cpu.cores(), calibrated(config)
+    clock = "its highest clock" if cores.clock_hz < cpu.UNKNOWN_CLOCK_HZ else "6.5 GHz"
+    source = f"{cores.count} cores at {clock} with {cores.instructions}; memory: "
+    if measured is None:
+        peak = Peak(generous.bytes_per_s, cores.flops, generous.cache_bytes)
+        return KnownPeak(peak, source + "not measured, so more than any CPU has")
+    moved = max(CPU_LEAST_BYTES_PER_S, CPU_HEADROOM * measured.peak().bytes_per_s)
+    peak = Peak(min(generous.bytes_per_s, moved), cores.flops, generous.cache_bytes)
+    words = f"{CPU_HEADROOM:g} times what was measured, and no less than 100 GB/s"
+    return KnownPeak(peak, source + words)
+
+
+def facts(
+    config: SupervisorConfig, dtype: str, workloads: Sequence[WorkloadResult]
+) -> dict[str, Any]:
+    """What a result says of its limits, as JSON values, for its environment.
+
+    `theoretical` and `measured` are there where they are known: bytes_per_s, flop_per_s in the
+    task's dtype, source, and fraction, the geometric mean over the public workloads of the time
+    at that peak over the time measured. `note`: why there is no limit, where there is none.
+    """
+    found: dict[str, Any] = {}
+    limit, measured = theoretical(config), calibrated(config)
+    if limit is not None:
+        found["theoretical"] = _described(limit, dtype, workloads)
+    if measured is not None:
+        known = KnownPeak(measured.peak(), "measured on this host by doctor --calibrate")
+        found["measured"] = _described(known, dtype, workloads)
+    if all(workload.bytes is None for workload in workloads):
+        found["note"] = "the task has no work formula, so no physical limit is known"
+    elif limit is None:
+        found["note"] = "no theoretical limit of this device is known"
+    return found
+
+
+def _described(known: KnownPeak, dtype: str, workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
+    peak = known.peak
+    return {
+        "bytes_per_s": peak.bytes_per_s,
+        "flop_per_s": peak.flops.get(dtype),
+        "source": known.source,
+        "fraction": fraction(workloads, peak, dtype),
+    }

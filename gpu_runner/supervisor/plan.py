@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.statistics import median_precision
@@ -16,7 +16,9 @@ class Plan:
     precision: relative half-width of a process's median at which a workload is done. budget_s:
     seconds a workload may take in a process beyond its first `min_calls`. extra_processes: may be
     added when the processes disagree. taken_bytes, min_taken, max_taken: how many calls' outputs
-    are kept for verification, per workload and process.
+    are kept for verification, per workload and process. bursts: how often the coordinator's own
+    clock is asked, per workload and process; taken_of_bursts: their calls that are verified;
+    longest_burst_s: what one may take, by the times of single calls.
     """
 
     processes: int
@@ -31,6 +33,9 @@ class Plan:
     taken_bytes: int = 64 << 20
     min_taken: int = 2
     max_taken: int = 16
+    bursts: int = 0
+    taken_of_bursts: int = 8
+    longest_burst_s: float = 0.5
 
     def is_done(self, times: Sequence[float], spent_s: float) -> bool:
         """Whether a workload needs no further call in this process."""
@@ -40,6 +45,12 @@ class Plan:
             return True
         return median_precision(times) <= self.precision
 
+    def for_hidden(self) -> Plan:
+        """The same for hidden workloads, whose times are not ranked by themselves."""
+        return replace(
+            self, budget_s=self.budget_s / 4, max_calls=self.max_calls // 2, bursts=self.bursts // 2
+        )
+
     def taken_calls(self, output_bytes: int) -> int:
         """How many calls' outputs are kept, drawn at random among all calls."""
         affordable = self.taken_bytes // max(output_bytes, 1)
@@ -47,24 +58,37 @@ class Plan:
 
 
 _QUICK = Plan(
-    processes=1, min_calls=9, max_calls=60, precision=0.01, budget_s=0.3, judges_noise=True
+    processes=1,
+    min_calls=9,
+    max_calls=60,
+    precision=0.01,
+    budget_s=0.3,
+    judges_noise=True,
+    bursts=4,
+)
+
+_RANKED = Plan(
+    processes=3,
+    min_calls=15,
+    max_calls=120,
+    budget_s=1.0,
+    extra_processes=2,
+    hidden=True,
+    baselines=True,
+    judges_noise=True,
+    bursts=4,
 )
 
 PLANS = {
     Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3),
     Mode.QUICK: _QUICK,
     Mode.PROFILE: _QUICK,  # the profile itself comes after it, from calls of its own
-    Mode.RANKED: Plan(
-        processes=3,
-        min_calls=15,
-        max_calls=120,
-        budget_s=1.0,
-        extra_processes=2,
-        hidden=True,
-        baselines=True,
-        judges_noise=True,
-    ),
+    Mode.RANKED: _RANKED,
+    Mode.AUDIT: _RANKED,  # new seeds by nature; the tools come after it, with calls of their own
 }
+
+NULL_PLAN = Plan(processes=1, min_calls=0, max_calls=0, bursts=20)
+"""Of a kernel that does nothing: what the coordinator's clock adds to every burst."""
 
 BASELINE_PLAN = Plan(processes=1, min_calls=15, max_calls=150, budget_s=1.5)
 

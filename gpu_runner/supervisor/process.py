@@ -14,16 +14,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from gpu_runner.supervisor import cgroup
+from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
+from gpu_runner.supervisor.memory import used_bytes
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
+_JAIL_PROCESSES = 8  # bubblewrap's own, and room for those that become the program
 
 
 class ChildProcess:
     """A program in a jail (or bare, where the host was told to allow that).
 
-    Use as a context manager: on leaving, nothing of the process tree is left alive.
+    Use as a context manager: on leaving, nothing of the process tree is left alive. `arenas` are
+    descriptors of memory that is ours and not held against the process.
     """
 
     def __init__(
@@ -39,31 +44,42 @@ class ChildProcess:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
         A `measured` process leaves the first CPU to the rest of the system, and goes before it.
-        `arenas` are those descriptors whose memory is ours and not held against the process.
         """
-        self._arenas = tuple(arenas)
+        self.arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
-        self.memory_exceeded = False
+        self._memory_exceeded = False
         self._captured = bytearray()
+        self._group = self._new_group(jail) if jailed else None
         self._folder = None if jailed else tempfile.TemporaryDirectory(prefix="kbench-")
         with contextlib.ExitStack() as stack:
             files = {name: stack.enter_context(_text(text)) for name, text in jail.files.items()}
             placed = {name: file.fileno() for name, file in files.items()}
+            filters = [stack.enter_context(_file(jail.filter())).fileno()] if jail.filter() else []
+            command = [
+                *(_undisturbed() if measured else ()),
+                *(jail.command(program, placed, *filters) if jailed else dying_with_us(program)),
+            ]
             self._process = subprocess.Popen(
-                [
-                    *(_undisturbed() if measured else ()),
-                    *(jail.command(program, placed) if jailed else program),
-                ],
+                command if self._group is None else self._group.command(command),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=[*descriptors, *placed.values()],
-                env=None if jailed else self._bare_environment(jail),
+                pass_fds=[*descriptors, *placed.values(), *filters],
+                env=_outside() if jailed else self._bare_environment(jail),
                 cwd=self._folder.name if self._folder else None,
                 start_new_session=True,
             )
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name="kbench-watch", daemon=True)
         self._watcher.start()
+
+    def _new_group(self, jail: Jail) -> Group | None:
+        """A control group, where this host has them; memory that is ours comes on top."""
+        parent = cgroup.available()
+        if parent is None:
+            return None
+        limits = jail.limits
+        ours = sum(os.fstat(descriptor).st_size for descriptor in self.arenas)
+        return Group(parent, limits.memory_bytes + ours, limits.processes + _JAIL_PROCESSES)
 
     def _bare_environment(self, jail: Jail) -> dict[str, str]:
         folder = Path(self._folder.name if self._folder else "")
@@ -80,9 +96,21 @@ class ChildProcess:
         self.kill()
 
     @property
+    def pid(self) -> int:
+        """Id of the process that was started: the jail's outermost one."""
+        return self._process.pid
+
+    @property
     def output(self) -> str:
         """What the process printed so far, cut to `OUTPUT_LIMIT_BYTES`."""
         return self._captured.decode(errors="replace")
+
+    @property
+    def memory_exceeded(self) -> bool:
+        """Whether the tree was killed because it took more memory than it may."""
+        if self._group is not None and self._group.out_of_memory:
+            self._memory_exceeded = True
+        return self._memory_exceeded
 
     @property
     def running(self) -> bool:
@@ -100,13 +128,18 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End the whole tree: the jail's init dies, and with it everything in its namespace."""
-        for pid in [*_descendants(self._process.pid), self._process.pid]:
+        if self._group is not None:
+            self._memory_exceeded = self.memory_exceeded
+            self._group.kill()
+        for pid in [*descendants(self._process.pid), self._process.pid]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._watcher.join(timeout=2)
+        if self._group is not None:
+            self._group.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
         if self._folder is not None:
@@ -134,32 +167,56 @@ class ChildProcess:
                 return
 
     def _check_memory(self) -> None:
-        ours = 0
-        with contextlib.suppress(OSError):
-            ours = sum(os.fstat(descriptor).st_size for descriptor in self._arenas)
-        used = sum(_own_bytes(pid, ours) for pid in _descendants(self._process.pid))
-        if used > self._memory_limit:
-            self.memory_exceeded = True
-            for pid in _descendants(self._process.pid):
+        if used_bytes(descendants(self._process.pid), self.arenas) > self._memory_limit:
+            self._memory_exceeded = True
+            for pid in descendants(self._process.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
 
 
+def _outside() -> dict[str, str]:
+    """Environment of bubblewrap itself, which a jailed process of the same user could read."""
+    return {"PATH": os.environ.get("PATH", os.defpath)}
+
+
+def measured_cpus() -> list[int]:
+    """The processors of measured processes: all but the first, where there are more."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return cpus[1:] or cpus
+
+
 def _undisturbed() -> list[str]:
     """Command prefix that keeps the system's own work away from a measurement."""
-    cpus = sorted(os.sched_getaffinity(0))
-    command = ["taskset", "--cpu-list", ",".join(map(str, cpus[1:]))] if len(cpus) > 1 else []
+    command = []
+    if len(os.sched_getaffinity(0)) > 1:
+        command = ["taskset", "--cpu-list", ",".join(map(str, measured_cpus()))]
     return [*command, "nice", "-n", "-10"] if os.geteuid() == 0 else command
 
 
+def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str]:
+    """The command line that becomes `program`, which the kernel kills when `parent` dies.
+
+    Also if it is stopped then. `parent` is who starts it: this process. A jail does this by itself;
+    what a bare program starts in its turn is not bound by it.
+    """
+    unless_late = '[ "$PPID" = "$0" ] && exec "$@"'  # the parent may have died before
+    bound = ["setpriv", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", unless_late]
+    return [*bound, str(parent or os.getpid()), *program]
+
+
 def _text(text: str) -> IO[bytes]:
+    return _file(text.encode())
+
+
+def _file(content: bytes) -> IO[bytes]:
     file = os.fdopen(os.memfd_create("kbench-file"), "w+b")
-    file.write(text.encode())
+    file.write(content)
     file.seek(0)
     return file
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """Ids of the processes below a process, as they are now."""
     found: list[int] = []
     pending = [pid]
     while pending:
@@ -181,14 +238,3 @@ def _children(pid: int) -> list[int]:
             text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
             found += [int(child) for child in text.split()]
     return found
-
-
-def _own_bytes(pid: int, ours: int) -> int:
-    """Resident bytes of a process, files aside and without up to `ours` of shared memory."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    fields = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon", "RssShmem")))
-    size = {name: int(value.split()[0]) * 1024 for name, value in fields.items()}
-    return size.get("RssAnon", 0) + max(0, size.get("RssShmem", 0) - ours)

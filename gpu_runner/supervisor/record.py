@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,14 +14,24 @@ from gpu_runner.data.evaluation import (
     StageTime,
     WorkloadResult,
 )
+from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.supervisor import peaks
 from gpu_runner.supervisor.baselines import Baseline
-from gpu_runner.supervisor.bench import Checked, Collected, larger_error
+from gpu_runner.supervisor.collected import Checked, Collected, larger_error
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import PEAKS, device_name, generous_peak
-from gpu_runner.supervisor.judge import Facts, beats_physics, noisiest, summary, workload_result
+from gpu_runner.supervisor.device import generous_peak
+from gpu_runner.supervisor.judge import (
+    Facts,
+    beats_physics,
+    floor_suspicions,
+    noisiest,
+    summary,
+    workload_result,
+)
+from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock
 from gpu_runner.supervisor.session import Fault
 
 
@@ -36,6 +47,9 @@ class Record:
         self.build: BuildReport | None = None
         self.profile: Profile | None = None
         self.mismatch: Mismatch | None = None
+        self.audit: Audit | None = None
+        self.suspicions: list[Suspicion] = []
+        self.output_bytes: Mapping[str, float] = {}  # of a call, by workload, where it is known
         self.output = ""
         self.log = ""
 
@@ -69,7 +83,17 @@ class Record:
     def impossible(self) -> str:
         """Why a claimed time cannot be true; empty if it can."""
         peak = generous_peak(self._config.kind, self._config.index)
-        return beats_physics(self.results(), peak, self._request.task.dtype) if peak else ""
+        dtype = self._request.task.dtype
+        return beats_physics(self.results(), peak, dtype, self.output_bytes) if peak else ""
+
+    def look_at_floor(self) -> None:
+        """Say the device's limits, and suspect times below them."""
+        workloads = self.results()
+        dtype, limit = self._request.task.dtype, peaks.ceiling(self._config)
+        self.environment["peaks"] = peaks.facts(self._config, dtype, workloads)
+        if limit is not None:
+            found = floor_suspicions(workloads, limit.peak, dtype, self.output_bytes)
+            self.suspicions += found
 
     def wrong_result(self, mismatch: Mismatch) -> Fault:
         """The fault for a mismatch; a hidden workload is not named."""
@@ -82,7 +106,9 @@ class Record:
         """The whole result; headline numbers only for CORRECT."""
         request = self._request
         workloads = self.results()
-        headline = summary(workloads) if fault.verdict is Verdict.CORRECT else {}
+        headline = {}
+        if fault.verdict is Verdict.CORRECT:
+            headline = summary(workloads)
         return EvaluationResult(
             evaluation_id=request.evaluation_id,
             attempt=request.attempt,
@@ -97,6 +123,8 @@ class Record:
             mismatch=self.mismatch,
             build=self.build,
             profile=self.profile,
+            audit=self.audit,
+            suspicions=tuple(self.suspicions),
             stages=stages,
             environment=self.environment,
             output=self.output,
@@ -104,10 +132,37 @@ class Record:
             **headline,
         )
 
+    def know_null(self, times: Mapping[str, NullTime]) -> None:
+        """Add what the coordinator's clock adds to each workload's bursts."""
+        for name, null in times.items():
+            self._facts[name].null = null
+            self._facts[name].margin = MARGINS[self._config.kind, self._request.task.abi]
+
+    def too_fast(self) -> str:
+        """Which claim the coordinator's own clock contradicts; empty if none."""
+        for workload in self.results():
+            null, outside = self._facts[workload.name].null, workload.outside
+            if null is None or outside is None:
+                continue
+            runs = workload.processes
+            claimed_ns = statistics.median(statistics.median(run.times_ns) for run in runs)
+            host_ns = 0.0
+            if self._config.kind is DeviceKind.CUDA:
+                host_ns = statistics.median(run.host_ns for run in runs)
+            if not beats_clock(claimed_ns, host_ns, null, outside):
+                continue
+            if workload.hidden:
+                return "claims a time on a hidden workload that the coordinator's clock contradicts"
+            return (
+                f"claims {claimed_ns:.0f} ns on {workload.name}, but the coordinator's own"
+                f" clock says at least {outside.bound_ns - outside.error_ns:.0f} ns"
+            )
+        return ""
+
     def results(self) -> list[WorkloadResult]:
         """What is known of each workload by now."""
-        kind, index = self._config.kind, self._config.index
-        peak = PEAKS.get(device_name(kind, index)) if kind is DeviceKind.CUDA else None
+        limit = peaks.theoretical(self._config)
+        peak = limit.peak if limit else None
         task, direction = self._request.task, self._request.solution.direction
         return [
             workload_result(task, workload, direction, self._facts[workload.name], peak)

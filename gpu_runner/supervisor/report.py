@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 
-_KERNELS_SHOWN, _NAME_LIMIT = 5, 100
+_KERNELS_SHOWN, _NAME_LIMIT, _REASON_LIMIT = 5, 100, 200
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
 
@@ -17,7 +18,7 @@ def duration(nanoseconds: float) -> str:
 
 
 def describe(result: EvaluationResult) -> str:
-    """Verdict, times, speedups and stages, a line each."""
+    """Verdict, times, speedups, checks of an audit, suspicions and stages, a line each."""
     lines = [f"{result.verdict}  {result.task} on {result.device} ({result.mode}): {result.reason}"]
     if result.verdict is Verdict.COMPILE_ERROR and result.build:
         lines.append(result.build.log.rstrip())
@@ -32,6 +33,7 @@ def describe(result: EvaluationResult) -> str:
         lines.append(_headline(result))
     if result.profile is not None:
         lines += _profile(result.profile)
+    lines += _audit(result.audit) + _suspicions(result)
     stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
     lines.append(f"  stages: {stages}")
     jail = result.environment.get("jail", "")
@@ -69,6 +71,44 @@ def _profile(profile: Profile) -> list[str]:
     return lines + [f"    {note}" for note in profile.notes]
 
 
+def _audit(audit: Audit | None) -> list[str]:
+    """Each check with its state, and those that were required but not made."""
+    if audit is None:
+        return []
+    lines = [f"  audit: {'passed' if audit.passed else 'not passed'}"]
+    for check in audit.checks:
+        need = "required" if check.name in audit.required else "not required"
+        lines.append(f"    {check.name:<16} {check.state:<12} {need:<12}  {_line(check.reason)}")
+    made = {check.name for check in audit.checks}
+    missing = [name for name in audit.required if name not in made]
+    lines += [f"    {name:<16} {'not made':<12} required" for name in missing]
+    if not audit.required:
+        lines.append("    it does not say which checks are required, so it verifies nothing")
+    return lines
+
+
+def _suspicions(result: EvaluationResult) -> list[str]:
+    """What tripped a check, and what that means: a site holds back correct results alone."""
+    if not result.suspicions:
+        return []
+    if result.verdict is Verdict.CORRECT:
+        meaning = "a site would hold this result back for an admin's decision"
+    else:
+        meaning = "the verdict stands without an admin's decision"
+    lines = [f"    {_place(found)}: {_line(found.reason)}" for found in result.suspicions]
+    return [f"  suspicions, which prove nothing: {meaning}", *lines]
+
+
+def _place(found: Suspicion) -> str:
+    return found.check if found.line is None else f"{found.check}, line {found.line}"
+
+
+def _line(reason: str) -> str:
+    """A reason as one line; it begins with the name of the rule, where a rule was tripped."""
+    text = " ".join(reason.split())
+    return text if len(text) <= _REASON_LIMIT else text[: _REASON_LIMIT - 3] + "..."
+
+
 def _interval(measured: Measurement) -> str:
     return f"{duration(measured.median_ns)} +-{measured.relative_half_width:.1%}"
 
@@ -79,4 +119,7 @@ def _headline(result: EvaluationResult) -> str:
     parts = [duration(result.latency_ns or 0.0), *speedups]
     if floor is not None:
         parts.append(f"{floor:.0%} of the physical limit")
+    measured = result.environment.get("peaks", {}).get("measured", {}).get("fraction")
+    if measured is not None:
+        parts.append(f"{measured:.0%} of what was measured to be possible")
     return f"  overall: {', '.join(parts)}"

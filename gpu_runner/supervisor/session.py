@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +13,15 @@ from typing import Any
 
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
-from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.arena import Arena, DeviceArena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.ncu import Ncu
 from gpu_runner.supervisor.oracle import library_path, python_jail
-from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.process import ChildProcess, measured_cpus
 from gpu_runner.supervisor.toolchain import TORCH_MODULE
+from gpu_runner.supervisor.wrapper import Wrapper
 
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes longer means that the host cannot measure."""
@@ -68,26 +69,53 @@ class Target:
 
 @dataclass(frozen=True)
 class Arenas:
-    """The shared memory that a runner inherits."""
+    """The shared memory that a runner inherits.
 
-    inputs: Arena
-    outputs: Arena
-    echo: Arena
+    echo: where a torch runner puts its inputs as they were after the call; none on a device, where
+    it works on the inputs themselves.
+    """
+
+    inputs: Arena | DeviceArena
+    outputs: Arena | DeviceArena
+    echo: Arena | None = None
+
+    def all(self) -> list[Arena | DeviceArena]:
+        """Those that there are, in the order in which a runner is told of them."""
+        return [self.inputs, self.outputs, *([] if self.echo is None else [self.echo])]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An acknowledgement, and what the coordinator itself knows of the time that it took.
+
+    waited_ns: by its own clock. held_ns: how much of that the call needed at least. On a device,
+    that is the wait without what the host's scheduler gave to others; on a CPU, the time that the
+    scheduler has accounted to the runner, which no other load of the host disturbs.
+    """
+
+    done: wire.Done
+    waited_ns: int
+    held_ns: float
 
 
 class Session:
-    """A running runner process. Use as a context manager."""
+    """A running runner process. Use as a context manager.
+
+    Its whole tree stands still but from the release of a call to the acknowledgement: whatever is
+    written into the shared memory in between, no thread of a submission sees it come or go.
+    """
 
     def __init__(
-        self, target: Target, arenas: Arenas, config: SupervisorConfig, ncu: Ncu | None = None
+        self, target: Target, arenas: Arenas, config: SupervisorConfig, ncu: Wrapper | None = None
     ) -> None:
         """Start the process, under a profiler if there is one; `ready` waits for it."""
         self._target, self._config, self._ncu = target, config, ncu
         self._channel = Channel()
-        shared = [arenas.inputs.descriptor, arenas.outputs.descriptor, arenas.echo.descriptor]
-        descriptors = [self._channel.child_descriptor, *shared]
+        shared = arenas.all() if target.python else arenas.all()[:2]
+        descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
+        words = [str(self._channel.child_descriptor), *(arena.word for arena in shared)]
         make_program = _torch_program if target.python else _native_program
-        program = make_program(target, config, descriptors)
+        program = make_program(target, config, words)
         jail = (_torch_jail if target.python else _native_jail)(target, config)
         if ncu is not None:
             program, jail = ncu.command(program), ncu.jail(jail)
@@ -99,10 +127,18 @@ class Session:
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
             measured=True,
-            arenas=shared,
+            arenas=[arena.descriptor for arena in shared if isinstance(arena, Arena)],
         )
         self._channel.started()
         self._allowed_s = 0.0
+        # A profiler runs beside the program, and needs no clock of ours.
+        self._freezer = (
+            None
+            if ncu is not None
+            else Freezer(
+                self._child.pid, bare=config.allow_unjailed, processors=len(measured_cpus())
+            )
+        )
 
     def __enter__(self) -> Session:
         """Return itself."""
@@ -112,6 +148,11 @@ class Session:
         """Kill the process and everything that it started."""
         self._channel.close()
         self._child.kill()
+
+    @property
+    def target(self) -> Target:
+        """What the process runs."""
+        return self._target
 
     @property
     def output(self) -> str:
@@ -124,32 +165,77 @@ class Session:
         overhead_ns = self._ready("while it was started")
         if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
             raise RunnerUnfit(f"an empty measurement takes {overhead_ns:.0f} ns on this host")
+        self._freeze()
 
     def setup(self, description: dict[str, Any]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
         self._allow(self._config.start_timeout_s)
         self._send(wire.frame(wire.Command.SETUP, json.dumps(description).encode()))
+        self._thaw()
         self._ready("while a workload was set up")
+        self._freeze()
 
-    def call(self, call: wire.Call) -> wire.Done:
+    def call(self, call: wire.Call) -> Answer:
         """Make one call. Raises `FaultError` if the runner fails, dies or does not answer."""
         self._allow(self._config.call_timeout_s)
-        began_ns = time.monotonic_ns()
-        self._send(wire.frame(wire.Command.CALL, wire.pack_call(call)))
-        reply = self._receive("in a call")
-        waited_ns = time.monotonic_ns() - began_ns
-        if not isinstance(reply, wire.Done) or reply.call_id != call.call_id:
-            raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
-        if reply.time_ns > waited_ns:
-            reason = f"claims {reply.time_ns:.0f} ns for a call that took {waited_ns} ns in all"
+        answer = self._ask(wire.frame(wire.Command.CALL, wire.pack_call(call)), call.call_id)
+        claimed_ns, waited_ns = answer.done.time_ns, answer.waited_ns
+        if claimed_ns > waited_ns:
+            reason = f"claims {claimed_ns:.0f} ns for a call that took {waited_ns} ns in all"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
-        return reply
+        return answer
+
+    def burst(self, burst_id: int, calls: Sequence[wire.Call]) -> Answer:
+        """Make several calls that are answered together; see `call`."""
+        self._allow(self._config.call_timeout_s * len(calls))
+        return self._ask(wire.frame(wire.Command.BURST, wire.pack_burst(burst_id, calls)), burst_id)
 
     def end(self) -> None:
         """Ask the runner to exit, and wait for it for a moment."""
         self._allow(5)
         self._send(wire.frame(wire.Command.END))
+        self._thaw()
         self._child.wait(5 if self._ncu is None else self._config.profile_timeout_s)
+
+    def _ask(self, request: bytes, number: int) -> Answer:
+        """Release a request, wait for its acknowledgement, and stop the runner again."""
+        self._send(request)  # it waits in the socket until the runner may run
+        if self._freezer is not None:
+            self._still(self._freezer.check)
+        delayed_ns = -own_delay_ns()
+        began_ns = time.monotonic_ns()
+        if self._freezer is not None:
+            self._freezer.thaw()
+        reply = self._receive("in a call")
+        waited_ns = time.monotonic_ns() - began_ns
+        delayed_ns += own_delay_ns()
+        self._freeze()
+        if not isinstance(reply, wire.Done) or reply.call_id != number:
+            raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
+        return Answer(reply, waited_ns, self._held_ns(waited_ns, delayed_ns))
+
+    def _held_ns(self, waited_ns: int, delayed_ns: int) -> float:
+        if self._freezer is None:
+            return float(waited_ns)
+        ran_ns = self._freezer.ran_ns()
+        if self._config.kind is DeviceKind.CPU:
+            return ran_ns
+        return max(ran_ns, waited_ns - delayed_ns - self._freezer.delayed_ns())
+
+    def _freeze(self) -> None:
+        if self._freezer is not None:
+            self._still(self._freezer.freeze)
+
+    def _thaw(self) -> None:
+        if self._freezer is not None:
+            self._still(self._freezer.check)
+            self._freezer.thaw()
+
+    def _still(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except NotStopped as error:
+            raise FaultError(Fault(Verdict.VIOLATION, str(error))) from None
 
     def _allow(self, seconds: float) -> None:
         self._allowed_s = seconds
@@ -171,6 +257,8 @@ class Session:
         try:
             reply = wire.unpack_reply(*wire.read_frame(self._channel.read))
         except ChannelTimeout:
+            if self._child.memory_exceeded:  # killed, and its memory takes long to be freed
+                raise FaultError(self._death(when)) from None
             limit = f"{self._allowed_s:g} s"
             reason = f"no answer {when} within {limit}: an endless loop or a deadlock?"
             raise FaultError(Fault(Verdict.TIME_LIMIT, reason)) from None
@@ -218,11 +306,9 @@ def keeping_output(session: Session) -> Iterator[None]:
         raise
 
 
-def _native_program(
-    target: Target, config: SupervisorConfig, descriptors: Sequence[int]
-) -> list[str]:
+def _native_program(target: Target, config: SupervisorConfig, words: Sequence[str]) -> list[str]:
     runner, library, shim = target.runner, target.library, target.shim
-    return [str(runner), *map(str, descriptors), str(library), target.symbol, str(shim)]
+    return [str(runner), *words, str(library), target.symbol, str(shim)]
 
 
 def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
@@ -244,16 +330,16 @@ def _native_limits(config: SupervisorConfig) -> Limits:
     return replace(limits, file_bytes=64 << 20, temporary_bytes=256 << 20, open_files=128)
 
 
-def _torch_program(
-    target: Target, config: SupervisorConfig, descriptors: Sequence[int]
-) -> list[str]:
+def _torch_program(target: Target, config: SupervisorConfig, words: Sequence[str]) -> list[str]:
     support = str(target.support)
     if target.baseline:
         role = ["baseline", target.baseline, target.direction.value, support]
     else:
         role = ["extension", str(target.library), TORCH_MODULE, support]
     module = "gpu_runner.engine.torch_runner"
-    return [sys.executable, "-m", module, *map(str, descriptors), *role, config.kind.value]
+    # A device has no echo: the runner works on the inputs themselves.
+    arenas = [*words, "-"][:4]
+    return [sys.executable, "-m", module, *arenas, *role, config.kind.value]
 
 
 def _torch_jail(target: Target, config: SupervisorConfig) -> Jail:

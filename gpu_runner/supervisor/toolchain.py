@@ -121,7 +121,9 @@ def _torch_flags(kind: DeviceKind, linker: str) -> list[str]:
 
 def torch_paths() -> tuple[Path, ...]:
     """What the compiler of a torch extension must be able to read."""
-    return torch_folder().parent, Path(sysconfig.get_paths()["include"])
+    beside = torch_folder().parent / "nvidia"  # where wheels put CUDA's own headers
+    folders = (torch_folder(), beside, Path(sysconfig.get_paths()["include"]))
+    return tuple(folder for folder in folders if folder.exists())
 
 
 def required_symbol(kind: DeviceKind, symbol: str) -> str:

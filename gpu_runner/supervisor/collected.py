@@ -1,0 +1,72 @@
+"""What a process has returned, workload by workload."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
+from gpu_runner.data.integrity import Burst
+
+
+@dataclass
+class Collected:
+    """What one process has returned for one workload."""
+
+    times_ns: list[float] = field(default_factory=list)
+    host_ns: list[int] = field(default_factory=list)
+    held_ns: list[float] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+    taken: dict[int, int] = field(default_factory=dict)  # slot -> index of the call
+    bursts: list[Burst] = field(default_factory=list)
+    burst_seeds: list[int] = field(default_factory=list)
+    burst_taken: dict[int, int] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
+    spent_s: float = 0.0
+
+    def as_run(self, process: int) -> ProcessRun:
+        """The facts as they stand in the result."""
+        return ProcessRun(
+            process=process,
+            times_ns=tuple(self.times_ns),
+            seeds=tuple(self.seeds),
+            verified=tuple(sorted(self.taken.values())),
+            bursts=tuple(self.bursts),
+            burst_seeds=tuple(self.burst_seeds),
+            burst_verified=tuple(sorted(self.burst_taken.values())),
+            host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
+            held_ns=tuple(self.held_ns),
+        )
+
+    @property
+    def calls(self) -> int:
+        """Number of calls so far, those of bursts among them."""
+        return len(self.seeds) + len(self.burst_seeds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one process has returned, by workload, and what it printed."""
+
+    workloads: Mapping[str, Collected]
+    output: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the oracle found in one process's outputs of one workload."""
+
+    errors: tuple[OutputError, ...]
+    mismatch: Mismatch | None
+
+
+def larger_error(known: OutputError | None, new: OutputError) -> OutputError:
+    """The larger of each measure of two errors of the same output."""
+    if known is None:
+        return new
+    return OutputError(
+        output=new.output,
+        scaled=max(known.scaled, new.scaled),
+        relative=max(known.relative, new.relative),
+    )

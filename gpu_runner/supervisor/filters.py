@@ -1,0 +1,169 @@
+"""A task's filters: is there something to compute, does every input matter, is the work counted?
+
+After robust-kbench's procedure (arXiv 2509.14279), whose thresholds are absolute numbers; here the
+task's own bound decides what is small, still or without influence.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gpu_runner.data.task import Cost, Task, Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.judge import floor_ns
+from gpu_runner.supervisor.peaks import measured_or_theoretical
+
+SEEDS = 5
+MOST_SHARE = 0.9
+"""Share of an output's elements that zeros, another draw or a neighbour may pass for."""
+BYTES_RATIO = (0.3, 1.02)
+"""The formula's bytes over those of a call's inputs and outputs; some inputs need not be read."""
+FLOPS_RATIO = (0.4, 2.5)
+"""The formula's FLOPs over those that are counted in the reference's products."""
+BASELINE_RATIO = 10.0
+"""Eager takes at most this many times the floor, or a speedup over it says little."""
+SHORTEST_FLOOR_NS = 50_000.0
+"""Below it, eager is mostly the cost of a call of PyTorch."""
+
+Facts = Callable[[Workload, Direction, Sequence[int]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a filter found in one direction; `passed` is None where it cannot be said."""
+
+    name: str
+    direction: str
+    workload: str
+    value: float | None
+    limit: str
+    passed: bool | None
+    text: str
+
+
+def find(
+    task: Task,
+    direction: Direction,
+    workloads: Sequence[Workload],
+    facts: Facts,
+    config: SupervisorConfig,
+) -> list[dict[str, Any]]:
+    """All findings of a direction, as JSON values.
+
+    `workloads` are those of the device, the smallest first. Outputs, work and baseline are looked
+    at on the largest public one; an argument has to matter on any.
+    """
+    rng = random.Random(1)  # noqa: S311  the same report on every run
+    public = next(workload for workload in reversed(workloads) if not workload.hidden)
+    seen = facts(public, direction, [rng.getrandbits(62) for _ in range(SEEDS)])
+    context = _Context(task, direction, public)
+    found = [*_outputs(context, seen), *_work(context, seen), _baseline(context, seen, config)]
+    matters = {name: (public, bool(wrong)) for name, wrong in seen["arguments"].items()}
+    for workload in workloads:
+        if all(wrong for _, wrong in matters.values()):
+            break
+        other = facts(workload, direction, [rng.getrandbits(62) for _ in range(2)])
+        for name, wrong in other["arguments"].items():
+            if wrong and not matters.get(name, (workload, False))[1]:
+                matters[name] = (workload, True)
+    found += [_argument(context, name, *entry) for name, entry in matters.items()]
+    return [asdict(finding) for finding in found]
+
+
+@dataclass(frozen=True)
+class _Context:
+    """Where a finding was made."""
+
+    task: Task
+    direction: Direction
+    workload: Workload
+
+    def finding(
+        self,
+        name: str,
+        value: float | None,
+        limit: str,
+        passed: bool | None,  # noqa: FBT001
+        text: str,
+    ) -> Finding:
+        rounded = None if value is None else float(f"{value:.4g}")
+        return Finding(
+            name=name,
+            direction=self.direction.value,
+            workload=self.workload.name,
+            value=rounded,
+            limit=limit,
+            passed=passed,
+            text=text,
+        )
+
+    def share(self, name: str, value: float, text: str) -> Finding:
+        limit = f"at most {MOST_SHARE:g}"
+        return self.finding(name, value, limit, value <= MOST_SHARE, f"{value:.1%} of {text}")
+
+
+def _outputs(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, output in seen["outputs"].items():
+        text = f"the elements of {name} could be zero"
+        yield context.share(f"output range: {name}", output["zeros"], text)
+        text = f"the elements of {name} could be those of other inputs"
+        yield context.share(f"output deviation: {name}", output["other_draw"], text)
+        for axis, share in enumerate(output["axes"]):
+            if share is not None:
+                text = f"the elements of {name} could be their neighbours along axis {axis}"
+                yield context.share(f"output axis {axis}: {name}", share, text)
+
+
+def _argument(context: _Context, name: str, workload: Workload, wrong: bool) -> Finding:  # noqa: FBT001
+    where = _Context(context.task, context.direction, workload)
+    does = "makes the result wrong" if wrong else "leaves the result right on every workload"
+    text = f"another {name}, and nothing else, {does}"
+    # Gradients need not depend on every input: that of a sum does not on what was added.
+    passed = None if context.direction is Direction.BACKWARD and not wrong else wrong
+    return where.finding(f"input impact: {name}", float(wrong), "1", passed, text)
+
+
+def _work(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
+    cost = context.task.cost(context.workload, context.direction)
+    for name, have, limits in (
+        ("bytes", seen["bytes"], BYTES_RATIO),
+        ("flops", seen["flops"], FLOPS_RATIO),
+    ):
+        low, high = limits
+        limit = f"{low:g} to {high:g}"
+        if cost is None or not have:
+            why = "the task has no work formula" if cost is None else f"no {name} can be counted"
+            yield context.finding(f"work: {name}", None, limit, None, why)
+            continue
+        said = cost.bytes if name == "bytes" else cost.flops
+        text = f"the formula has {said:.4g} {name}, a call of the reference {have:.4g}"
+        ratio = said / have
+        yield context.finding(f"work: {name}", ratio, limit, low <= ratio <= high, text)
+
+
+def _baseline(context: _Context, seen: Mapping[str, Any], config: SupervisorConfig) -> Finding:
+    limit = f"at most {BASELINE_RATIO:g}"
+    floor = _floor_ns(context.task.cost(context.workload, context.direction), context.task, config)
+    if floor is None or floor < SHORTEST_FLOOR_NS:
+        why = "no floor is known" if floor is None else f"the floor, {floor:.0f} ns, is too short"
+        return context.finding("baseline", None, limit, None, f"{why} to judge eager by")
+    ratio = seen["eager_ns"] / floor
+    text = f"eager took {seen['eager_ns'] / 1000:.1f} us, the floor is {floor / 1000:.1f} us"
+    return context.finding("baseline", ratio, limit, ratio <= BASELINE_RATIO, text)
+
+
+def _floor_ns(cost: Cost | None, task: Task, config: SupervisorConfig) -> float | None:
+    known = measured_or_theoretical(config)
+    return floor_ns(cost, known.peak, task.dtype) if cost and known else None
+
+
+def describe_filters(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each finding: what was found, and whether it passes."""
+    words = {True: "passed", False: "FLAGGED", None: "unknown"}
+    rows = [(f"{f['direction']}: {f['name']}", words[f["passed"]], f["text"]) for f in findings]
+    wide = max((len(row[0]) for row in rows), default=0)
+    return [f"  {name:<{wide}}  {state:<7}  {text}" for name, state, text in rows]

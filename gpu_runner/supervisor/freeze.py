@@ -1,0 +1,208 @@
+"""Stops a runner's whole process tree between calls, so that it runs only while it is timed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.supervisor.process import descendants
+
+_STILL = frozenset("TtZXx")  # states of proc(5): stopped, traced, dead
+_LONGEST_S = 5.0
+_CPU_CLOCK = 2  # CPUCLOCK_SCHED of the kernel's posix-timers.h
+_LOOKS = 20
+_BUSY_SHARE = 2  # a thread that ran for less than this part of the busiest one's time is idle
+_SLACK_NS = 20_000  # what the last switch of a thread may still add to its time
+
+
+class NotStopped(Exception):
+    """The tree could not be stopped, or ran although it was: the text says which."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a thread has run, and how long it was kept from running by others, in ns."""
+
+    ran_ns: int
+    delayed_ns: int
+
+
+_NEW = Schedule(0, 0)
+
+
+class Freezer:
+    """Stops and continues everything below a process, and the process itself where it is bare.
+
+    Nothing inside can undo it but a signal that was arranged before, such as a timer's; `thaw`
+    finds that out by the time that the threads have run.
+    """
+
+    def __init__(self, pid: int, *, bare: bool, processors: int = 1) -> None:
+        """`pid` is the jail's outermost process, or the program itself where there is no jail.
+
+        processors: how many CPUs the tree may use at once.
+        """
+        self._pid, self._bare, self._processors = pid, bare, processors
+        self._stopped: list[int] = []
+        self._before: dict[str, Schedule] = {}
+        self._after: dict[str, Schedule] = {}
+        self._now: dict[str, Schedule] = {}
+        self._clocks: dict[int, int] = {}
+        self._clocks_before: dict[int, int] = {}
+
+    def freeze(self) -> None:
+        """Stop the tree; returns when every thread stands still. Raises `NotStopped`."""
+        for pid in reversed(self._stopped):  # those of last time first: no look around before
+            _signal(pid, signal.SIGSTOP)
+        # Before the stopping itself costs them time.
+        self._before, self._after = self._now, _schedules(self._stopped)
+        deadline = time.monotonic() + _LONGEST_S
+        while True:
+            tree = self.tree()
+            moving = [pid for pid in tree if not _still(pid)]
+            for pid in moving:
+                _signal(pid, signal.SIGSTOP)
+            if not moving:
+                break
+            if time.monotonic() > deadline:
+                raise NotStopped(f"a process of it could not be stopped for {_LONGEST_S:g} s")
+        self._stopped = tree
+        self._now = _settled(tree)
+        self._clocks_before, self._clocks = self._clocks, {pid: _clock_ns(pid) for pid in tree}
+
+    def check(self) -> None:
+        """Raise `NotStopped` if anything of the tree has run since it was stopped."""
+        tree = self.tree()
+        if set(tree) - set(self._stopped):
+            raise NotStopped("started a process while it was stopped")
+        for thread, schedule in _schedules(tree).items():
+            known = self._now.get(thread)
+            if known is None or schedule.ran_ns - known.ran_ns > _SLACK_NS:
+                raise NotStopped("ran while it was stopped")
+        if not all(map(_still, tree)):
+            raise NotStopped("ran while it was stopped")
+
+    def ran_ns(self) -> float:
+        """Least time between the last two stops for which the tree must have been at work.
+
+        By what the host's scheduler has accounted to it: it ran no shorter than its busiest thread,
+        nor than all threads of a process, ended ones too, on every processor that it may use.
+        """
+        busiest = max(
+            (
+                now.ran_ns - self._before.get(thread, _NEW).ran_ns
+                for thread, now in self._now.items()
+            ),
+            default=0,
+        )
+        return max(busiest, max(self._spent(), default=0) / self._processors)
+
+    def _spent(self) -> list[int]:
+        """Processor time of each process between the last two stops, of ended threads too."""
+        return [now - self._clocks_before.get(pid, 0) for pid, now in self._clocks.items()]
+
+    def delayed_ns(self) -> int:
+        """How long others kept the tree from running between the last two stops.
+
+        By the thread that waited longest for a processor, less what its own companions may have
+        cost it: nothing is to be gained by threads that keep each other waiting.
+        """
+        # How long a thread has run is known once it stands, how long it waited only before that.
+        rows = [
+            Schedule(
+                self._now[thread].ran_ns - before.ran_ns, at_once.delayed_ns - before.delayed_ns
+            )
+            for thread, at_once in self._after.items()
+            for before in (self._before.get(thread, _NEW),)
+            if thread in self._now
+        ]
+        if not rows:
+            return 0
+        busy_ns = max(row.ran_ns for row in rows) / _BUSY_SHARE
+        busy = [row for row in rows if row.ran_ns >= busy_ns]
+        last = max(busy, key=lambda row: row.delayed_ns)
+        # As many busy threads as processors need not share one; the others, or more, may have.
+        companions = rows if len(busy) > self._processors else [r for r in rows if r not in busy]
+        shared_ns = sum(row.ran_ns for row in companions if row is not last)
+        shared_ns += max(0, sum(self._spent()) - sum(row.ran_ns for row in rows))  # ended threads
+        return max(0, last.delayed_ns - shared_ns)
+
+    def thaw(self) -> None:
+        """Let the tree run."""
+        for pid in self._stopped:
+            _signal(pid, signal.SIGCONT)
+
+    def tree(self) -> list[int]:
+        """Ids of all processes that it stops."""
+        return [self._pid, *descendants(self._pid)] if self._bare else descendants(self._pid)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _threads(pid: int) -> list[str]:
+    try:
+        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def _still(pid: int) -> bool:
+    """Whether no thread of a process can run; true for one that has ended."""
+    return all(_state(thread) in _STILL for thread in _threads(pid))
+
+
+def _state(thread: str) -> str:
+    try:
+        return Path(thread, "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def _clock_ns(pid: int) -> int:
+    """Processor time of a process with all threads that it ever had (clock_getcpuclockid(3))."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | _CPU_CLOCK)
+    except OSError:  # it has ended
+        return 0
+
+
+def _settled(tree: list[int]) -> dict[str, Schedule]:
+    """Schedules once they no longer change: a thread is accounted when it leaves its processor."""
+    found = _schedules(tree)
+    for _ in range(_LOOKS):
+        again = _schedules(tree)
+        if again == found:
+            break
+        found = again
+    return found
+
+
+def _schedules(tree: list[int]) -> dict[str, Schedule]:
+    """Of every thread of a tree, by its folder in /proc."""
+    found = {}
+    for pid in tree:
+        for thread in _threads(pid):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                found[thread] = schedule_of(thread)
+    return found
+
+
+def schedule_of(thread: str) -> Schedule:
+    """Of the thread that has this folder in /proc (schedstat of proc(5))."""
+    ran, delayed = Path(thread, "schedstat").read_text().split()[:2]
+    return Schedule(int(ran), int(delayed))
+
+
+def own_delay_ns() -> int:
+    """How long the calling thread has waited for a processor so far; 0 where nobody counts."""
+    try:
+        return schedule_of("/proc/thread-self").delayed_ns
+    except (OSError, ValueError, IndexError):
+        return 0

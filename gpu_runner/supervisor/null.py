@@ -1,0 +1,101 @@
+"""Times a kernel that does nothing: what the coordinator's own clock adds to every burst."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.signature import Signature
+from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
+from gpu_runner.supervisor import toolchain
+from gpu_runner.supervisor.bench import Bench
+from gpu_runner.supervisor.build import Recipe, build_trusted, declaration
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import cuda_architecture
+from gpu_runner.supervisor.environment import stack
+from gpu_runner.supervisor.files import read_json, write_atomically
+from gpu_runner.supervisor.outside import NullTime, null_time
+from gpu_runner.supervisor.session import FaultError, RunnerUnfit, Target
+
+REMEMBERED_S = 600.0
+"""A host is calibrated again after this time, and whenever a claim looks impossible."""
+
+ENOUGH_WORKLOADS = 3
+
+_LAUNCH = "__global__ void kbench_nothing() {}\n"
+
+
+class NullTimes:
+    """Null times of a task's workloads on this host, measured where they are not known."""
+
+    def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
+        """Look nothing up yet."""
+        self._task, self._direction, self._config = task, direction, config
+        digest = hashlib.sha256(f"{task.digest()} {stack(config)}".encode()).hexdigest()
+        self._folder = config.cache_folder / "null" / digest / direction
+
+    def of(
+        self, bench: Bench, target: Target, workloads: Sequence[Workload], *, fresh: bool
+    ) -> Mapping[str, NullTime]:
+        """Null times by workload; `fresh` asks for a measurement of now.
+
+        `target` is what will be measured: the null kernel is run the same way. Raises
+        `RunnerUnfit` if it fails.
+        """
+        missing = [w for w in workloads if fresh or not self._known(w)]
+        if missing:
+            try:
+                found = self._measure(bench, target, missing)
+            except FaultError as error:
+                raise RunnerUnfit(f"the empty kernel fails on this host: {error}") from None
+            for name, measured in found.items():
+                write_atomically(self._path(name), encode(measured))
+        return {w.name: decode(NullTime, read_json(self._path(w.name))) for w in workloads}
+
+    def _measure(
+        self, bench: Bench, target: Target, workloads: Sequence[Workload]
+    ) -> dict[str, NullTime]:
+        """A torch runner copies tensors in a burst; a C++ runner does the same for every size."""
+        if target.abi is Abi.TORCH:
+            found = bench.run_null(self._null(target), workloads)
+            return {
+                name: null_time(state.bursts, state.host_ns, state.held_ns)
+                for name, state in found.items()
+            }
+        found = bench.run_null(self._null(target), workloads[:ENOUGH_WORKLOADS])
+        common = null_time(
+            [burst for state in found.values() for burst in state.bursts],
+            [host_ns for state in found.values() for host_ns in state.host_ns],
+            [held_ns for state in found.values() for held_ns in state.held_ns],
+        )
+        return {workload.name: common for workload in workloads}
+
+    def _null(self, target: Target) -> Target:
+        if target.abi is Abi.TORCH:
+            return Target(target.abi, target.direction, support=target.support, baseline="null")
+        return replace(target, library=build_null(self._task.c_signature, self._config))
+
+    def _known(self, workload: Workload) -> bool:
+        path = self._path(workload.name)
+        return path.exists() and time.time() - path.stat().st_mtime < REMEMBERED_S
+
+    def _path(self, workload: str) -> Path:
+        return self._folder / f"{hashlib.sha256(workload.encode()).hexdigest()}.json"
+
+
+def build_null(signature: Signature, config: SupervisorConfig) -> Path:
+    """The library of a kernel with this signature that does nothing, but for one empty launch."""
+    cuda = config.kind is DeviceKind.CUDA
+    body, launch = ("kbench_nothing<<<1, 1>>>();", _LAUNCH) if cuda else ("", "")
+    text = (
+        f'{declaration(signature, config.kind)}{launch}extern "C" {signature.text} {{ {body} }}\n'
+    )
+    source = f"null{config.kind.language.suffix}"
+    architecture = cuda_architecture(config.index) if cuda else ""
+    flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))
+    return build_trusted(Recipe({source: text}, source, config.kind, flags), config)

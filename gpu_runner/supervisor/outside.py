@@ -1,0 +1,172 @@
+"""The outside clock: what the coordinator's own waiting says of a kernel's time; pure."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.integrity import Burst, OutsideTime
+from gpu_runner.data.verdict import Abi, DeviceKind
+
+
+@dataclass(frozen=True)
+class Margin:
+    """What bursts and single calls may differ by though both are honest.
+
+    relative: part of the time that clocks, caches and power leave open between them. least_ns: of
+    the subtraction in a burst. single_ns, single_relative: the same of a call released alone, where
+    that can be compared with an empty one.
+    """
+
+    relative: float
+    least_ns: float
+    single_ns: float | None = None
+    single_relative: float = 0.02
+
+
+MARGINS = {
+    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0),
+    (DeviceKind.CUDA, Abi.TORCH): Margin(0.04, 500.0),
+    (DeviceKind.CPU, Abi.C): Margin(0.06, 2_000.0, 3_000.0),
+    (DeviceKind.CPU, Abi.TORCH): Margin(0.3, 5_000.0),
+}
+PRECISE = 0.06
+"""Relative error from which on single calls alone bound a CPU kernel's time."""
+
+SPREADS = 2.0
+"""Interquartile ranges of empty calls that a single call may cost beyond its kernel: it finds the
+runner's own code and data out of the caches."""
+
+DEVIATIONS = 1.5
+"""Median deviations of the empty kernel that a burst may be off. That is little for one burst, but
+the bound is the smallest of several, and is measured again before it accuses."""
+
+_WIDEST = 0.1  # of a claimed interval: a runner may claim any numbers
+
+HOST_COUNTS_NS = 50_000.0
+"""From here on, a kernel that its host launches too slowly is given the coordinator's time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NullTime:
+    """How long bursts of a kernel that does nothing hold the runner, in ns.
+
+    The line `intercept_ns + slope_ns * calls`, and the median deviation from it. host_ns: how long
+    the host takes to queue a single call of it; single_ns: how long that holds the runner, and
+    spread_ns: the interquartile range of it.
+    """
+
+    intercept_ns: float
+    slope_ns: float
+    deviation_ns: float
+    host_ns: float = 0.0
+    single_ns: float = 0.0
+    spread_ns: float = 0.0
+
+    def at(self, calls: int) -> float:
+        """The time of a burst of so many calls."""
+        return self.intercept_ns + self.slope_ns * calls
+
+
+def null_time(
+    bursts: Sequence[Burst],
+    host_ns: Sequence[float] = (0.0,),
+    single_ns: Sequence[float] = (0.0,),
+) -> NullTime:
+    """The line of the typical slope through the lower quartile. Raises `ValueError` without bursts.
+
+    The slope is the median of those of all pairs of bursts (Theil and Sen), so that single waits
+    that a busy host drew out do not tilt it.
+    """
+    if not bursts:
+        raise ValueError("no burst of the empty kernel")
+    slope = max(0.0, typical_slope(bursts))
+    rest = sorted(b.held_ns - slope * b.calls for b in bursts)
+    intercept = rest[len(rest) // 4]
+    off = statistics.median(abs(value - intercept) for value in rest)
+    ordered = sorted(single_ns)
+    return NullTime(
+        intercept_ns=intercept,
+        slope_ns=slope,
+        deviation_ns=off,
+        host_ns=statistics.median(host_ns),
+        single_ns=statistics.median(single_ns),
+        spread_ns=ordered[len(ordered) * 3 // 4] - ordered[len(ordered) // 4],
+    )
+
+
+def typical_slope(bursts: Sequence[Burst]) -> float:
+    """Median slope over all pairs of bursts of different sizes; 0 where there are none."""
+    slopes = [
+        (b.held_ns - a.held_ns) / (b.calls - a.calls)
+        for a, b in itertools.combinations(bursts, 2)
+        if a.calls != b.calls
+    ]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def outside_time(
+    bursts: Sequence[Burst], null: NullTime, margin: Margin, singles_ns: Sequence[float] = ()
+) -> OutsideTime:
+    """A lower bound on the time of a call, from calls whose outputs were all taken.
+
+    The mean of a burst, less what an empty kernel takes, is more than its calls took: waiting, a
+    busy host and padding only add to it. So the smallest one bounds the time from below, but for
+    the error of the subtraction. A slope alone would not: padding small bursts makes it flat.
+
+    singles_ns: of calls that were released alone, where they do nothing else. An honest kernel may
+    be slower in a burst, where stores of the call before are still under way, or faster, because
+    its code is warm. So single calls count where they are precise, and elsewhere the more lenient.
+    """
+    mean, calls = min(((b.held_ns - null.at(b.calls)) / b.calls, b.calls) for b in bursts)
+    bound = max(mean, 0.0)
+    subtraction = DEVIATIONS * null.deviation_ns / calls
+    error = max(margin.least_ns, subtraction) + margin.relative * bound
+    single = None
+    if singles_ns and margin.single_ns is not None:
+        single = max(statistics.median(singles_ns) - null.single_ns, 0.0)
+        single_error = max(margin.single_ns, SPREADS * null.spread_ns)
+        single_error += margin.single_relative * single
+        if single_error <= PRECISE * single or single - single_error < bound - error:
+            bound, error = single, single_error
+    slope = typical_slope(bursts)
+    intercept = statistics.median(b.held_ns - slope * b.calls for b in bursts)
+    return OutsideTime(
+        bound_ns=bound,
+        error_ns=error,
+        slope_ns=slope,
+        intercept_ns=intercept,
+        null_slope_ns=null.slope_ns,
+        null_intercept_ns=null.intercept_ns,
+        single_ns=single,
+        bursts=tuple(bursts),
+    )
+
+
+def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: OutsideTime) -> bool:
+    """Whether a claimed median is shorter than the coordinator's clock allows.
+
+    host_ns: how long the host needed to queue a call on a device; a burst waits for that where the
+    device does not, and short kernels are bound by it. It is the runner's word, and buys nothing
+    from `HOST_COUNTS_NS` on: see `at_least`.
+    """
+    if outside.bound_ns >= HOST_COUNTS_NS:
+        host_ns = max(host_ns - null.host_ns, 0.0)
+    return claimed_ns + host_ns < outside.bound_ns - outside.error_ns
+
+
+def at_least(measurement: Measurement, outside: OutsideTime) -> Measurement:
+    """The coordinator's time instead of a claimed one that only the host's slowness explains."""
+    least = outside.bound_ns - outside.error_ns
+    if outside.bound_ns < HOST_COUNTS_NS or measurement.median_ns >= least:
+        return measurement
+    median_ns = measurement.median_ns
+    return replace(
+        measurement,
+        median_ns=outside.bound_ns,
+        low_ns=outside.bound_ns * max(measurement.low_ns / median_ns, _WIDEST),
+        high_ns=outside.bound_ns * min(measurement.high_ns / median_ns, 1 / _WIDEST),
+    )

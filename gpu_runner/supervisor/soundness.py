@@ -1,0 +1,279 @@
+"""Is a task sound? Every wrong kernel that its reference yields must fail a ranked evaluation."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import Direction, Mode
+from gpu_runner.supervisor import filters, jail
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.filters import describe_filters
+from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.plan import PLANS
+
+SEEDS = 3
+"""Calls on which every mutant is tried on a workload, at least."""
+MOST_SEEDS = 12
+"""Calls on which one is tried whose fate depends on luck."""
+LUCK = 1e-3
+"""A mutant fails if it would pass a ranked evaluation with less than this probability."""
+
+Progress = Callable[[str], None]
+FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
+
+
+class SoundnessOracle(Oracle):
+    """An oracle that is also asked for mutants, and for what filters need to know."""
+
+    def __enter__(self) -> SoundnessOracle:
+        """Return itself."""
+        return self
+
+    def facts(
+        self, workload: Workload, direction: Direction, seeds: Sequence[int]
+    ) -> Mapping[str, Any]:
+        """Numbers of a workload from calls of these seeds; see `engine.filters`."""
+        return self._ask(
+            op="filters",
+            workload=workload.name,
+            direction=direction,
+            seed=seeds[0],
+            seeds=list(seeds),
+        )
+
+    def mutants(
+        self, workload: Workload, direction: Direction, seed: int, settled: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """Try the task's mutants, but those that are settled, on one call."""
+        return self._ask(
+            op="mutants",
+            workload=workload.name,
+            direction=direction,
+            seed=seed,
+            settled=list(settled),
+        )
+
+
+@dataclass
+class Trials:
+    """What became of a mutant on one workload."""
+
+    verified: int  # calls of the workload that a ranked evaluation verifies at least
+    failures: int = 0
+    calls: int = 0
+    largest: float = 0.0
+
+    def chance(self) -> float:
+        """Estimated probability of passing the workload; careful where few calls were seen."""
+        return float((1 - self.failures / (self.calls + 1)) ** self.verified)
+
+
+@dataclass
+class Fate:
+    """What became of a mutant in one direction of a task."""
+
+    workloads: dict[str, Trials] = field(default_factory=dict)
+    same: bool = True  # wherever it was tried, it was the reference itself
+
+    def add(self, workload: str, verified: int, state: str, scaled: float) -> None:
+        """Add the outcome of one call: failed, passed or same."""
+        trials = self.workloads.setdefault(workload, Trials(verified))
+        trials.calls += 1
+        trials.failures += state == "failed"
+        trials.largest = max(trials.largest, scaled)
+        self.same = self.same and state == "same"
+
+    def state(self) -> str:
+        """failed, survived or equivalent, by what is known now."""
+        if self.same:
+            return EQUIVALENT
+        return FAILED if math.prod(t.chance() for t in self.workloads.values()) < LUCK else SURVIVED
+
+    def settled(self, seeds: int) -> bool:
+        """Whether it fails, and has been tried on `seeds` calls of one workload."""
+        tried = max((t.calls for t in self.workloads.values()), default=0)
+        return tried >= seeds and self.state() == FAILED
+
+    def document(self, name: str, direction: Direction) -> dict[str, Any]:
+        """The mutant's entry in a report: the workload on which it failed most surely."""
+        items = sorted(self.workloads.items(), key=lambda item: item[1].chance())
+        workload, trials = items[0]
+        return {
+            "name": name,
+            "direction": direction.value,
+            "state": self.state(),
+            "workload": workload,
+            "scaled": float(f"{trials.largest:.3g}"),
+        }
+
+
+@dataclass
+class _Survey:
+    """One direction of a task."""
+
+    fates: dict[str, Fate] = field(default_factory=dict)
+    honest: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def add(self, workload: str, answer: Mapping[str, Any]) -> None:
+        verified = _verified_calls(int(answer["output_bytes"]))
+        for name, error in answer["honest"].items():
+            self.honest[name] = max(self.honest.get(name, (0.0, workload)), (error, workload))
+        for name, state, scaled in answer["mutants"]:
+            self.fates.setdefault(name, Fate()).add(workload, verified, state, scaled)
+
+    def open(self) -> bool:
+        return any(fate.state() == SURVIVED for fate in self.fates.values())
+
+    def settled(self, seeds: int, *, keep_same: bool) -> list[str]:
+        return [
+            name
+            for name, fate in self.fates.items()
+            if fate.settled(seeds) or (not keep_same and fate.same)
+        ]
+
+
+def survey(
+    task: Task,
+    config: SupervisorConfig,
+    *,
+    seeds: int = SEEDS,
+    most_seeds: int = MOST_SEEDS,
+    progress: Progress = lambda text: None,
+) -> dict[str, Any]:
+    """Try all mutants of a task on the device, and its filters; the report, ready for JSON.
+
+    {"task", "digest", "device", "passed", "survivors", "mutants": [{"name", "direction", "state",
+    "workload", "scaled"}], "honest": [{"name", "direction", "workload", "scaled"}], "filters":
+    [see `filters.Finding`]}. Raises `OracleError` where the task's code fails, `JailError` where
+    there is no jail.
+    """
+    reason = "" if config.allow_unjailed else jail.probe()
+    if reason:
+        raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
+    surveys: dict[Direction, _Survey] = {}
+    findings: list[dict[str, Any]] = []
+    with (
+        closing(Arena("inputs")) as inputs,
+        closing(Arena("taken")) as taken,
+        SoundnessOracle(config) as oracle,
+    ):
+        oracle.load(task, inputs, taken)
+        for direction in task.directions:
+            workloads = _smallest_first(task, config, direction)
+            limits = (seeds, most_seeds)
+            surveys[direction] = _survey(oracle, workloads, direction, limits, progress)
+            findings += filters.find(task, direction, workloads, oracle.facts, config)
+    return {**_report(task, config, surveys, findings), "filters": findings}
+
+
+def _survey(
+    oracle: SoundnessOracle,
+    workloads: list[Workload],
+    direction: Direction,
+    seeds: tuple[int, int],
+    progress: Progress,
+) -> _Survey:
+    found, rng = _Survey(), random.Random(0)  # noqa: S311  the same report on every run
+    fewest, most = seeds
+    for workload in workloads:
+        for _ in range(fewest):
+            settled = found.settled(fewest, keep_same=True)
+            progress(f"{direction.value} {workload.name}: {len(settled)} settled")
+            seed = rng.getrandbits(62)
+            found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
+    for _ in range(most - fewest):
+        for workload in workloads:
+            if not found.open():
+                return found
+            settled = found.settled(fewest, keep_same=False)
+            seed = rng.getrandbits(62)
+            found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
+    return found
+
+
+def _smallest_first(task: Task, config: SupervisorConfig, direction: Direction) -> list[Workload]:
+    """All workloads of a ranked evaluation: most mutants fail on the cheapest already."""
+    workloads = task.workloads_for(config.kind, direction, hidden=True)
+    if not any(not workload.hidden for workload in workloads):
+        raise OracleError(f"the task has no public workload for a {config.kind} device")
+
+    def size(workload: Workload) -> float:
+        cost = task.cost(workload, direction)
+        return cost.bytes + cost.flops if cost else 0.0
+
+    return sorted(workloads, key=size)
+
+
+def _verified_calls(output_bytes: int) -> int:
+    """How many calls of a workload a ranked evaluation verifies at least."""
+    plan = PLANS[Mode.RANKED]
+    return plan.processes * min(plan.min_calls, plan.taken_calls(output_bytes))
+
+
+def _report(
+    task: Task,
+    config: SupervisorConfig,
+    surveys: Mapping[Direction, _Survey],
+    findings: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    mutants = [
+        fate.document(name, direction)
+        for direction, found in surveys.items()
+        for name, fate in found.fates.items()
+    ]
+    honest = [
+        {
+            "name": name,
+            "direction": direction.value,
+            "workload": workload,
+            "scaled": float(f"{error:.3g}"),
+        }
+        for direction, found in surveys.items()
+        for name, (error, workload) in found.honest.items()
+    ]
+    survivors = [f"{m['direction']}: {m['name']}" for m in mutants if m["state"] == SURVIVED]
+    right = all(found.honest["reference"][0] <= 1 for found in surveys.values())
+    right = right and all(finding["passed"] is not False for finding in findings)
+    return {
+        "task": task.name,
+        "digest": task.digest(),
+        "device": config.device,
+        "passed": not survivors and right and bool(mutants),
+        "survivors": survivors,
+        "mutants": mutants,
+        "honest": honest,
+    }
+
+
+def describe_soundness(report: Mapping[str, Any]) -> str:
+    """The report as a table for a person."""
+    rows = [*_rows(report["mutants"]), *_rows(report["honest"], "right")]
+    wide = max((len(row[0]) for row in rows), default=0)
+    lines = [f"  {row[0]:<{wide}}  {row[1]:<10}  {row[2]}" for row in rows]
+    count = len(report["mutants"])
+    left = len(report["survivors"])
+    verdict = "sound" if report["passed"] else "NOT SOUND"
+    lines += describe_filters(report["filters"])
+    flagged = sum(finding["passed"] is False for finding in report["filters"])
+    lines.append(
+        f"{report['task']}: {verdict}; {left} of {count} mutants survived, "
+        f"{flagged} of {len(report['filters'])} filters flagged it"
+    )
+    return "\n".join(lines)
+
+
+def _rows(entries: Iterable[Mapping[str, Any]], state: str = "") -> list[tuple[str, str, str]]:
+    rows = []
+    for entry in entries:
+        shown = state or entry["state"]
+        where = "" if shown == EQUIVALENT else f"{entry['workload']} ({entry['scaled']:.3g})"
+        name = f"{entry['direction']}: {entry['name']}"
+        rows.append((name, shown.upper() if shown == SURVIVED else shown, where))
+    return rows

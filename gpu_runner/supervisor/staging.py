@@ -1,0 +1,150 @@
+"""Where the tensors of calls lie, and how they get there while the runner stands still."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gpu_runner.data import wire
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.data.wire import ArgumentKind
+from gpu_runner.supervisor.arena import Arena, Poison
+from gpu_runner.supervisor.checks import check_guards, check_inputs
+from gpu_runner.supervisor.flush import Flusher
+from gpu_runner.supervisor.layout import Layout
+from gpu_runner.supervisor.oracle import Oracle
+from gpu_runner.supervisor.session import Arenas
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Calls of one workload that are released together."""
+
+    workload: Workload
+    direction: Direction
+    layouts: Sequence[Layout]
+    seeds: Sequence[int]
+    calls: Sequence[wire.Call]
+
+
+class Memory(Protocol):
+    """The shared memory of an evaluation; all but `arenas` needs a runner that is stopped."""
+
+    @property
+    def arenas(self) -> Arenas:
+        """What a runner inherits."""
+        ...
+
+    def begin(self, inputs: int, outputs: int, first: Batch) -> None:
+        """Set the sizes in bytes, once, and stage a call before any runner starts."""
+        ...
+
+    def stage(self, batch: Batch, *, cold: bool, drawn: bool = True) -> None:
+        """Draw the inputs, poison the outputs, and put both out of the caches if `cold`.
+
+        Without `drawn` the inputs stay as they are: a kernel that does nothing reads none.
+        """
+        ...
+
+    def watched(self) -> AbstractContextManager[None]:
+        """What surrounds a runner's whole life.
+
+        Raises `RunnerUnfit` in place of a fault that was not the runner's, as is known only now.
+        """
+        ...
+
+    def check(self, batch: Batch) -> None:
+        """Raise `FaultError` if a call has written outside its outputs, or to its inputs."""
+        ...
+
+    def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
+        """Copy a call's outputs to these offsets of the memory that no runner sees.
+
+        `echoed`: the runner worked on copies of its inputs, and gave them back. Raises
+        `FaultError` if they have changed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the memory back."""
+        ...
+
+
+class HostMemory:
+    """Anonymous shared files: a C++ kernel works in them, a torch extension on copies."""
+
+    def __init__(
+        self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random, support: Path
+    ) -> None:
+        """`inputs` and `taken` are the arenas that the oracle was given."""
+        self._oracle, self._taken = oracle, taken
+        self._inputs, self._outputs, self._echo = inputs, Arena("outputs"), Arena("echo")
+        self.arenas = Arenas(self._inputs, self._outputs, self._echo)
+        self._poison = Poison(rng)
+        self._flusher = Flusher(support)
+
+    def begin(self, inputs: int, outputs: int, first: Batch) -> None:
+        """See `Memory.begin`.
+
+        The first stage makes the oracle map the inputs. From then on nobody else can map them
+        writable, whatever a runner does with the descriptor that it inherits.
+        """
+        self._inputs.resize(inputs)
+        self._outputs.resize(outputs)
+        self._echo.resize(inputs)
+        self._outputs.seal_size()
+        self._echo.seal_size()
+        self._poison.fill(self._inputs.view, 0, inputs)
+        self.stage(first, cold=False)
+        self._inputs.seal()
+
+    def stage(self, batch: Batch, *, cold: bool, drawn: bool = True) -> None:
+        """See `Memory.stage`."""
+        inputs, outputs = self._inputs.view, self._outputs.view
+        for layout, seed in zip(batch.layouts, batch.seeds, strict=True):
+            if drawn:
+                offsets = [region.offset for region in layout.inputs]
+                self._oracle.fill(batch.workload, batch.direction, seed, offsets)
+        self._poison.renew()
+        low, high = batch.calls[0].outputs_low, batch.calls[-1].outputs_high
+        self._poison.fill(outputs, low, high)
+        for call in batch.calls:
+            _copy_in_out(call, inputs, outputs)
+        if cold:
+            for layout in batch.layouts:
+                self._flusher.flush(inputs, layout.inputs)
+                self._flusher.flush(outputs, layout.outputs)
+
+    def watched(self) -> AbstractContextManager[None]:
+        """See `Memory.watched`; nobody else can be in this memory."""
+        return nullcontext()
+
+    def check(self, batch: Batch) -> None:
+        """See `Memory.check`; inputs are checked where a call is taken."""
+        for layout in batch.layouts:
+            check_guards(self._outputs.view, self._poison, layout)
+
+    def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
+        """See `Memory.take`."""
+        if echoed:  # a C++ kernel cannot change its inputs: the hardware forbids it
+            check_inputs(self._inputs.view, self._echo.view, layout)
+        outputs = self._outputs.view
+        for at, region in zip(offsets, layout.outputs, strict=True):
+            self._taken.view[at : at + region.nbytes] = outputs[region.offset : region.end]
+
+    def close(self) -> None:
+        """See `Memory.close`."""
+        self._outputs.close()
+        self._echo.close()
+
+
+def _copy_in_out(call: wire.Call, inputs: memoryview, outputs: memoryview) -> None:
+    for argument in call.arguments:
+        if argument.kind is ArgumentKind.INOUT:
+            read, written, size = argument.input_offset, argument.output_offset, argument.nbytes
+            outputs[written : written + size] = inputs[read : read + size]
