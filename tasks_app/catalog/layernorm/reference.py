@@ -8,6 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+VARIED = ("x",)
+"""The inputs that take part in a workload's family of values."""
+
 SPREADS = (0.02, 0.3, 2.0)
 """Standard deviations of the samples, in turn; eps counts in the first."""
 
@@ -62,12 +65,17 @@ def backward_scale(
     eps: float,
     normalized_shape: tuple[int, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Error scales: the gradient of x has a magnitude of its own in each sample."""
+    """Error scales: those of the terms of x's gradient, which may cancel, in each sample."""
     grads = backward_fn(grad_output, x, weight, bias, eps, normalized_shape)
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
-    per_sample = grads[0].square().mean(dim=dims, keepdim=True).sqrt()
+    variance, mean = torch.var_mean(x, dim=dims, correction=0, keepdim=True)
+    rstd = torch.rsqrt(variance + eps)
+    normalised = (x - mean) * rstd
+    weighted = grad_output * weight
+    size = weighted.square().mean(dim=dims, keepdim=True).sqrt()
+    projection = (weighted * normalised).square().mean(dim=dims, keepdim=True).sqrt()
     return (
-        grads[0].abs() + per_sample,
+        rstd * (weighted.abs() + size + normalised.abs() * projection),
         grads[1].abs() + grads[1].square().mean().sqrt(),
         grads[2].abs() + grads[2].square().mean().sqrt(),
     )

@@ -36,7 +36,13 @@ def backward_fn(grad_output: Tensor, x: Tensor, w: Tensor, eps: float) -> tuple[
 
 
 def backward_scale(grad_output: Tensor, x: Tensor, w: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Error scales: the gradient of x has a magnitude of its own in each token."""
-    grad_x, grad_w = backward_fn(grad_output, x, w, eps)
-    per_token = grad_x.square().mean(-1, keepdim=True).sqrt()
-    return grad_x.abs() + per_token, grad_w.abs() + grad_w.square().mean().sqrt()
+    """Error scales: those of the terms of x's gradient, which may cancel, in each token."""
+    _, grad_w = backward_fn(grad_output, x, w, eps)
+    scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+    normalised, weighted = x * scale, grad_output * w
+    size = weighted.square().mean(-1, keepdim=True).sqrt()
+    projection = (weighted * normalised).square().mean(-1, keepdim=True).sqrt()
+    return (
+        scale * (weighted.abs() + size + normalised.abs() * projection),
+        grad_w.abs() + grad_w.square().mean().sqrt(),
+    )

@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+VARIED = ("x",)
+"""The inputs that take part in a workload's family of values: a variance must stay positive."""
+
 EPS = 1e-5
 
 

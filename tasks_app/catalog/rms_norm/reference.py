@@ -23,7 +23,8 @@ def make_inputs(N: int) -> dict[str, Tensor | float]:
 
 def forward_fn(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """Return input / sqrt(mean(input^2) + epsilon) * weight + bias (N)."""
-    return input * torch.rsqrt(input.square().mean() + epsilon) * weight + bias
+    wide = input.to(torch.promote_types(input.dtype, torch.float32))
+    return wide * torch.rsqrt(wide.square().mean() + epsilon) * weight + bias
 
 
 def forward_scale(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:

@@ -8,11 +8,20 @@ from torch import Tensor
 SHIFT = 120.0
 """Largest shift of a row's logits: exp(120) overflows float32 and exp(-120) vanishes."""
 
+PEAK = 140.0
+"""By how much a row's last or first logit exceeds the others, in two of every eight rows.
+
+A maximum that leaves out the end of a row overflows there; the other results are 0 in float32.
+"""
+
 
 def make_inputs(N: int, C: int) -> dict[str, Tensor]:
-    """Float32 logits (N, C): standard deviation 3, each row shifted by up to +-`SHIFT`."""
+    """Float32 logits (N, C): standard deviation 3, each row shifted by up to +-`SHIFT`; `PEAK`s."""
     shift = torch.linspace(SHIFT, -SHIFT, N) if N > 1 else torch.full((1,), SHIFT)
-    return {"input": torch.randn(N, C) * 3 + shift[:, None]}
+    logits = torch.randn(N, C) * 3 + shift[:, None]
+    logits[5::8, -1] += PEAK
+    logits[6::8, 0] += PEAK
+    return {"input": logits}
 
 
 def forward_fn(input: Tensor) -> Tensor:

@@ -5,9 +5,9 @@ namespace {
 
 constexpr long PARALLEL_FROM = 1L << 15;  // elements
 
-// exp(x) for x <= 0, within 2 units in the last place above -87.3, and 0 below: x = n ln 2 + r with |r| <= ln 2 / 2.
+// exp(x) for x <= 0, within 2 units in the last place above -87.3365, where the smallest normal number is, and 0 below: x = n ln 2 + r with |r| <= ln 2 / 2.
 inline float exp_nonpositive(float x) {
-    const float clamped = x < -87.3f ? -87.3f : x;
+    const float clamped = x < -87.3365f ? -87.3365f : x;
     const float shifted = clamped * 1.44269504f + 12582912.0f;  // rounds to an integer in the low mantissa bits
     const float n = shifted - 12582912.0f;
     float r = clamped - n * 0.693145752f;
@@ -21,7 +21,7 @@ inline float exp_nonpositive(float x) {
     p = p * r + 1.0f;
     p = p * r + 1.0f;
     const int32_t bits = (__builtin_bit_cast(int32_t, shifted) - 0x4b400000 + 127) << 23;  // 2^n
-    return x < -87.3f ? 0.0f : p * __builtin_bit_cast(float, bits);
+    return x < -87.3365f ? 0.0f : p * __builtin_bit_cast(float, bits);
 }
 
 void softmax_row(float* __restrict__ out, const float* __restrict__ in, int C) {

@@ -9,10 +9,10 @@ struct LibraryExp {
     static float of(float x) { return std::exp(x); }
 };
 
-// For x <= 0: within 2 units in the last place above -87.3, and 0 below. x = n ln 2 + r with |r| <= ln 2 / 2.
+// For x <= 0: within 2 units in the last place above -87.3365, where the smallest normal number is, and 0 below. x = n ln 2 + r with |r| <= ln 2 / 2.
 struct InlineExp {
     static float of(float x) {
-        const float clamped = x < -87.3f ? -87.3f : x;
+        const float clamped = x < -87.3365f ? -87.3365f : x;
         const float shifted = clamped * 1.44269504f + 12582912.0f;  // rounds to an integer in the low mantissa bits
         const float n = shifted - 12582912.0f;
         const float r = (clamped - n * 0.693145752f) - n * 1.42860677e-6f;
@@ -25,7 +25,7 @@ struct InlineExp {
         p = p * r + 1.0f;
         p = p * r + 1.0f;
         const int32_t bits = (__builtin_bit_cast(int32_t, shifted) - 0x4b400000 + 127) << 23;  // 2^n
-        return x < -87.3f ? 0.0f : p * __builtin_bit_cast(float, bits);
+        return x < -87.3365f ? 0.0f : p * __builtin_bit_cast(float, bits);
     }
 };
 

@@ -1,0 +1,87 @@
+"""Reference of `cross_entropy_large_vocab`: the loss of each token of a language model."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+VARIED = ("logits",)
+
+IGNORED = -100
+"""Target of a token that does not count: its loss and its gradient are zero."""
+
+IGNORED_SHARE = 8
+"""One token in so many is ignored, rounded down."""
+
+SHIFTS = (120.0, 200.0)
+"""Least and largest shift of a row's logits, up or down: exp overflows or vanishes in float32."""
+
+PEAK = 140.0
+"""By how much a row's last or first logit exceeds the others, in two of every eight rows.
+
+A maximum that leaves out the end of a row overflows there.
+"""
+
+FLUSHED = 2.0**-102
+"""2^24 times the smallest normal float32: below that an exponential may be flushed to zero."""
+
+
+def make_inputs(num_tokens: int, num_classes: int) -> dict[str, Tensor]:
+    """Logits (num_tokens, num_classes), each row shifted by `SHIFTS`, `PEAK`s; int64 targets."""
+    low, high = SHIFTS
+    size = torch.rand(num_tokens, 1) * (high - low) + low
+    shift = torch.where(torch.rand(num_tokens, 1) < 0.5, -size, size)
+    logits = torch.randn(num_tokens, num_classes).mul_(2).add_(shift)
+    logits[1::8, -1] += PEAK
+    logits[2::8, 0] += PEAK
+    targets = torch.randint(0, num_classes, (num_tokens,))
+    targets[torch.randperm(num_tokens)[: num_tokens // IGNORED_SHARE]] = IGNORED
+    return {"logits": logits, "targets": targets}
+
+
+def forward_fn(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return logsumexp(row) - row[target] of each token, in float32 also of narrower logits.
+
+    This is F.cross_entropy without a reduction, which widens logits as it reads them.
+    """
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    chances = torch.log_softmax(logits, 1, dtype=wide)
+    return F.nll_loss(chances, targets, ignore_index=IGNORED, reduction="none")
+
+
+def forward_scale(logits: Tensor, targets: Tensor, inner_eps: float) -> Tensor:
+    """Error scale: the loss, the logits that it is a difference of, and the sum of exponentials.
+
+    The logarithm makes the sum's relative error absolute. Narrow logits repeat: adding one of few
+    terms again and again, a single running sum in float32 is off the same way each time.
+    """
+    loss, classes = forward_fn(logits, targets), logits.shape[1]
+    addition = classes**0.5 / 2 if inner_eps == 1 else classes / 32
+    scale = 2 * (1 + loss + logits.amax(1).abs() / 4 + addition)
+    return torch.where(targets == IGNORED, 0.0, scale)
+
+
+def backward_fn(grad_output: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor]:
+    """Return the gradient of the logits: grad_output * (softmax - one_hot)."""
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    grad = torch.softmax(logits, 1, dtype=wide)
+    grad[torch.arange(grad.shape[0]), targets.clamp(min=0)] -= 1
+    factor = torch.where(targets == IGNORED, 0.0, grad_output.to(wide))
+    return ((grad * factor[:, None]).to(logits.dtype),)
+
+
+def backward_scale(
+    grad_output: Tensor, logits: Tensor, targets: Tensor, inner_eps: float
+) -> tuple[Tensor]:
+    """Error scale: the element, and its errors in float32, which grow with the exponents taken.
+
+    These are the logit's distance from the maximum, and the logsumexp of those that subtract it.
+    """
+    (grad,) = backward_fn(grad_output, logits, targets)
+    largest = logits.amax(1, keepdim=True)
+    exponents = 1 + (largest - logits) + largest.abs() / 8 + logits.shape[1] ** 0.5 / 2
+    inner = torch.softmax(logits, 1) * exponents + FLUSHED
+    inner[torch.arange(grad.shape[0]), targets.clamp(min=0)] += 1
+    factor = torch.where(targets == IGNORED, 0.0, grad_output.abs())
+    return (grad.abs() + 2 * inner_eps * inner * factor[:, None],)

@@ -1,0 +1,13 @@
+// One thread an element.
+__global__ void elu_elements(float* output, const float* input, int N, float alpha) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= N) return;
+    const float x = input[i];
+    output[i] = x > 0.0f ? x : alpha * expm1f(x);
+}
+
+extern "C" void elu(float* output, const float* input, const int N, float alpha) {
+    const int threads = 256;
+    const unsigned blocks = (unsigned)((N + (long long)threads - 1) / threads);
+    elu_elements<<<blocks, threads>>>(output, input, N, alpha);
+}

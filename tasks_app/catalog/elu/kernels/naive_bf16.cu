@@ -1,0 +1,15 @@
+// One thread an element.
+#include <cuda_bf16.h>
+
+__global__ void elu_elements(__nv_bfloat16* out, const __nv_bfloat16* input, int N, float alpha) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= N) return;
+    const float x = __bfloat162float(input[i]);
+    out[i] = __float2bfloat16(x > 0.0f ? x : alpha * expm1f(x));
+}
+
+extern "C" void elu_bf16(__nv_bfloat16* out, const __nv_bfloat16* input, const int N, float alpha) {
+    const int threads = 256;
+    const unsigned blocks = (unsigned)((N + (long long)threads - 1) / threads);
+    elu_elements<<<blocks, threads>>>(out, input, N, alpha);
+}

@@ -1,0 +1,24 @@
+"""Reference of `histogram`: how often each integer occurs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+RUN = 64
+"""Elements at most that are equal one after the other by themselves, every other RUN of them."""
+
+
+def make_inputs(N: int, bins: int, skew: float) -> dict[str, Tensor]:
+    """Integers (N) in [0, bins), int32; the last one is the largest."""
+    uniform = torch.rand(N, dtype=torch.float64)
+    place = torch.arange(N)
+    start = torch.where(place // RUN % 2 == 1, place // RUN * RUN, place)
+    drawn = (uniform[start] ** (1 + skew) * bins).to(torch.int32).clamp(max=bins - 1)
+    drawn[-1] = bins - 1
+    return {"input": drawn}
+
+
+def forward_fn(input: Tensor, bins: int) -> Tensor:
+    """Return the counts (bins), int32."""
+    return torch.bincount(input, minlength=bins).to(torch.int32)

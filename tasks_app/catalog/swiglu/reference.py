@@ -1,0 +1,37 @@
+"""Reference of `swiglu`: values gated by their gates' sigmoid linear unit."""
+
+from __future__ import annotations
+
+from ctypes import c_float
+
+import torch
+from torch import Tensor
+
+FLUSHED = 2.0**-102
+"""2^24 times the smallest normal float32: below that a sigmoid may be flushed to zero."""
+
+
+def make_inputs(N: int, beta: float) -> dict[str, Tensor | float]:
+    """Float32 gates (N), magnitudes spread from 1e-3 to beyond 100, and normal values (N).
+
+    Within [-1, 1) no exponential overflows. `beta` is rounded to the float that a kernel gets.
+    """
+    spread = 10.0 ** (torch.rand(N) * 5 - 3)
+    gate, value = torch.randn(N) * spread, torch.randn(N)
+    return {"gate_input": gate, "value_input": value, "beta": c_float(beta).value}
+
+
+def forward_fn(gate_input: Tensor, value_input: Tensor, beta: float) -> Tensor:
+    """Return gate * sigmoid(beta * gate) * value (N)."""
+    wide = torch.promote_types(gate_input.dtype, torch.float32)
+    gate, value = gate_input.to(wide), value_input.to(wide)
+    return gate * torch.sigmoid(beta * gate) * value
+
+
+def forward_scale(gate_input: Tensor, value_input: Tensor, beta: float, inner_eps: float) -> Tensor:
+    """Error scale (N): relative, growing with the exponent; and what a flushed sigmoid loses."""
+    exponent = beta * gate_input
+    inner = inner_eps * exponent.abs() * torch.sigmoid(-exponent)
+    result = gate_input * torch.sigmoid(exponent) * value_input
+    flushed = inner_eps * FLUSHED * (1 + gate_input.abs()) * value_input.abs()
+    return result.abs() * (1 + inner) + flushed

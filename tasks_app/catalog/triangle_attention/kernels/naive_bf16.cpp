@@ -1,0 +1,31 @@
+// Element by element of the output, two loops over the positions that it sees.
+#include <cmath>
+
+using bf16 = __nv_bfloat16;
+
+static float attend(const bf16* query, const bf16* key, const bf16* value, const float* attention_mask, long long i, int heads,
+                    int positions, int head_dim) {
+    const long long position = i / head_dim % positions, batch = i / head_dim / positions / heads;
+    const long long start = i - position * head_dim;  // the channel at the first position
+    const float* mask = attention_mask + (batch * positions + position) * positions;
+
+    const float scaled = __bfloat162float(query[i]) / std::sqrt((float)head_dim);
+    float largest = -INFINITY;
+    for (long long j = 0; j <= position; ++j)
+        if (!(mask[j] > 0.5f)) largest = std::fmax(largest, scaled * __bfloat162float(key[start + j * head_dim]));
+    float total = 0.0f, sum = 0.0f;
+    for (long long j = 0; j <= position; ++j) {
+        if (mask[j] > 0.5f) continue;
+        const float weight = std::exp(scaled * __bfloat162float(key[start + j * head_dim]) - largest);
+        total += weight;
+        sum += weight * __bfloat162float(value[start + j * head_dim]);
+    }
+    return total > 0.0f ? sum / total : 0.0f;
+}
+
+extern "C" void triangle_attention_bf16(const bf16* query, const bf16* key, const bf16* value, const float* attention_mask, bf16* output,
+                                   int batch_size, int head_num, int seq_length, int head_dim) {
+    const long long count = (long long)batch_size * head_num * seq_length * head_dim;
+    for (long long i = 0; i < count; ++i)
+        output[i] = __float2bfloat16(attend(query, key, value, attention_mask, i, head_num, seq_length, head_dim));
+}
