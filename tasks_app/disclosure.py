@@ -45,8 +45,32 @@ def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) ->
         "reason": public_reason(document, names),
         "mismatch": _public_mismatch(document.get("mismatch"), names),
         "environment": _without_names(document.get("environment", {}), names),
+        "suspicions": _without_names(list(document.get("suspicions", [])), names),
+        "audit": _without_names(document.get("audit"), names),
         "log": "",
     }
+
+
+def public_soundness(document: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
+    """Copy of a soundness report without the names of hidden workloads.
+
+    What was found there stays, and by how much: errors over what is allowed, of kernels that the
+    site makes itself, tell a submission neither sizes nor values. Most mutants fail first there.
+    """
+    lists = {
+        key: [_public_entry(entry, hidden_names) for entry in document.get(key, [])]
+        for key in ("filters", "mutants", "honest")
+    }
+    return {**document, **lists}
+
+
+def _public_entry(entry: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
+    public = dict(entry)
+    if "text" in entry:
+        public["text"] = public_text(entry["text"], hidden_names)
+    if entry.get("workload") in hidden_names:
+        public["workload"] = HIDDEN
+    return public
 
 
 def public_reason(document: Mapping[str, Any], hidden_names: Collection[str]) -> str:

@@ -1,41 +1,123 @@
-"""Find tasks on disk; reading them never executes them."""
+"""Tasks on disk, and soundness reports of them; reading never executes anything."""
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats import load_task
+from gpu_runner.data.formats import catalog_folder, catalog_specifications
 from gpu_runner.data.task import Task
+from tasks_app.importing import import_path
+from tasks_app.soundness_report import LARGEST, REFERENCE, read_report
+
+BUILT_IN_REPORTS = catalog_folder().with_name("catalog_soundness")
+"""Soundness reports of the built-in tasks, one file a task."""
+
+_WORDS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}  # as `gpu_runner.data.codec`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What `python -m gpu_runner filter --json` wrote about one version of a task.
+
+    It passes if it says so, tells of mutants and of filters, and neither names a survivor nor has
+    a filter that flags the task. `mutants` and `filters` are their numbers.
+    """
+
+    task: str
+    digest: str
+    passed: bool
+    survivors: tuple[str, ...]
+    mutants: int
+    filters: int = 0
+    flagged: tuple[str, ...] = ()
+    device: str
+    document: Mapping[str, Any]
+
+
+def read_reports(path: Path) -> tuple[dict[str, Report], list[DataError]]:
+    """The soundness reports in a file or a folder by the task's digest, and what is wrong."""
+    reports: dict[str, Report] = {}
+    errors: list[DataError] = []
+    if not path.exists():
+        return {}, [DataError("soundness", f"there is no {str(path)!r}")]
+    for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+        try:
+            report = _report(file)
+        except DataError as error:
+            errors.append(DataError(f"{file}: {error.field}", error.reason))
+        else:
+            reports[report.digest] = report
+    return reports, errors
+
+
+def is_built_in(path: Path) -> bool:
+    """Whether `path` is the catalogue, or a task of it."""
+    return path.resolve().is_relative_to(catalog_folder().resolve())
+
+
+def command_argument(name: str) -> str:
+    """What `python -m gpu_runner` takes as --task: its name if built in, else a path to fill in."""
+    return name if name in catalog_specifications() else f"PATH/TO/{name}"
+
+
+def _report(file: Path) -> Report:
+    document = _document(file)
+    kinds = {"task": str, "digest": str, "passed": bool, "survivors": list, "mutants": list}
+    for field, kind in kinds.items():
+        if not isinstance(document.get(field), kind):
+            raise DataError(field, f"is not a {kind.__name__}")
+    found = read_report(document)
+    alive = (f"{m.direction}: {m.name}" for m in found.mutants if m.state == "survived")
+    survivors = tuple(dict.fromkeys([*map(str, document["survivors"]), *alive]))
+    tried = any(mutant.state == "failed" for mutant in found.mutants) and bool(found.filters)
+    return Report(
+        task=document["task"],
+        digest=document["digest"],
+        passed=(
+            document["passed"]
+            and tried
+            and not (survivors or found.flagged or found.misses)
+            and any(kernel.name == REFERENCE for kernel in found.honest)
+        ),
+        survivors=survivors,
+        mutants=len(found.mutants),
+        filters=len(found.filters),
+        flagged=found.flagged,
+        device=str(document.get("device", "")),
+        document=document,
+    )
+
+
+def _document(file: Path) -> dict[str, Any]:
+    """A JSON object whose numbers are all finite: what has none stands there as its word."""
+    try:
+        if file.stat().st_size > LARGEST:
+            raise DataError("size", f"is larger than {LARGEST} bytes")
+        document = json.loads(
+            file.read_text(), parse_constant=_WORDS.__getitem__, parse_float=_number
+        )
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError("report", f"is not readable as JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise DataError("report", "is not a JSON object")
+    return document
+
+
+def _number(text: str) -> float | str:
+    """A number, or its word where it is beyond all floats, such as 1e999."""
+    value = float(text)
+    return value if math.isfinite(value) else str(value)
 
 
 def load_tasks(path: Path, task_format: str = "auto") -> tuple[list[Task], list[DataError]]:
-    """The tasks at `path`, and what is wrong with those that could not be read.
-
-    `path` is a task, or a folder of tasks: then each entry that does not begin with a dot or an
-    underscore is one.
-    """
-    tasks: list[Task] = []
-    errors: list[DataError] = []
-    for entry in _entries(path, task_format):
-        try:
-            tasks.append(load_task(entry, task_format))
-        except DataError as error:
-            errors.append(DataError(f"{entry}: {error.field}", error.reason))
-    return tasks, errors
-
-
-def _entries(path: Path, task_format: str) -> list[Path]:
-    try:
-        load_task(path, task_format)
-    except DataError:
-        inside = _inside(path)
-        return inside or [path]  # `path` itself, so that its error is reported
-    return [path]
-
-
-def _inside(path: Path) -> list[Path]:
-    """Entries of a folder of tasks; none if `path` looks like a task itself, but a broken one."""
-    if not path.is_dir() or any(entry.is_file() for entry in path.glob("*.toml")):
-        return []
-    return [entry for entry in sorted(path.iterdir()) if entry.name[0] not in "._"]
+    """The tasks at `path`, and what is wrong with those that could not be read."""
+    found = import_path(path, task_format)
+    return found.tasks, found.errors

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.urls import reverse
 
 from gpu_runner.data import codec, verdict
 from gpu_runner.data.task import Task as TaskData
+from tasks_app.soundness_report import read_report
 
 
 class Task(models.Model):
@@ -81,6 +85,20 @@ class TaskVersion(models.Model):
         return codec.decode(TaskData, self.document)
 
     @property
+    def unproven(self) -> str:
+        """Why this version may not be published; empty if it may.
+
+        It may if no mutant of its reference survives and no filter flags it, or if an admin said
+        why it may anyway.
+        """
+        if self.overrides.exists():
+            return ""
+        report = Soundness.objects.filter(version=self).first()
+        if report is None:
+            return "nobody has shown that wrong kernels fail it: there is no soundness report of it"
+        return report.refusal
+
+    @property
     def directions(self) -> tuple[str, ...]:
         """Directions that a kernel can implement, such as ("forward", "backward")."""
         return tuple(self.document["directions"])
@@ -89,3 +107,83 @@ class TaskVersion(models.Model):
     def hidden_names(self) -> tuple[str, ...]:
         """Names of the hidden workloads, which admins alone may see."""
         return tuple(w["name"] for w in self.document["workloads"] if w.get("hidden"))
+
+
+class Soundness(models.Model):
+    """The soundness report of a version: wrong kernels made from its reference, and its filters.
+
+    `document` is the whole report of `python -m gpu_runner filter`; a newer one replaces it.
+    """
+
+    version = models.OneToOneField(TaskVersion, on_delete=models.CASCADE, related_name="soundness")
+    passed = models.BooleanField()
+    mutants = models.PositiveIntegerField()
+    survivors = models.JSONField()  # names
+    filters = models.PositiveIntegerField(default=0)  # 0: made before there were any
+    flagged = models.JSONField(default=list)  # names
+    device = models.CharField(max_length=100, blank=True)  # where it was measured
+    document = models.JSONField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """A report passes only if mutants and filters were tried, and none speaks against it."""
+
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(passed=False)
+                | Q(survivors=[], mutants__gt=0, flagged=[], filters__gt=0),
+                name="soundness_passed_without_fault",
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Version and outcome."""
+        return f"{self.version}: {'sound' if self.passed else 'not sound'}"
+
+    @property
+    def refusal(self) -> str:
+        """Why the version is not sound; empty if it is."""
+        if self.passed:
+            return ""
+        known = "; ".join(self._faults())
+        return known or "its report says that it did not pass, without naming a mutant or a filter"
+
+    def _faults(self) -> Iterator[str]:
+        if self.survivors:
+            names = ", ".join(self.survivors)
+            yield f"{len(self.survivors)} of {self.mutants} wrong kernels pass it: {names}"
+        if self.flagged:
+            names = ", ".join(self.flagged)
+            yield f"{len(self.flagged)} of {self.filters} filters flag it: {names}"
+        if misses := read_report(self.document).misses:
+            yield f"its own reference is off, {', '.join(misses)}"
+        if not self.mutants:
+            yield "its report tries no wrong kernel"
+        if not self.filters:
+            yield "its report says nothing of filters: make it again"
+
+
+class Override(models.Model):
+    """Why a version was published that nobody has proven sound, and who said so.
+
+    `decided_by` is empty where a command on the site's machine did.
+    """
+
+    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, related_name="overrides")
+    reason = models.TextField()
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """The newest comes first; none is without a reason."""
+
+        ordering = ("-created_at", "-pk")
+        constraints = (
+            models.CheckConstraint(condition=~Q(reason=""), name="override_has_a_reason"),
+        )
+
+    def __str__(self) -> str:
+        """Version and reason."""
+        return f"{self.version}: {self.reason}"

@@ -1,52 +1,143 @@
-"""Publish versions of tasks."""
+"""Publish versions of tasks, if wrong kernels fail them and no filter flags them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task as TaskData
-from tasks_app.models import Task, TaskVersion
+from tasks_app.loader import Report
+from tasks_app.models import Override, Soundness, Task, TaskVersion
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A version that is now its task's current one; `is_new` if it did not exist before."""
+    """A stored version; `is_new` if it did not exist before.
+
+    made_public: whether it became its task's public version just now, be it new or not.
+    refusal: why it is not public: it waits in review. Empty if it is its task's current version.
+    """
 
     version: TaskVersion
     is_new: bool
+    refusal: str = ""
+    made_public: bool = False
 
 
 @transaction.atomic
 def publish(*, data: TaskData, now: datetime) -> Publication:
-    """Make `data` the current version of its task; an unchanged task gets no new version."""
-    task, _ = Task.objects.get_or_create(
-        slug=data.name,
-        defaults={"title": data.title, "scenario": data.scenario, "created_at": now},
-    )
-    Task.objects.select_for_update().get(pk=task.pk)
-    digest = data.digest()
-    version = TaskVersion.objects.filter(digest=digest).first()
-    is_new = version is None
-    if version is None:
-        version = TaskVersion.objects.create(
-            task=task,
-            number=task.versions.count() + 1,
-            digest=digest,
-            document=codec.encode(data),
-            abi=data.abi.value,
-            dtype=data.dtype,
-            created_at=now,
-        )
-    task.title, task.scenario, task.current_version = data.title, data.scenario, version
-    task.save(update_fields=["title", "scenario", "current_version"])
+    """Make `data` the current version of its task, without asking whether it is sound.
+
+    An unchanged task gets no new version. `admit` is the one that asks.
+    """
+    task, version, is_new = _store(data, now)
+    _make_current(task, version, data)
     return Publication(version, is_new)
 
 
-def publish_all(*, tasks: Iterable[TaskData], now: datetime) -> list[Publication]:
-    """Publish several tasks."""
-    return [publish(data=data, now=now) for data in tasks]
+@transaction.atomic
+def admit(
+    *, data: TaskData, now: datetime, report: Report | None = None, override: str = ""
+) -> Publication:
+    """Publish a task if its soundness report passes, or `override` says why it may go without.
+
+    Otherwise it is stored in review, where admins can evaluate kernels on it; a version that was
+    public before stays so. What was published without a report before is left alone, but one
+    whose report fails goes back to review.
+    """
+    task, version, is_new = _store(data, now)
+    if report is not None:
+        _record(version, report, now)
+    if override.strip() and version.unproven:
+        Override.objects.create(version=version, reason=override.strip(), created_at=now)
+    refusal = version.unproven
+    if not refusal:
+        before = (task.state, task.current_version_id)
+        if task.state == Task.State.REVIEW:
+            task.state = Task.State.PUBLISHED
+        _make_current(task, version, data)
+        changed = before != (task.state, version.pk)
+        made_public = changed and task.state == Task.State.PUBLISHED
+        return Publication(version, is_new, made_public=made_public)
+    public = task.state == Task.State.PUBLISHED and task.current_version_id is not None
+    is_current = task.current_version_id == version.pk
+    if public and is_current and not Soundness.objects.filter(version=version).exists():
+        return Publication(version, is_new)
+    if is_current or not public:
+        if task.state == Task.State.PUBLISHED:
+            task.state = Task.State.REVIEW
+        _make_current(task, version, data)
+    return Publication(version, is_new, refusal)
+
+
+def admit_all(
+    *,
+    tasks: list[TaskData],
+    reports: Mapping[str, Report],
+    now: datetime,
+    override: str = "",
+) -> list[Publication]:
+    """Admit several tasks; `reports` are by the digest of the task."""
+    return [
+        admit(data=data, report=reports.get(data.digest()), override=override, now=now)
+        for data in tasks
+    ]
+
+
+@transaction.atomic
+def override_gate(*, version: TaskVersion, user: User, reason: str, now: datetime) -> None:
+    """Note that an admin lets a version be published that nobody has proven sound, and why.
+
+    The reason is shown on the task's page. Raises `ValueError` without one.
+    """
+    if not reason.strip():
+        raise ValueError("an override needs a reason")
+    Override.objects.create(version=version, reason=reason.strip(), decided_by=user, created_at=now)
+
+
+def _store(data: TaskData, now: datetime) -> tuple[Task, TaskVersion, bool]:
+    Task.objects.get_or_create(
+        slug=data.name,
+        defaults={"title": data.title, "scenario": data.scenario, "created_at": now},
+    )
+    task = Task.objects.select_for_update().get(slug=data.name)
+    digest = data.digest()
+    version = TaskVersion.objects.filter(digest=digest).first()
+    if version is not None:
+        return task, version, False
+    version = TaskVersion.objects.create(
+        task=task,
+        number=task.versions.count() + 1,
+        digest=digest,
+        document=codec.encode(data),
+        abi=data.abi.value,
+        dtype=data.dtype,
+        created_at=now,
+    )
+    return task, version, True
+
+
+def _make_current(task: Task, version: TaskVersion, data: TaskData) -> None:
+    task.title, task.scenario, task.current_version = data.title, data.scenario, version
+    task.save(update_fields=["title", "scenario", "state", "current_version"])
+
+
+def _record(version: TaskVersion, report: Report, now: datetime) -> None:
+    fields = {
+        "passed": report.passed,
+        "mutants": report.mutants,
+        "survivors": list(report.survivors),
+        "filters": report.filters,
+        "flagged": list(report.flagged),
+        "device": report.device,
+        "document": dict(report.document),
+        "created_at": now,
+    }
+    known = Soundness.objects.filter(version=version).first()
+    if known is None or known.document != fields["document"]:
+        Soundness.objects.update_or_create(version=version, defaults=fields)

@@ -11,8 +11,9 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from gpu_runner.data.verdict import Abi, Direction
-from tasks_app import selectors, task_page
-from tasks_app.models import Task, TaskVersion
+from tasks_app import selectors, soundness_page, task_page
+from tasks_app.loader import command_argument
+from tasks_app.models import Soundness, Task, TaskVersion
 
 _FILTERS = ("scenario", "abi", "direction", "dtype")
 
@@ -48,6 +49,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
         "fragment": fragment,
         "rows": shown,
         "total": len(rows),
+        "in_review": selectors.tasks_in_review(request.user),
         "filters": filters,
         "filtered": any(filters.values()),
         "choices": [_choice(name, rows, filters[name]) for name in _FILTERS],
@@ -59,15 +61,25 @@ def task_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One task: what it asks for, on which workloads, and who solved it."""
-    task = selectors.find_task(slug)
+    task, version = _found(request, slug)
+    return render(request, "tasks_app/task_detail.html", _detail(request, task, version))
+
+
+@require_safe
+def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
+    """What proves the current version of a task sound, with the numbers."""
+    context = soundness_page.page_context(*_found(request, slug), request.user)
+    return render(request, "tasks_app/task_soundness.html", context)
+
+
+def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
+    task = selectors.find_task(slug, request.user)
     if task is None or task.current_version is None:
         raise Http404(f"There is no task {slug!r}.")
-    return render(request, "tasks_app/task_detail.html", _detail(request, task))
+    return task, task.current_version
 
 
-def _detail(request: HttpRequest, task: Task) -> dict[str, Any]:
-    version = task.current_version
-    assert version is not None, "a published task has a current version"
+def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
     data = version.data
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
     return {
@@ -82,6 +94,9 @@ def _detail(request: HttpRequest, task: Task) -> dict[str, Any]:
         "starter": task_page.starter(data, data.directions[0]),
         "kernels": task_page.kernel_views(data, files),
         "references": task_page.reference_files(files),
+        "soundness": Soundness.objects.filter(version=version).first(),
+        "override": version.overrides.select_related("decided_by").first(),
+        "refusal": version.unproven if task.state == Task.State.REVIEW else "",
         "versions": task.versions.order_by("-number"),
         "is_c": data.abi is Abi.C,
         "host": request.build_absolute_uri("/").rstrip("/"),
@@ -92,7 +107,7 @@ def _detail(request: HttpRequest, task: Task) -> dict[str, Any]:
 def _command(slug: str, direction: Direction) -> str:
     extra = "" if direction is Direction.FORWARD else f" --direction {direction}"
     command = ".venv/bin/python -m gpu_runner evaluate"
-    return f"{command} --task {slug} --kernel kernel.cpp --device cpu{extra}"
+    return f"{command} --task {command_argument(slug)} --kernel kernel.cpp --device cpu{extra}"
 
 
 def _row(task: Task) -> TaskRow:

@@ -9,7 +9,7 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 register = template.Library()
@@ -45,6 +45,13 @@ def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> tuple[str, st
         if abs(value) >= step * 0.9995:
             factor, unit = step, name
     return significant(value / factor), unit
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name in which a line may break after an underscore."""
+    *heads, tail = name.split("_")
+    return format_html("{}{}", format_html_join("", "{}_<wbr>", ((head,) for head in heads)), tail)
 
 
 @register.filter

@@ -1,38 +1,111 @@
-"""Load task folders into the database and publish them."""
+"""Load task folders into the database, and publish those that are sound."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from gpu_runner.data.formats import FORMATS, catalog_folder
-from tasks_app import loader, services
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats import catalog_folder
+from tasks_app import import_report, loader, services
+from tasks_app.importing import IMPORT_FORMATS, import_path
+
+_NONE_SHIPPED = "this version of kbench comes without soundness reports"
 
 
 class Command(BaseCommand):
-    """`manage.py load_tasks [PATH] [--format FORMAT]`."""
+    """`manage.py load_tasks [PATH] [--format FORMAT] [--soundness FILE_OR_FOLDER]`."""
 
     help = (
-        "Publish the task, or the folder of tasks, at PATH (the built-in tasks if left out)."
-        " Unchanged tasks are left alone, changed ones get a new version."
+        "Publish the task, or the folder of tasks, at PATH (the built-in tasks if left out), and"
+        " say of each what was loaded, adapted or refused, and why."
+        " Unchanged tasks are left alone, changed ones get a new version. A task is published only"
+        " if a soundness report shows that wrong kernels fail it and that no filter flags it"
+        " (python -m gpu_runner filter --task PATH --json REPORT); the others wait in review,"
+        " where admins can try them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare PATH and --format."""
+        """Declare PATH and the options."""
         parser.add_argument("path", nargs="?", type=Path, default=None)
-        parser.add_argument("--format", choices=FORMATS, default="auto")
+        parser.add_argument("--format", choices=IMPORT_FORMATS, default="auto")
+        parser.add_argument(
+            "--soundness", type=Path, metavar="FILE_OR_FOLDER", help="soundness reports, as JSON"
+        )
+        parser.add_argument(
+            "--publish-unproven",
+            default=None,
+            metavar="REASON",
+            help="publish without a passing report; the reason is stored and shown",
+        )
+        parser.add_argument(
+            "--report", type=Path, metavar="FILE", help="write what became of each, as JSON"
+        )
+        parser.add_argument(
+            "--no-proposals",
+            action="store_true",
+            help="leave KernelBench files with their own shape only",
+        )
+        parser.add_argument(
+            "--brief", action="store_true", help="print no line for each task, only what sums up"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Publish every task that can be read; exit status 1 if one could not."""
+        """Publish every task that can be read and is sound; exit status 1 if one is refused.
+
+        With verbosity 0 nothing but errors is printed.
+        """
+        if options["publish_unproven"] is not None and not options["publish_unproven"].strip():
+            raise CommandError("--publish-unproven: is empty; give the reason to store and show")
         path: Path = options["path"] or catalog_folder()
-        tasks, errors = loader.load_tasks(path, options["format"])
-        for publication in services.publish_all(tasks=tasks, now=timezone.now()):
-            state = "published" if publication.is_new else "unchanged"
-            self.stdout.write(f"{publication.version}: {state}")
-        if errors:
-            raise CommandError("\n".join(str(error) for error in errors))
-        if not tasks:
+        found = import_path(path, options["format"], proposals=not options["no_proposals"])
+        reports, faults, override = _reports(path, options)
+        publications = services.admit_all(
+            tasks=found.tasks, reports=reports, override=override, now=timezone.now()
+        )
+        digests = {publication.version.digest for publication in publications}
+        result = import_report.Result(
+            found=found,
+            publications={each.version.task.slug: each for each in publications},
+            unused=_unused(reports, digests) if options["soundness"] is not None else (),
+        )
+        if options["verbosity"] > 0:
+            for line in import_report.lines(result, brief=options["brief"]):
+                self.stdout.write(line)
+        if options["report"] is not None:
+            _write(options["report"], import_report.document(result, options["format"]))
+        if found.errors or faults:
+            raise CommandError("\n".join(str(error) for error in [*found.errors, *faults]))
+        if not found.rows:
             raise CommandError(f"no task in {path}")
+
+
+def _unused(reports: Mapping[str, loader.Report], digests: set[str]) -> list[loader.Report]:
+    """The reports, by digest, that are about none of the versions with these digests."""
+    return [report for digest, report in reports.items() if digest not in digests]
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(document, indent=1) + "\n")
+    except OSError as error:
+        raise CommandError(f"--report: {path} cannot be written: {error.strerror}") from None
+
+
+def _reports(
+    path: Path, options: dict[str, Any]
+) -> tuple[dict[str, loader.Report], list[DataError], str]:
+    """Reports by digest, what is wrong with them, and why tasks may go without."""
+    override: str = options["publish_unproven"] or ""
+    if options["soundness"] is not None:
+        return *loader.read_reports(options["soundness"]), override
+    if not loader.is_built_in(path):
+        return {}, [], override
+    if not any(loader.BUILT_IN_REPORTS.glob("*.json")):
+        return {}, [], override or _NONE_SHIPPED
+    return *loader.read_reports(loader.BUILT_IN_REPORTS), override

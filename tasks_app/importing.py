@@ -1,0 +1,183 @@
+"""Read whatever lies at a path as tasks or kernels, and say of each file what became of it.
+
+Nothing is executed: the site never imports a task's code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats import FORMATS, built_in_tasks, read_task, specifications
+from gpu_runner.data.formats.mskernelbench import FORMAT, PRECISIONS, Offer, read_origin
+from gpu_runner.data.task import Task
+from tasks_app.soundness_report import is_report
+
+IMPORT_FORMATS = (*FORMATS, FORMAT)
+_DEEPEST = 8  # folders within folders
+_SUFFIXES = {
+    "auto": (".py", ".json", ".cu"),
+    "kernelbench": (".py",),
+    "json": (".json",),
+    FORMAT: (".cu",),
+}
+"""Files that are tasks or kernels in a format; in the others, folders are tasks."""
+_NATIVE, _ROBUST = "task*.toml", "func_forward.py"
+_MARKS = {"auto": (_NATIVE, _ROBUST), "kbench": (_NATIVE,), "robust-kbench": (_ROBUST,)}
+"""Patterns of which a file makes a folder a task."""
+
+
+class Outcome(StrEnum):
+    """What became of a file or a folder."""
+
+    LOADED = "loaded"  # as it is
+    ADAPTED = "adapted"  # loaded, with changes that the notes name
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What became of one file or folder; `fault` is why it was refused.
+
+    task: what it was read as; offer: or the kernel that it is of a task that we have.
+    """
+
+    path: Path
+    outcome: Outcome
+    notes: tuple[str, ...] = ()
+    task: Task | None = None
+    offer: Offer | None = None
+    fault: DataError | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the task, or nothing where there is none."""
+        if self.task is not None:
+            return self.task.name
+        return self.offer.task if self.offer is not None else ""
+
+
+@dataclass(frozen=True)
+class Import:
+    """Rows for everything at `path`, and the files that could be no task in that format.
+
+    reports: those of them that are soundness reports.
+    """
+
+    path: Path
+    rows: list[Row] = field(default_factory=list)
+    ignored: list[Path] = field(default_factory=list)
+    reports: list[Path] = field(default_factory=list)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks among the rows."""
+        return [row.task for row in self.rows if row.task is not None]
+
+    @property
+    def offers(self) -> list[Offer]:
+        """The kernels among the rows."""
+        return [row.offer for row in self.rows if row.offer is not None]
+
+    @property
+    def errors(self) -> list[DataError]:
+        """Why rows were refused; the field begins with the path."""
+        return [
+            DataError(f"{row.path}: {row.fault.field}", row.fault.reason)
+            for row in self.rows
+            if row.fault is not None
+        ]
+
+
+def import_path(path: Path, task_format: str = "auto", *, proposals: bool = True) -> Import:
+    """Read a task, or a folder of tasks and folders, some levels deep.
+
+    Entries that begin with a dot or an underscore, and files of other kinds, are `ignored`;
+    soundness reports between tasks are among the `reports`. Of two tasks with one name, the second
+    is refused. `proposals` is that of `read_task`.
+    """
+    found = Import(path)
+    reader = _Reader(task_format, proposals)
+    names: dict[str, Path] = {}
+    for entry in _entries(found, task_format):
+        row = reader.read(entry)
+        if row.task is not None:
+            first = names.setdefault(row.task.name, entry)
+            if first != entry:
+                row = _refused(entry, DataError("name", f"{row.name} is that of {first}"))
+        found.rows.append(row)
+    return found
+
+
+class _Reader:
+    """Reads entries of one format; knows the built-in tasks once a kernel asks for them."""
+
+    def __init__(self, task_format: str, proposals: bool) -> None:  # noqa: FBT001
+        self._format = task_format
+        self._proposals = proposals
+        self._built_in: list[Task] | None = None
+
+    def read(self, path: Path) -> Row:
+        try:
+            if self._is_kernel(path):
+                return self._offer(path)
+            reading = read_task(path, self._format, proposals=self._proposals)
+        except DataError as error:
+            return _refused(path, error)
+        outcome = Outcome.ADAPTED if reading.adaptations else Outcome.LOADED
+        notes = reading.adaptations + reading.remarks
+        return Row(path=path, outcome=outcome, notes=notes, task=reading.task)
+
+    def _is_kernel(self, path: Path) -> bool:
+        return self._format == FORMAT or (self._format == "auto" and path.suffix == ".cu")
+
+    def _offer(self, path: Path) -> Row:
+        if self._built_in is None:
+            self._built_in = built_in_tasks()
+        offer = read_origin(path, self._built_in)
+        return Row(path=path, outcome=Outcome.ADAPTED, notes=offer.adaptations, offer=offer)
+
+
+def _refused(path: Path, fault: DataError) -> Row:
+    return Row(path=path, outcome=Outcome.REFUSED, notes=(str(fault),), fault=fault)
+
+
+def _entries(found: Import, task_format: str) -> Iterator[Path]:
+    """What is to be read; the path itself unless it is a folder that holds something."""
+    path = found.path
+    inside = list(_inside(path, task_format, found, 0)) if path.is_dir() else []
+    yield from inside or [path]
+
+
+def _inside(folder: Path, task_format: str, found: Import, depth: int) -> Iterator[Path]:
+    if any(mark for pattern in _MARKS.get(task_format, ()) for mark in folder.glob(pattern)):
+        yield folder
+        yield from specifications(folder)[1:] if task_format in ("auto", "kbench") else ()
+        return
+    for entry in sorted(folder.iterdir(), key=_numbers_apart):
+        if entry.name[0] in "._":
+            found.ignored.append(entry)
+        elif entry.is_dir() and not entry.is_symlink() and depth < _DEEPEST:
+            yield from _inside(entry, task_format, found, depth + 1)
+        elif entry.suffix == ".json" and is_report(entry):
+            found.reports.append(entry)
+        elif entry.is_dir() or _may_be_read(entry, task_format):
+            yield entry
+        else:
+            found.ignored.append(entry)
+
+
+def _numbers_apart(path: Path) -> list[tuple[int, str]]:
+    """Key by which `2_b` comes before `10_a`."""
+    parts = re.split(r"([0-9]+)", path.name)
+    return [(int(part[:18]), part) if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _may_be_read(path: Path, task_format: str) -> bool:
+    if path.suffix not in _SUFFIXES.get(task_format, ()):
+        return False
+    return path.suffix != ".cu" or task_format == FORMAT or path.parent.name in PRECISIONS

@@ -1,0 +1,121 @@
+"""A task's soundness report as a person reads it: wrong kernels, honest ones and filters.
+
+`python -m gpu_runner filter --json` writes it; it is data, and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gpu_runner.data.codec import DataError, decode
+
+REFERENCE = "reference"
+"""The honest kernel that is the reference itself, in the precision of a kernel."""
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a report's file at most."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """What a filter found in one direction; `passed` is None where it cannot be said."""
+
+    name: str
+    direction: str = ""
+    workload: str = ""
+    value: float | None = None
+    limit: str = ""
+    passed: bool | None = None
+    text: str = ""
+
+    @property
+    def state(self) -> str:
+        """passed, flagged or unknown."""
+        return {True: "passed", False: "flagged", None: "unknown"}[self.passed]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedKernel:
+    """A wrong or an honest kernel made from the reference, on the workload that says most.
+
+    scaled: its largest error as a multiple of what the task allows there. state: failed, survived
+    or equivalent of a wrong one; empty of an honest one.
+    """
+
+    name: str
+    direction: str = ""
+    workload: str = ""
+    scaled: float | None = None
+    state: str = ""
+
+    @property
+    def shown_state(self) -> str:
+        """The state; of an honest one right, or off where it misses what is allowed."""
+        if self.state or self.scaled is None:
+            return self.state
+        return "right" if self.scaled <= 1 else "off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundnessReport:
+    """A whole report. One without filters is of a version that had none."""
+
+    filters: tuple[Filter, ...] = ()
+    mutants: tuple[TriedKernel, ...] = ()
+    honest: tuple[TriedKernel, ...] = ()
+
+    @property
+    def flagged(self) -> tuple[str, ...]:
+        """The filters that speak against the task, each as `direction: name`."""
+        return tuple(f"{f.direction}: {f.name}" for f in self.filters if f.passed is False)
+
+    @property
+    def misses(self) -> tuple[str, ...]:
+        """Directions in which the reference itself misses its task's bound, with how far."""
+        return tuple(
+            f"{kernel.direction}: {kernel.scaled:.3g} times what is allowed"
+            for kernel in self.honest
+            if kernel.name == REFERENCE and kernel.shown_state == "off"
+        )
+
+
+def read_report(document: Mapping[str, Any]) -> SoundnessReport:
+    """The lists of a report; raises `DataError` naming an entry that is none."""
+    return SoundnessReport(
+        filters=_entries(Filter, document, "filters"),
+        mutants=_entries(TriedKernel, document, "mutants"),
+        honest=_entries(TriedKernel, document, "honest"),
+    )
+
+
+def is_report(file: Path) -> bool:
+    """Whether a file is a soundness report, not a task: a JSON object with a digest and mutants."""
+    try:
+        if not file.is_file() or file.stat().st_size > LARGEST:
+            return False
+        document = json.loads(file.read_text())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and {"digest", "mutants"} <= document.keys()
+
+
+def _entries(cls: type[T], document: Mapping[str, Any], field: str) -> tuple[T, ...]:
+    entries = document.get(field, [])
+    if not isinstance(entries, list):
+        raise DataError(field, "is not a list")
+    return tuple(_entry(cls, entry, f"{field}[{i}]") for i, entry in enumerate(entries))
+
+
+def _entry(cls: type[T], entry: Any, field: str) -> T:
+    """Keys of a newer engine are passed over."""
+    if isinstance(entry, Mapping):
+        known = {spec.name for spec in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        entry = {key: value for key, value in entry.items() if key in known}
+    return decode(cls, entry, field)
