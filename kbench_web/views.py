@@ -48,7 +48,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "boards": [(device, top(device.slug)) for device in devices_with_results()],
         "recent": finished[:_RECENT],
-        "active": under_way.order_by("-status", "background", "created_at")[:_RECENT],
+        "active": under_way.order_by("background", "-status", "created_at")[:_RECENT],
         "queues": selectors.queue_overview(request.user, timezone.now()),
         "runs": run_rows(selectors.running_runs(request.user, _RUNS)),
         "tasks": published_tasks().count(),

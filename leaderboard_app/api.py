@@ -31,6 +31,7 @@ class BoardIn(Schema):
     direction: str = Field("", description="forward or backward")
     p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
     sort: str = Field("", description="speedup, latency, fast, correct, score or floor")
+    verified: str = Field("", description="1: only results whose submission passed an audit.")
 
 
 class BoardOut(Schema):
@@ -40,6 +41,7 @@ class BoardOut(Schema):
     device: str
     p: float
     sort: str
+    verified: bool
     problems: int = Field(description="Tasks, each in each of its directions, on this board.")
     rows: list[dict[str, Any]]
 
@@ -66,6 +68,7 @@ def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str 
         "device": query.device,
         "p": query.p,
         "sort": query.sort.value,
+        "verified": query.verified,
         "problems": len(board.problems),
         "rows": rows,
     }

@@ -55,6 +55,7 @@ class Query:
     direction: str = ""
     p: float = 1.0
     sort: Sort = Sort.SPEEDUP
+    verified: bool = False  # only what passed an audit
 
     def address(self, **changes: object) -> str:
         """The query string of this board with some parameters changed; defaults are left out.
@@ -64,11 +65,11 @@ class Query:
         values = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if {"by", "task"} & set(changes) and "sort" not in changes:
             values["sort"] = default_sort(By(str(values["by"])), str(values["task"]))
-        usual = {"by": By.SUBMISSION, "p": 1.0} | {
+        usual = {"by": By.SUBMISSION, "p": 1.0, "verified": False} | {
             "sort": default_sort(By(str(values["by"])), str(values["task"]))
         }
         shown = {
-            name: f"{value:g}" if isinstance(value, float) else str(value)
+            name: f"{value:g}" if isinstance(value, float | bool) else str(value)
             for name, value in values.items()
             if value != "" and value != usual.get(name)
         }
@@ -105,6 +106,7 @@ def parse_query(values: Mapping[str, str], choices: Choices, default_device: str
         direction=_one_of(values, "direction", choices.directions),
         p=_threshold(values),
         sort=Sort(sort),
+        verified=_flag(values, "verified"),
     )
 
 
@@ -118,6 +120,13 @@ def _one_of(
         known = ", ".join(allowed) or "none yet"
         raise QueryError(name, f"there is no {name} {value!r} on the board; known: {known}")
     return value
+
+
+def _flag(values: Mapping[str, str], name: str) -> bool:
+    text = values.get(name, "").strip().lower()
+    if text not in ("", "0", "false", "1", "true"):
+        raise QueryError(name, f"{text[:_LONGEST]!r} is not one of 1, 0, true, false")
+    return text in ("1", "true")
 
 
 def _threshold(values: Mapping[str, str]) -> float:

@@ -81,7 +81,7 @@ class Entry:
     """One correct ranked evaluation, as the boards see it.
 
     Speedups are ratios per baseline and against the "best" of them, `hidden_speedup` against
-    "eager"; `latency` is in nanoseconds.
+    "eager"; `latency` is in nanoseconds. `audited` is what audits say of the submission there.
     """
 
     evaluation_id: str
@@ -95,6 +95,12 @@ class Entry:
     hidden_speedup: float | None = None
     floor_fraction: float | None = None
     score: float | None = None
+    audited: str = "none"
+
+    @property
+    def verified(self) -> bool:
+        """Whether an audit passed; until then the entry is shown as unverified."""
+        return self.audited == "passed"
 
     @property
     def speedup(self) -> Estimate | None:
@@ -132,6 +138,11 @@ class Group:
     def solved(self) -> int:
         """Number of problems with a correct result."""
         return len(self.entries)
+
+    @property
+    def verified(self) -> int:
+        """Number of solved problems whose result passed an audit."""
+        return sum(entry.verified for entry in self.entries)
 
     @property
     def correct_share(self) -> float:

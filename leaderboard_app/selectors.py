@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Window
+from django.db.models import Count, F, Max, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
@@ -24,7 +24,8 @@ from leaderboard_app.ranking import (
     rank_entries,
     rank_groups,
 )
-from runs_app.models import Agent, Device, Evaluation, Result, Status
+from runs_app.models import BARRED, COUNTING, Agent, Audited, Device, Evaluation, Result
+from runs_app.selectors import ranked_evaluations, standing_evaluations
 from tasks_app.selectors import published_tasks
 
 _KEPT_INTERVALS = 65536
@@ -106,41 +107,14 @@ def devices_with_results() -> list[Device]:
                     evaluations__verdict=Verdict.CORRECT.value,
                     evaluations__submission__private=False,
                     evaluations__submission__run__isnull=True,
-                ),
+                    evaluations__quarantine__in=COUNTING,
+                )
+                & ~Q(evaluations__audited__in=BARRED),
             )
         )
         .filter(latest__isnull=False)
         .order_by("-latest")
     )
-
-
-def ranked_evaluations() -> QuerySet[Evaluation]:
-    """Finished ranked evaluations of public submissions on current versions of published tasks.
-
-    A SYSTEM_ERROR is not the author's, and so it is not there.
-    """
-    return Evaluation.objects.filter(
-        mode=Mode.RANKED.value,
-        status=Status.FINISHED,
-        submission__private=False,
-        submission__run__isnull=True,  # trials of runs were not entered
-        task_version__task__state="published",
-        task_version=F("task_version__task__current_version"),
-    ).exclude(verdict=Verdict.SYSTEM_ERROR.value)
-
-
-def standing_evaluations() -> QuerySet[Evaluation]:
-    """The correct ones of `ranked_evaluations` that are the latest of their submission and device.
-
-    The fastest of many re-runs would be the luckiest draw; so a re-run replaces what was before.
-    """
-    newer = ranked_evaluations().filter(
-        Q(created_at__gt=OuterRef("created_at"))
-        | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
-        submission=OuterRef("submission"),
-        device=OuterRef("device"),
-    )
-    return ranked_evaluations().filter(~Exists(newer), verdict=Verdict.CORRECT.value)
 
 
 def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]:
@@ -159,7 +133,7 @@ def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     """The ranked board for `query`."""
     problems = problems_of(query, tasks)
-    entries = _best(_matching(query, standing_evaluations()))
+    entries = _best(_standing(query))
     if query.by is By.SUBMISSION:
         best = best_entries(entries, lambda author: f"{author.submitter}\n{author.agent}")
         return Board(query=query, problems=problems, entries=tuple(rank_entries(best, query.sort)))
@@ -176,9 +150,7 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
     """The first rows of a device's board by submission."""
     query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
-    entries = best_entries(
-        _best(_matching(query, standing_evaluations())), lambda author: author.agent
-    )
+    entries = best_entries(_best(_standing(query)), lambda author: author.agent)
     return rank_entries(entries, query.sort)[:limit]
 
 
@@ -202,6 +174,11 @@ def solved_tasks() -> dict[str, Solved]:
 def kinds_of_agents(names: Iterable[str]) -> dict[str, str]:
     """Kinds of agents by name."""
     return dict(Agent.objects.filter(name__in=set(names)).values_list("name", "kind"))
+
+
+def _standing(query: Query) -> QuerySet[Evaluation]:
+    rows = _matching(query, standing_evaluations())
+    return rows.filter(audited=Audited.PASSED) if query.verified else rows
 
 
 def _matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
@@ -264,6 +241,7 @@ def _entry(evaluation: Evaluation, factors: dict[str, tuple[float, float]]) -> E
         hidden_speedup=evaluation.hidden_speedup,
         floor_fraction=evaluation.floor_fraction,
         score=evaluation.score,
+        audited=evaluation.audited,
     )
 
 

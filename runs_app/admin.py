@@ -7,7 +7,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from runs_app import models
 from runs_app.forms.language_model import LanguageModelForm
@@ -40,8 +43,11 @@ class SubmissionAdmin(_ReadOnlyAdmin):
 class EvaluationAdmin(_ReadOnlyAdmin):
     """Read an evaluation."""
 
-    list_display = ("id", "task_version", "device", "mode", "status", "verdict", "created_at")
-    list_filter = ("status", "verdict", "mode", "device")
+    list_display = (
+        "id", "task_version", "device", "mode", "status", "verdict", "quarantine", "audited",
+        "created_at",
+    )  # fmt: skip
+    list_filter = ("status", "verdict", "mode", "device", "quarantine", "audited")
     list_select_related = ("task_version__task", "device")
     search_fields = ("id", "submission__id", "reason")
 
@@ -53,6 +59,75 @@ class EvaluationEventAdmin(_ReadOnlyAdmin):
     list_display = ("evaluation", "position", "kind", "attempt", "seq", "ignored", "created_at")
     list_filter = ("kind", "ignored")
     search_fields = ("evaluation__id",)
+
+
+class _KeptAdmin(_ReadOnlyAdmin):
+    """Rows that stay: they say who decided what."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+
+@admin.register(models.QuarantineCase)
+class QuarantineCaseAdmin(_KeptAdmin):
+    """Read a case; the page /quarantine/ shows the source beside it, and takes the decision."""
+
+    list_display = ("__str__", "state", "reasons", "decision", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("task_version__task",)
+    search_fields = ("digest", "task_version__task__slug")
+    readonly_fields = ("decide_at",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[models.QuarantineCase]:
+        """With their decisions."""
+        return super().get_queryset(request).prefetch_related("decisions__decided_by")
+
+    @admin.display(description="Tripped by")
+    def reasons(self, case: models.QuarantineCase) -> str:
+        """Checks and reasons."""
+        return "; ".join(f"{each['check']}: {each['reason']}" for each in case.suspicions)
+
+    @admin.display(description="Newest decision")
+    def decision(self, case: models.QuarantineCase) -> str:
+        """Who decided, and why."""
+        newest = next(iter(case.decisions.all()), None)
+        return f"{newest.decided_by}: {newest.reason}" if newest else "none yet"
+
+    @admin.display(description="Decide")
+    def decide_at(self, case: models.QuarantineCase) -> SafeString:
+        """Link to the page that takes decisions."""
+        return format_html(
+            '<a href="{}#case-{}">On the page of the quarantine</a>', reverse("quarantine"), case.pk
+        )
+
+
+@admin.register(models.QuarantineDecision)
+class QuarantineDecisionAdmin(_KeptAdmin):
+    """Read a decision."""
+
+    list_display = ("case", "state", "reason", "decided_by", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("case__task_version__task", "decided_by")
+
+
+@admin.register(models.TaskJudgement)
+class TaskJudgementAdmin(_ReadOnlyAdmin):
+    """Read what a language model said of a task."""
+
+    list_display = ("version", "language_model", "verdicts", "problem", "cost_usd", "created_at")
+    list_select_related = ("version__task", "call__language_model")
+    search_fields = ("version__task__slug", "call__language_model__name")
+
+    @admin.display(description="Language model")
+    def language_model(self, judgement: models.TaskJudgement) -> str:
+        """Who was asked."""
+        return judgement.call.language_model.name
+
+    @admin.display(description="Cost in USD")
+    def cost_usd(self, judgement: models.TaskJudgement) -> float:
+        """What the call cost."""
+        return judgement.call.cost_usd
 
 
 @admin.register(models.Runner)

@@ -26,9 +26,11 @@ _STATUS = {
     "requeued": Status.QUEUED,
     "finished": Status.FINISHED,
     "cancelled": Status.CANCELLED,
+    "decided": Status.FINISHED,  # a person cleared or upheld a suspicion
+    "audited": Status.FINISHED,  # an audit of the submission began or ended
 }
 """Kind of event -> status that the evaluation has after it."""
-LIFECYCLE = tuple(kind for kind in _STATUS if kind != "stage")
+LIFECYCLE = tuple(kind for kind in _STATUS if kind not in ("stage", "decided", "audited"))
 """Kinds of event that change the queue."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_runner.data.verdict import Mode, Stage
+from tasks_app.templatetags.display import amount, percent
 
 _BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
 
@@ -51,6 +52,7 @@ class WorkloadRow:
     best: Comparison | None
     floor_ns: float | None
     floor_fraction: float | None
+    measured_fraction: float | None  # of the peak that the device was measured to reach
     scaled_error: float | None
     processes: int = 0
     verified: int = 0
@@ -89,12 +91,14 @@ def stage_rows(
 def _stages(mode: str) -> list[Stage]:
     if mode == Mode.COMPILE:
         return [Stage.BUILD]
-    return [stage for stage in Stage if stage is not Stage.PROFILE or mode == Mode.PROFILE]
+    own = {Stage.PROFILE: Mode.PROFILE, Stage.AUDIT: Mode.AUDIT}  # in one mode alone
+    return [stage for stage in Stage if own.get(stage, mode) == mode]
 
 
 def workload_rows(document: Mapping[str, Any]) -> list[WorkloadRow]:
     """The workloads of a result, the public ones first; none if nothing was found out of any."""
-    rows = [_workload_row(entry) for entry in document.get("workloads", [])]
+    measured = _peaks(document).get("measured", {})
+    rows = [_workload_row(entry, measured) for entry in document.get("workloads", [])]
     if not any(row.measurement or row.comparisons or row.errors for row in rows):
         return []
     return sorted(rows, key=lambda row: row.hidden)
@@ -110,8 +114,29 @@ def environment_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
         for name, value in document.get("environment", {}).items()
-        if value not in (None, "", [], {})
+        if value not in (None, "", [], {}) and name != "peaks"
     ]
+
+
+def limit_sentences(document: Mapping[str, Any]) -> list[str]:
+    """What the device could do at best, by its maker and as measured, a sentence each."""
+    known = _peaks(document)
+    sentences = []
+    for name, label in (("theoretical", "Physical limit"), ("measured", "Measured peak")):
+        if name not in known:
+            continue
+        peak = known[name]
+        rates = amount(peak["bytes_per_s"], "B/s")
+        if peak.get("flop_per_s"):
+            rates += f" and {amount(peak['flop_per_s'], 'FLOP/s')}"
+        reached = f"; this kernel reaches {percent(peak['fraction'])}" if peak["fraction"] else ""
+        sentences.append(f"{label}: {rates}, {peak['source']}{reached}.")
+    note = known.get("note", "")
+    return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
+
+
+def _peaks(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return document.get("environment", {}).get("peaks") or {}
 
 
 def _close(rows: dict[str, StageRow], document: Mapping[str, Any]) -> None:
@@ -139,7 +164,7 @@ def _cut_off(rows: Iterable[StageRow]) -> None:
         row.since = ""
 
 
-def _workload_row(entry: Mapping[str, Any]) -> WorkloadRow:
+def _workload_row(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> WorkloadRow:
     measurement = entry.get("measurement")
     comparisons = tuple(
         _comparison(name, baseline, measurement)
@@ -158,11 +183,23 @@ def _workload_row(entry: Mapping[str, Any]) -> WorkloadRow:
         best=min(known, key=lambda c: c.speedup or 0.0) if known else None,
         floor_ns=floor_ns,
         floor_fraction=floor_ns / measurement["median_ns"] if floor_ns and measurement else None,
+        measured_fraction=_share_of(measured, entry),
         scaled_error=max((_number(e["scaled"]) for e in errors), default=None),
         processes=len(processes),
         verified=sum(len(run["verified"]) for run in processes),
         errors=errors,
     )
+
+
+def _share_of(peak: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
+    """The time that a workload's bytes or operations take at a peak, over its median."""
+    measurement = entry.get("measurement")
+    if not peak or not measurement or entry.get("bytes") is None:
+        return None
+    rate = peak.get("flop_per_s")
+    computing_s = (entry.get("flops") or 0.0) / rate if rate else 0.0
+    least_s = max(entry["bytes"] / peak["bytes_per_s"], computing_s)
+    return float(least_s * 1e9 / measurement["median_ns"]) if least_s > 0 else None
 
 
 def _comparison(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app.views import ablation, authors, compare, run_start, runs, verifiers
+from runs_app.views import ablation, authors, compare, quarantine, run_start, runs, verifiers
 from runs_app.views import submissions as views
 
 urlpatterns = [
@@ -26,6 +26,15 @@ urlpatterns = [
         "evaluations/<uuid:evaluation_id>/cancel/",
         views.evaluation_cancel,
         name="evaluation-cancel",
+    ),
+    path(
+        "submissions/<uuid:submission_id>/audit/",
+        quarantine.submission_audit,
+        name="submission-audit",
+    ),
+    path("quarantine/", quarantine.quarantine, name="quarantine"),
+    path(
+        "quarantine/<int:case_id>/decide/", quarantine.quarantine_decide, name="quarantine-decide"
     ),
     path("queue/", views.queue, name="queue"),
     path("runs/", runs.run_list, name="runs"),

@@ -87,6 +87,15 @@ class EvaluationOut(Schema):
     )
     floor_fraction: float | None
     score: float | None
+    quarantine: str = Field(
+        description="none, open, cleared or upheld: an open or upheld result counts nowhere."
+    )
+    quarantine_reason: str = Field(description="Why a person decided so; empty until one did.")
+    audited: str = Field(
+        description="Of a ranked evaluation: none, waiting, passed, failed, suspicious or"
+        " inconclusive. Only passed is verified; failed and suspicious are on no board."
+    )
+    audited_reason: str
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -109,6 +118,21 @@ class SubmissionOut(Schema):
     source: str
     created_at: datetime
     evaluations: list[EvaluationOut]
+
+
+class AuditIn(Schema):
+    """Which place of a submission is to be audited."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    device: str = Field("", examples=["cpu"], description="Where its ranked result was measured.")
+
+
+class AuditCreated(Schema):
+    """Where the audit can be followed."""
+
+    evaluation: UUID
+    url: str
 
 
 class QueueEntryOut(Schema):
@@ -161,7 +185,7 @@ def create_submission(
     user: Any = request.user
     submission = services.submit(
         user=user,
-        task_version=_version(payload),
+        task_version=_version(payload, user),
         source=payload.source,
         language=payload.language or "(empty)",
         direction=payload.direction,
@@ -202,6 +226,29 @@ def show_submission(request: HttpRequest, submission_id: str) -> dict[str, Any]:
     return _submission(submission, request.user)
 
 
+@router.post(
+    "/submissions/{submission_id}/audit",
+    response={201: AuditCreated, 401: Problem, 403: Problem, 404: Problem, 409: Problem},
+    summary="Audit a submission (admins)",
+)
+def create_audit(
+    request: HttpRequest, submission_id: str, payload: AuditIn
+) -> Status[dict[str, Any]]:
+    """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
+    user: Any = request.user
+    submission = selectors.find_submission(_identity(submission_id), user)
+    if submission is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    evaluation = services.request_audit(
+        submission=submission,
+        device=services.resolve_device(payload.device, submission.language),
+        user=user,
+        now=timezone.now(),
+    )
+    url = f"{submission.get_absolute_url()}?evaluation={evaluation.pk}"
+    return Status(201, {"evaluation": evaluation.pk, "url": url})
+
+
 @router.get("/queue", response=list[DeviceQueueOut], tags=["queue"], summary="Queues and runners")
 def show_queue(request: HttpRequest) -> list[dict[str, Any]]:
     """Answer with every device's queue and runners."""
@@ -222,8 +269,8 @@ def show_queue(request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _version(payload: SubmissionIn) -> TaskVersion:
-    task = find_task(payload.task)
+def _version(payload: SubmissionIn, user: Any) -> TaskVersion:
+    task = find_task(payload.task, user)
     if task is None or task.current_version is None:
         reason = f"there is no task {payload.task!r}; see /api/v1/tasks"
         raise services.SubmissionError("task", reason)
@@ -262,13 +309,17 @@ def _submission(submission: Submission, user: Any) -> dict[str, Any]:
 def _evaluation(evaluation: Evaluation, user: Any) -> dict[str, Any]:
     same = ("id", "mode", "status", "verdict", "stage", "attempt", "latency_ns", "speedup_eager")
     more = ("speedup_compiled", "hidden_speedup", "floor_fraction", "score")
+    trust = ("quarantine", "audited")
     times = ("created_at", "started_at", "finished_at")
+    audit = selectors.board_audit(evaluation)
     return {
-        **{name: getattr(evaluation, name) for name in (*same, *more, *times)},
+        **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},
         "device": evaluation.device_id,
         "reason": selectors.public_reason(evaluation, user),
         "speedup": evaluation.speedup_best,
         "waiting_reason": selectors.waiting_reason(evaluation, timezone.now()),
+        "quarantine_reason": selectors.decision_reason(evaluation),
+        "audited_reason": audit.reason if audit and evaluation.audited != "none" else "",
         "result": selectors.result_document(evaluation, user),
     }
 

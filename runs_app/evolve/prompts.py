@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +51,15 @@ def render(name: str, problem: Problem, **values: str) -> Prompt:
     Placeholders about the problem (`common`) are filled in by themselves; every other one must be
     among `values`, and every value must be used. Raises `PromptError`.
     """
-    template = load(name)
-    known = common(problem)
+    return fill(name, values, common(problem))
+
+
+def fill(name: str, values: Mapping[str, str], known: Mapping[str, str] | None = None) -> Prompt:
+    """The prompt of that name; every placeholder needs a value, and of `values` none is left over.
+
+    known: values of which some may be left over. Raises `PromptError`.
+    """
+    template, known = load(name), known or {}
     missing = template.placeholders - values.keys() - known.keys()
     unused = values.keys() - template.placeholders
     if missing:

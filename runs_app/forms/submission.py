@@ -9,7 +9,7 @@ from django import forms
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction, Mode
 from runs_app import selectors
-from tasks_app.selectors import published_tasks
+from tasks_app.selectors import evaluable_tasks
 
 _QUICK = "one process, public workloads; speedups where this runner already knows the baselines"
 MODES = (
@@ -43,10 +43,10 @@ class SubmissionForm(forms.Form):
     language_model = forms.CharField(required=False, max_length=100)
     private = forms.BooleanField(required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer the tasks and devices that there are now."""
+    def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
+        """Offer the tasks that there are now for `user`, and the devices."""
         super().__init__(*args, **kwargs)
-        tasks = published_tasks().values_list("slug", "title")
+        tasks = evaluable_tasks(user).values_list("slug", "title")
         devices = selectors.devices()
         self._choices(
             "task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)]

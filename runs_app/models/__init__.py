@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from runs_app.models.agent import Agent, LanguageModel
+from runs_app.models.audit import BoardAudit
 from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result, Status
+from runs_app.models.judgement import TaskJudgement
+from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
 from runs_app.models.run import Run, RunEvent
 from runs_app.models.runner import Device, Runner
+from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
 from runs_app.models.tuning import Tuning, VerifierPrompt
 
 __all__ = [
+    "BARRED",
+    "COUNTING",
     "Agent",
+    "Audited",
+    "BoardAudit",
     "Candidate",
     "Device",
     "Evaluation",
     "EvaluationEvent",
     "LanguageModel",
     "LanguageModelCall",
+    "Quarantine",
+    "QuarantineCase",
+    "QuarantineDecision",
     "Result",
     "Run",
     "RunEvent",
     "Runner",
     "Status",
     "Submission",
+    "TaskJudgement",
     "Tuning",
     "VerifierPrompt",
 ]

@@ -8,7 +8,9 @@ from django.db import models
 from django.db.models import Q
 
 from gpu_runner.data.verdict import Direction, Mode, Verdict
+from runs_app.models.quarantine import QuarantineCase
 from runs_app.models.runner import Device, Runner
+from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
 from tasks_app.models import TaskVersion
 
@@ -62,6 +64,20 @@ class Evaluation(models.Model):
     floor_fraction = models.FloatField(null=True, blank=True)
     score = models.FloatField(null=True, blank=True)
 
+    # Repeats the case's state; whoever changes one changes the other.
+    quarantine = models.CharField(
+        max_length=10, choices=Quarantine.choices, default=Quarantine.NONE
+    )
+    quarantine_case = models.ForeignKey(
+        QuarantineCase,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="evaluations",
+    )
+    # Of a ranked evaluation: repeats the state of its `BoardAudit`.
+    audited = models.CharField(max_length=15, choices=Audited.choices, default=Audited.NONE)
+
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
@@ -90,6 +106,19 @@ class Evaluation(models.Model):
                 | Q(status__in=("QUEUED", "RUNNING"), finished_at__isnull=True),
                 name="evaluation_finished_at_iff_over",
             ),
+            models.CheckConstraint(
+                condition=Q(quarantine="none", quarantine_case__isnull=True)
+                | Q(
+                    quarantine__in=("open", "cleared", "upheld"),
+                    quarantine_case__isnull=False,
+                    verdict="CORRECT",
+                ),
+                name="evaluation_quarantine_iff_case",
+            ),
+            models.CheckConstraint(
+                condition=Q(audited="none") | Q(audited__in=Audited.values, mode="ranked"),
+                name="evaluation_audited_only_ranked",
+            ),
         )
         indexes = (
             models.Index(
@@ -98,6 +127,16 @@ class Evaluation(models.Model):
             ),
             models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
             models.Index(fields=("status", "finished_at"), name="evaluation_recent"),
+            models.Index(
+                fields=("task_version", "device", "direction", "latency_ns"),
+                name="evaluation_record",
+                condition=Q(mode="ranked", verdict="CORRECT"),
+            ),
+            models.Index(
+                fields=("device", "task_version", "direction", "latency_ns"),
+                name="evaluation_verified",
+                condition=Q(mode="ranked", verdict="CORRECT", audited="passed"),
+            ),
         )
 
     def __str__(self) -> str:
@@ -113,6 +152,11 @@ class Evaluation(models.Model):
     def is_correct(self) -> bool:
         """Whether the kernel passed."""
         return self.verdict == Verdict.CORRECT
+
+    @property
+    def counts(self) -> bool:
+        """Whether no suspicion and no audit keeps it off the boards and out of figures."""
+        return self.quarantine in COUNTING and self.audited not in BARRED
 
 
 class Result(models.Model):

@@ -16,6 +16,14 @@ from runs_app.selectors.access import (
 from runs_app.selectors.baselines import Baselines, baselines
 from runs_app.selectors.devices import devices
 from runs_app.selectors.events import events, queue_events
+from runs_app.selectors.quarantine import (
+    board_audit,
+    decided_cases,
+    decision_reason,
+    open_case_count,
+    open_cases,
+    public_suspicions,
+)
 from runs_app.selectors.queue import DeviceQueue, QueueEntry, queue_overview, waiting_reason
 from runs_app.selectors.quota import Quota, quota
 from runs_app.selectors.runners import RunnerStatus, runner_list
@@ -35,6 +43,7 @@ from runs_app.selectors.runs import (
     visible_runs,
 )
 from runs_app.selectors.spending import MoneyLimits, held_usd, money_limits, paid_usd
+from runs_app.selectors.standing import leader, ranked_evaluations, standing_evaluations
 
 __all__ = [
     "Baselines",
@@ -46,9 +55,12 @@ __all__ = [
     "active_s",
     "author_names",
     "baselines",
+    "board_audit",
     "budgets",
     "callable_models",
     "compact_events",
+    "decided_cases",
+    "decision_reason",
     "devices",
     "events",
     "filtered_runs",
@@ -57,21 +69,27 @@ __all__ = [
     "find_run",
     "find_submission",
     "held_usd",
+    "leader",
     "listed_evaluations",
     "may_control",
     "may_see",
     "money_limits",
+    "open_case_count",
+    "open_cases",
     "paid_usd",
     "public_reason",
+    "public_suspicions",
     "queue_events",
     "queue_overview",
     "quota",
+    "ranked_evaluations",
     "result_document",
     "run_events",
     "run_summary",
     "run_waiting_reason",
     "runner_list",
     "running_runs",
+    "standing_evaluations",
     "visible_evaluations",
     "visible_runs",
     "visible_submissions",

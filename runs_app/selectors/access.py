@@ -34,6 +34,7 @@ def visible_evaluations(user: Any) -> QuerySet[Evaluation]:
     rows = Evaluation.objects.select_related(
         "device",
         "runner",
+        "quarantine_case",
         "submission__author",
         "submission__agent",
         "submission__language_model",

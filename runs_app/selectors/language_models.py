@@ -26,7 +26,7 @@ _STATUS = LanguageModelCall.Status
 
 @dataclass(kw_only=True)
 class Usage:
-    """One language model's calls in runs that the viewer may see, in tunings and in tests.
+    """One language model's calls in runs that the viewer may see, in tunings, tests and judgements.
 
     improvement: geometric mean of the parent's time over the candidate's, of correct candidates
     with a correct parent; above 1 they became faster. latency_s: mean of answered calls.

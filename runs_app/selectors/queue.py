@@ -19,11 +19,15 @@ _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """A place in a queue; `evaluation` is None where the viewer may not see it."""
+    """A place in a queue; `evaluation` is None where the viewer may not see it.
+
+    `own` is true of the site's own work, which nobody waits for.
+    """
 
     position: int
     waiting_s: float
     evaluation: Evaluation | None
+    own: bool
 
 
 @dataclass(frozen=True)
@@ -31,20 +35,32 @@ class DeviceQueue:
     """A device with its queue and runners.
 
     `waiting` holds the first places, `depth` counts them all, and `background` those among them
-    that are the site's own and wait behind everybody else's. `wait_p50_s` and `wait_p95_s` are the
-    median and the 95th percentile of the last day's waiting times; None where nothing has run.
+    that wait behind everybody else's; `own_depth` counts the site's own. `wait_p50_s` and
+    `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
+    nothing has run.
     `reason` says why nothing would be taken now; empty if something would.
     """
 
     device: Device
     depth: int
     background: int
+    own_depth: int
     waiting: list[QueueEntry]
     running: list[QueueEntry]
     runners: list[RunnerStatus]
     wait_p50_s: float | None
     wait_p95_s: float | None
     reason: str
+
+    @property
+    def waiting_own(self) -> list[QueueEntry]:
+        """The entries of `waiting` that are the site's own."""
+        return [entry for entry in self.waiting if entry.own]
+
+    @property
+    def waiting_of_people(self) -> list[QueueEntry]:
+        """The entries of `waiting` that people submitted, or that belong to their runs."""
+        return [entry for entry in self.waiting if not entry.own]
 
     @property
     def ahead(self) -> int:
@@ -91,6 +107,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
         device=device,
         depth=waiting.count(),
         background=waiting.filter(background=True).count(),
+        own_depth=waiting.filter(background=True, submission__run=None).count(),
         waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
         running=_entries(running.order_by("started_at"), user, now),
         runners=runners,
@@ -117,6 +134,7 @@ def _entries(rows: Any, user: Any, now: datetime) -> list[QueueEntry]:
             position=place,
             waiting_s=max(((row.started_at or now) - row.queued_at).total_seconds(), 0.0),
             evaluation=row if may_see(user, row.submission) else None,
+            own=row.background and row.submission.run_id is None,
         )
         for place, row in enumerate(rows, start=1)
     ]

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from gpu_runner.data.verdict import Mode
 from runs_app.models import Evaluation, Status
 
 _DAY = timedelta(days=1)
@@ -31,7 +32,8 @@ class Quota:
 
 def quota(user: User, now: datetime) -> Quota:
     """What `user` has used, and what the limits are."""
-    own = Evaluation.objects.filter(submission__author=user, submission__run__isnull=True)
+    entered = Evaluation.objects.filter(submission__author=user, submission__run__isnull=True)
+    own = entered.exclude(mode=Mode.AUDIT.value)  # nobody chooses to be audited
     recent = own.filter(created_at__gt=now - _DAY)
     oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
     return Quota(

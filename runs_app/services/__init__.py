@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runs_app.services.audits import request_audit
 from runs_app.services.calls import answer_call, test_language_model
 from runs_app.services.devices import resolve_device
 from runs_app.services.entries import enter_candidate
@@ -13,6 +14,7 @@ from runs_app.services.errors import (
     WrongState,
 )
 from runs_app.services.events import record_event
+from runs_app.services.quarantine import decide
 from runs_app.services.reconcile import reconcile
 from runs_app.services.run_advance import advance_run
 from runs_app.services.run_control import (
@@ -28,7 +30,12 @@ from runs_app.services.run_reconcile import reconcile_runs
 from runs_app.services.run_replay import replay_run
 from runs_app.services.run_request import RunRequest, read_run_request
 from runs_app.services.run_start import start_demo_run, start_run
-from runs_app.services.shipped import submit_demo, submit_shipped_kernels
+from runs_app.services.shipped import (
+    submit_demo,
+    submit_first_kernels,
+    submit_offers,
+    submit_shipped_kernels,
+)
 from runs_app.services.submission import cancel, rerun, submit
 
 __all__ = [
@@ -44,6 +51,7 @@ __all__ = [
     "budget_of",
     "cancel",
     "changed_budget",
+    "decide",
     "enter_candidate",
     "estimate_run",
     "extend_run",
@@ -53,6 +61,7 @@ __all__ = [
     "reconcile_runs",
     "record_event",
     "replay_run",
+    "request_audit",
     "rerun",
     "resolve_device",
     "resume_run",
@@ -61,6 +70,8 @@ __all__ = [
     "stop_run",
     "submit",
     "submit_demo",
+    "submit_first_kernels",
+    "submit_offers",
     "submit_shipped_kernels",
     "test_language_model",
 ]

@@ -7,7 +7,7 @@ from datetime import datetime
 from gpu_runner.data.verdict import Mode
 from runs_app import selectors
 from runs_app.models import Device, Evaluation, Status, Submission
-from runs_app.services.submission import evaluate
+from runs_app.services.lifecycle import evaluate
 
 
 def ensure_baselines(*, trial: Submission, device: Device, now: datetime) -> Evaluation | None:

@@ -13,8 +13,8 @@ from runs_app.evolve.wishes import Edit
 from runs_app.models import Candidate, LanguageModel, Run, Submission
 from runs_app.services import run_log
 from runs_app.services.errors import NotAllowed, SubmissionError
+from runs_app.services.lifecycle import evaluate
 from runs_app.services.quota import check_quota
-from runs_app.services.submission import evaluate
 
 
 @transaction.atomic

@@ -12,9 +12,9 @@ from django.db import transaction
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.event import Event, EventKind, RunnerState
-from gpu_runner.data.verdict import Stage
+from gpu_runner.data.verdict import Mode, Stage
 from runs_app.models import Evaluation, Result, Runner, Status
-from runs_app.services import journal, lifecycle, outcome
+from runs_app.services import audits, journal, lifecycle, outcome, quarantine
 from runs_app.services.errors import EventError
 from runs_app.services.runners import record_runner
 from runs_app.services.text import storable
@@ -83,6 +83,7 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     result = codec.decode(EvaluationResult, document, "result")
     outcome.check(evaluation, result)
     outcome.apply(evaluation, result)
+    quarantine.hold(evaluation, result, now=now)
     lifecycle.end(evaluation, Status.FINISHED, now=now)
     Result.objects.create(evaluation=evaluation, document=document)
     summary = {
@@ -90,8 +91,13 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
         "reason": evaluation.reason,
         "latency_ns": evaluation.latency_ns,
         "speedup": evaluation.speedup_best,
+        "quarantine": evaluation.quarantine,
     }
     journal.write(evaluation, "finished", summary, now=now, seq=seq)
+    if evaluation.mode == Mode.AUDIT:
+        audits.settle(evaluation, result, now=now)
+    if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
+        audits.consider(evaluation, now=now)
 
 
 def _lost(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: datetime) -> None:

@@ -8,10 +8,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app import queues
-from runs_app.models import Evaluation, Status
-from runs_app.services import journal
+from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.services import audit_state, journal
 
 
 def lock(evaluation_id: UUID | str) -> Evaluation:
@@ -23,6 +23,32 @@ def lock_in(evaluation_id: UUID | str, status: Status) -> Evaluation | None:
     """The locked row if it has that status still, else None."""
     evaluation = lock(evaluation_id)
     return evaluation if evaluation.status == status else None
+
+
+def evaluate(
+    *,
+    submission: Submission,
+    device: Device,
+    mode: Mode,
+    now: datetime,
+    background: bool = False,
+) -> Evaluation:
+    """Queue a new evaluation of a submission; checks nothing.
+
+    One in the background runs when nothing else waits for the device.
+    """
+    evaluation = Evaluation.objects.create(
+        submission=submission,
+        task_version=submission.task_version,
+        direction=submission.direction,
+        device=device,
+        mode=mode.value,
+        background=background,
+        created_at=now,
+        queued_at=now,
+    )
+    queue(evaluation, kind="queued", reason="", now=now)
+    return evaluation
 
 
 def queue(evaluation: Evaluation, *, kind: str, reason: str, now: datetime) -> None:
@@ -68,7 +94,11 @@ def end(evaluation: Evaluation, status: Status, *, now: datetime) -> None:
     assert not evaluation.is_over, f"evaluation {evaluation.pk} has ended before"
     evaluation.status = status
     evaluation.finished_at = now
+    audit_state.inherit(evaluation)
     evaluation.save()
+    if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
+        reason = evaluation.reason or "it was cancelled"
+        audit_state.inconclusive(evaluation, reason, now=now)
     run_id = evaluation.submission.run_id
     if run_id is not None:
         transaction.on_commit(lambda: queues.enqueue_advance(run_id))

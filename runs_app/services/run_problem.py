@@ -15,7 +15,7 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from runs_app import selectors
 from runs_app.evolve.bottleneck import calibrate
 from runs_app.evolve.config import Problem
-from runs_app.models import Device, Evaluation, Result
+from runs_app.models import BARRED, COUNTING, BoardAudit, Device, Evaluation, Result
 from runs_app.services.errors import SubmissionError
 from runs_app.services.run_request import RunRequest
 from tasks_app.disclosure import public_task
@@ -121,7 +121,10 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
             direction=request.direction.value,
             verdict=Verdict.CORRECT.value,
             submission__run__isnull=True,
+            quarantine__in=COUNTING,
         )
+        .exclude(mode=Mode.AUDIT.value)
+        .exclude(submission__audits__in=BoardAudit.objects.filter(state__in=BARRED, device=device))
         .select_related("submission__agent")
         .order_by("latency_ns", "created_at")
         .first()

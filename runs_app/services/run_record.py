@@ -21,8 +21,8 @@ from runs_app.evolve.wishes import Ask, Edit
 from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run, Submission
 from runs_app.services import run_log
 from runs_app.services.baselines import ensure_baselines
+from runs_app.services.lifecycle import evaluate
 from runs_app.services.run_history import RunDetails
-from runs_app.services.submission import evaluate
 from runs_app.services.text import storable
 
 _TITLE_LENGTH = 300

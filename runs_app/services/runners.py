@@ -12,7 +12,7 @@ from runs_app import broadcast
 from runs_app.models import Device, Evaluation, Runner, Status
 from runs_app.services import lifecycle
 from runs_app.services.errors import EventError
-from runs_app.services.shipped import submit_shipped_kernels
+from runs_app.services.shipped import submit_first_kernels
 
 
 def record_runner(*, state: RunnerState, now: datetime) -> bool:
@@ -60,7 +60,7 @@ def _device(state: RunnerState, now: datetime) -> Device:
         defaults={"kind": state.device_kind, "name": state.device_name, "created_at": now},
     )
     if made and settings.SUBMIT_SHIPPED_KERNELS:
-        submit_shipped_kernels(device=device, now=now)
+        submit_first_kernels(device=device, now=now)
     if device.kind != state.device_kind:
         raise EventError(f"device {device.slug!r} is a {device.kind}, not a {state.device_kind}")
     if not made and device.name != state.device_name:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -16,7 +17,9 @@ from runs_app.services import journal, lifecycle
 from runs_app.services.authors import agent_of, language_model_of
 from runs_app.services.devices import resolve_device
 from runs_app.services.errors import NotAllowed, SubmissionError
+from runs_app.services.lifecycle import evaluate
 from runs_app.services.quota import check_quota
+from runs_app.services.shipped import bring_kernels
 from tasks_app.models import TaskVersion
 
 
@@ -39,11 +42,12 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
 
     `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
     decides. An empty `agent` means that `user` wrote the kernel. Raises `SubmissionError` naming
-    the field; nothing is stored then.
+    the field; nothing is stored then. A task's first ranked submission on a device brings the
+    task's own kernels along.
     """
     target = resolve_device(device, language)
     solution = _solution(source, language, direction, target)
-    _check_task(task_version, solution, target)
+    _check_task(task_version, solution, target, user)
     chosen_mode = _mode(mode)
     check_quota(user, now)
     submission = Submission.objects.create(
@@ -59,6 +63,9 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
         created_at=now,
     )
     evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+    if chosen_mode is Mode.RANKED and settings.SUBMIT_SHIPPED_KERNELS:
+        # After the commit: nothing that is wrong with them may cost anybody a submission.
+        transaction.on_commit(lambda: bring_kernels(task_version, target, now), robust=True)
     return submission
 
 
@@ -74,7 +81,8 @@ def rerun(
     if submission.run_id is not None:
         reason = "this is a trial of a run; enter its candidate to have it measured again"
         raise NotAllowed("", reason)
-    latest = submission.evaluations.order_by("-created_at").select_related("device").first()
+    entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
+    latest = entered.order_by("-created_at").select_related("device").first()
     if latest is None and not (device and mode):
         raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
     target = (
@@ -91,6 +99,8 @@ def rerun(
 def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     """Take an evaluation out of the queue, or stop it; raises `NotAllowed` if it is over."""
     _check_owner(evaluation.submission, user)
+    if evaluation.mode == Mode.AUDIT and not user.is_staff:
+        raise NotAllowed("", "only admins may cancel an audit")
     locked = lifecycle.lock(evaluation.pk)
     if locked.is_over:
         raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
@@ -98,32 +108,6 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     journal.write(locked, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
     transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
     return locked
-
-
-def evaluate(
-    *,
-    submission: Submission,
-    device: Device,
-    mode: Mode,
-    now: datetime,
-    background: bool = False,
-) -> Evaluation:
-    """Queue a new evaluation of a submission; checks nothing.
-
-    One in the background runs when nothing else waits for the device.
-    """
-    evaluation = Evaluation.objects.create(
-        submission=submission,
-        task_version=submission.task_version,
-        direction=submission.direction,
-        device=device,
-        mode=mode.value,
-        background=background,
-        created_at=now,
-        queued_at=now,
-    )
-    lifecycle.queue(evaluation, kind="queued", reason="", now=now)
-    return evaluation
 
 
 def _solution(source: str, language: str, direction: str, device: Device) -> Solution:
@@ -148,8 +132,9 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
         raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
 
 
-def _check_task(version: TaskVersion, solution: Solution, device: Device) -> None:
-    if version.task.state != version.task.State.PUBLISHED:
+def _check_task(version: TaskVersion, solution: Solution, device: Device, user: User) -> None:
+    trying = version.task.state == version.task.State.REVIEW and user.is_staff
+    if version.task.state != version.task.State.PUBLISHED and not trying:
         raise SubmissionError("task", f"{version.task.slug} takes no submissions: it is not public")
     if solution.direction.value not in version.directions:
         have = ", ".join(version.directions)
@@ -161,10 +146,12 @@ def _check_task(version: TaskVersion, solution: Solution, device: Device) -> Non
 
 
 def _mode(mode: str) -> Mode:
+    if mode == Mode.AUDIT:
+        raise SubmissionError("mode", "records are audited without being asked; admins may ask")
     try:
         return Mode(mode)
     except ValueError:
-        allowed = ", ".join(entry.value for entry in Mode)
+        allowed = ", ".join(entry.value for entry in Mode if entry is not Mode.AUDIT)
         raise SubmissionError("mode", f"{mode!r} is not one of {allowed}") from None
 
 

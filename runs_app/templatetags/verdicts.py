@@ -46,6 +46,7 @@ _STAGES = {
     "measure": "Measure",
     "verify": "Verify",
     "profile": "Profile",
+    "audit": "Audit",
 }
 _STATES = {
     "ready": ("good", "Ready"),

@@ -16,11 +16,14 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from gpu_runner.data.verdict import Mode
 from runs_app import evaluation_page, profile_page, selectors, services
 from runs_app.forms import MODES, SubmissionForm
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.services import SubmissionError
-from tasks_app.selectors import find_task, published_tasks
+from runs_app.views.quarantine import evaluation_context
+from tasks_app.disclosure import sees_hidden
+from tasks_app.selectors import evaluable_tasks, find_task
 
 
 @never_cache
@@ -30,10 +33,10 @@ def submit(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         names = ("task", "device", "direction", "mode")
         initial = {name: request.GET[name] for name in names if name in request.GET}
-        return _submit_page(request, SubmissionForm(initial=initial))
+        return _submit_page(request, SubmissionForm(initial=initial, user=request.user))
     if not request.user.is_authenticated:
         return redirect_to_login(reverse("submit"))
-    form = SubmissionForm(request.POST, request.FILES)
+    form = SubmissionForm(request.POST, request.FILES, user=request.user)
     submission = _enter(_user(request), form) if form.is_valid() else None
     if submission is None:
         form.keep_upload()
@@ -44,7 +47,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 def _enter(user: User, form: SubmissionForm) -> Submission | None:
     """The stored submission, or None with the reason on the form."""
     values = form.cleaned_data
-    task = find_task(values["task"])
+    task = find_task(values["task"], user)
     by_agent = values["written_by"] == "agent"
     if task is None or task.current_version is None:
         form.add_refusal("task", "this task takes no submissions any more")
@@ -70,7 +73,7 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
 def _submit_page(request: HttpRequest, form: SubmissionForm, status: int = 200) -> HttpResponse:
     now = timezone.now()
     user = request.user
-    tasks = list(published_tasks())
+    tasks = list(evaluable_tasks(user))
     agents, language_models = selectors.author_names(user)
     context = {
         "form": form,
@@ -109,7 +112,8 @@ def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse
         .order_by("-created_at")
     )
     wanted = request.GET.get("evaluation", "")
-    chosen = next((e for e in evaluations if not wanted or str(e.pk) == wanted), None)
+    usual = [e for e in evaluations if wanted or e.mode != Mode.AUDIT]  # nobody asked for audits
+    chosen = next((e for e in usual if not wanted or str(e.pk) == wanted), None)
     if chosen is None:
         raise Http404("This submission has no such evaluation.")
     context = _live_context(request, chosen) | {
@@ -200,7 +204,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         user.pk == evaluation.submission.author_id or bool(getattr(user, "is_staff", False))
     )
     ended_at = evaluation.finished_at or now
-    return {
+    return evaluation_context(evaluation, document) | {
         "evaluation": evaluation,
         "document": document,
         "stages": evaluation_page.stage_rows(
@@ -216,9 +220,12 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         else None,
         "rows": rows,
         "baselines": evaluation_page.baseline_names(rows),
+        "limits": evaluation_page.limit_sentences(document) if document else [],
         "environment": evaluation_page.environment_rows(document) if document else [],
         "profile": profile_page.profile_view(document) if document else None,
         "is_mine": mine,
+        "may_cancel": mine and (evaluation.mode != Mode.AUDIT or sees_hidden(user)),
+        "is_admin": sees_hidden(user),
     }
 
 

@@ -12,7 +12,8 @@
   let poll = 0;
 
   const live = () => document.getElementById("live");
-  const isOver = () => ["FINISHED", "CANCELLED"].includes(live().dataset.status);
+  // Also after its end something can still come: a person's decision, or an audit's.
+  const isOver = () => ["FINISHED", "CANCELLED"].includes(live().dataset.status) && !("waits" in live().dataset);
 
   function say(state, words) {
     const sign = live().querySelector(".live");

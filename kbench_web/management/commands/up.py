@@ -96,20 +96,14 @@ class Command(BaseCommand):
             self._say(f"MISSING: {sentence}")
         if not self._run("migrate", "--no-input", "--verbosity", "0"):
             raise CommandError("the database could not be brought up to date; see above")
-        self._run("load_tasks", summary="tasks are in the catalogue")
+        self._run("load_tasks", "--brief")
 
-    def _run(self, *arguments: str, summary: str = "") -> bool:
-        """Run one of the site's commands to its end; whether it succeeded.
-
-        summary: what the number of lines on its standard output counts, to be told instead.
-        """
+    def _run(self, *arguments: str) -> bool:
+        """Run one of the site's commands to its end; whether it succeeded."""
         done = subprocess.run(
             installation.manage(*arguments), capture_output=True, text=True, check=False
         )
-        lines = done.stdout.splitlines()
-        if summary:
-            lines = [f"{len(lines)} {summary}"]
-        for line in lines + done.stderr.splitlines():
+        for line in done.stdout.splitlines() + done.stderr.splitlines():
             self._say(f"{arguments[0]}: {line}")
         return done.returncode == 0
 
@@ -126,7 +120,8 @@ class Command(BaseCommand):
             self._say(f"the home page fails with status {status}: see the lines of `web`")
         if demo:
             self._run("demo")
-            self._run("submit_shipped_kernels")  # in the background, behind whatever people submit
+            # In the background, behind whatever people submit.
+            self._run("submit_shipped_kernels", "--tuned")
         shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0") else host  # noqa: S104
         self._say(f"kbench is ready at http://{shown}:{port}/  (Ctrl-C stops it)")
 

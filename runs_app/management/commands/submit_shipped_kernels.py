@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from gpu_runner.data.formats.mskernelbench import FORMAT
 from gpu_runner.data.verdict import Mode
 from runs_app import queues, selectors, services
+from tasks_app.importing import import_path
 
 
 class Command(BaseCommand):
-    """`manage.py submit_shipped_kernels [--device SLUG] [--mode ranked]`."""
+    """`manage.py submit_shipped_kernels [--device SLUG] [--mode M] [--tuned | --origin PATH]`."""
 
-    help = "Queue every shipped kernel that has no evaluation yet on the device."
+    help = (
+        "Queue every shipped kernel that has no evaluation yet on the device; or, with --origin,"
+        " MSKernelBench's kernels at PATH that have the signature of a task."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --device and --mode."""
+        """Declare --device, --mode, --tuned and --origin."""
         parser.add_argument("--device", default="", help="default: every known device")
         parser.add_argument("--mode", default=Mode.RANKED.value, choices=[m.value for m in Mode])
+        parser.add_argument(
+            "--tuned", action="store_true", help="of tasks with a tuned one only, as a new device"
+        )
+        parser.add_argument("--origin", type=Path, metavar="PATH", help="origin/{fp32,bf16}/*.cu")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Queue them, and say how many."""
@@ -29,8 +39,15 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         if failure := queues.failure():
             raise CommandError(failure)
+        path: Path | None = options["origin"]
+        offers = import_path(path, FORMAT).offers if path is not None else []
+        mode = Mode(options["mode"])
         for device in chosen or selectors.devices():
-            entered = services.submit_shipped_kernels(
-                device=device, now=timezone.now(), mode=Mode(options["mode"])
-            )
+            now = timezone.now()
+            if options["tuned"]:
+                entered = services.submit_first_kernels(device=device, now=now)
+            elif path is None:
+                entered = services.submit_shipped_kernels(device=device, now=now, mode=mode)
+            else:
+                entered = services.submit_offers(offers=offers, device=device, now=now, mode=mode)
             self.stdout.write(f"{len(entered)} shipped kernel(s) queued on {device.slug}")

@@ -1,0 +1,65 @@
+"""The API's view of what language models say of tasks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from ninja import Field, Router, Schema
+
+from runs_app.models import TaskJudgement
+from tasks_app.selectors import find_task
+
+router = Router(tags=["tasks"])
+
+_MOST_LISTED = 100
+
+
+class VerdictOut(Schema):
+    """What a language model says of a task by one criterion."""
+
+    criterion: str = Field(examples=["redundancy"])
+    flagged: bool
+    reason: str
+
+
+class JudgementOut(Schema):
+    """One language model's advice on a task. It gates nothing."""
+
+    model: str
+    served_by: str = Field(description="The language model's name, as its endpoint said.")
+    verdicts: list[VerdictOut] = Field(description="Empty while under way, or with a problem.")
+    problem: str = Field(description="Why there is no verdict.")
+    cost_usd: float
+    tokens_in: int
+    tokens_out: int
+    created_at: datetime
+
+
+@router.get(
+    "/tasks/{slug}/judgements",
+    response=list[JudgementOut],
+    summary="What language models say of a task",
+)
+def list_judgements(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
+    """Answer with the judgements of the task's current version, the newest first."""
+    task = find_task(slug, request.user)
+    if task is None:
+        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+    rows = TaskJudgement.objects.filter(version=task.current_version)
+    return [_judgement(row) for row in rows.select_related("call__language_model")[:_MOST_LISTED]]
+
+
+def _judgement(row: TaskJudgement) -> dict[str, Any]:
+    call = row.call
+    return {
+        "model": call.language_model.name,
+        "served_by": call.served_by,
+        "verdicts": row.verdicts,
+        "problem": row.problem,
+        "cost_usd": call.cost_usd,
+        "tokens_in": call.tokens_in,
+        "tokens_out": call.tokens_out,
+        "created_at": row.created_at,
+    }

@@ -1,0 +1,32 @@
+"""Words for whether a result counts, beside its verdict."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Quarantine(models.TextChoices):
+    """Whether a person must decide, or has decided, that a suspicious result counts."""
+
+    NONE = "none", "No suspicion"
+    OPEN = "open", "In quarantine"
+    CLEARED = "cleared", "Cleared"
+    UPHELD = "upheld", "Upheld"
+
+
+class Audited(models.TextChoices):
+    """What audits say of a submission's place on a device's board."""
+
+    NONE = "none", "Not audited"
+    WAITING = "waiting", "Audit under way"
+    PASSED = "passed", "Verified"
+    FAILED = "failed", "Audit failed"
+    SUSPICIOUS = "suspicious", "Audit in quarantine"
+    INCONCLUSIVE = "inconclusive", "Audit without a result"
+
+
+COUNTING = (Quarantine.NONE.value, Quarantine.CLEARED.value)
+"""States of quarantine in which a result counts."""
+
+BARRED = (Audited.FAILED.value, Audited.SUSPICIOUS.value)
+"""States of an audit that keep a submission off the device's board."""

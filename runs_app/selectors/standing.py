@@ -1,0 +1,55 @@
+"""Which evaluations stand on boards: public, ranked, current, free of suspicion, not barred."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.models import BARRED, COUNTING, Evaluation, Status
+from tasks_app.models import TaskVersion
+
+
+def ranked_evaluations() -> QuerySet[Evaluation]:
+    """Finished ranked evaluations of public submissions on current versions of published tasks.
+
+    A SYSTEM_ERROR is not the author's, and so it is not there; nor is what a person has not yet
+    decided on or has refused, or what an audit keeps off the board.
+    """
+    return _judged().filter(quarantine__in=COUNTING).exclude(audited__in=BARRED)
+
+
+def standing_evaluations() -> QuerySet[Evaluation]:
+    """The correct ones of `ranked_evaluations` that are the latest of their submission and device.
+
+    The fastest of many re-runs would be the luckiest draw; so a re-run replaces what was before,
+    even if the new one waits for a person.
+    """
+    newer = _judged().filter(
+        Q(created_at__gt=OuterRef("created_at"))
+        | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
+        submission=OuterRef("submission"),
+        device=OuterRef("device"),
+    )
+    return ranked_evaluations().filter(~Exists(newer), verdict=Verdict.CORRECT.value)
+
+
+def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation | None:
+    """The fastest that stands on a public board; None while nothing does.
+
+    Ordered by the index alone: a second key would have the database sort the whole board.
+    """
+    rows = standing_evaluations().filter(
+        task_version=version, direction=direction, device_id=device_id
+    )
+    return rows.select_related("submission", "device").order_by("latency_ns").first()
+
+
+def _judged() -> QuerySet[Evaluation]:
+    return Evaluation.objects.filter(
+        mode=Mode.RANKED.value,
+        status=Status.FINISHED,
+        submission__private=False,
+        submission__run__isnull=True,  # trials of runs were not entered
+        task_version__task__state="published",
+        task_version=F("task_version__task__current_version"),
+    ).exclude(verdict=Verdict.SYSTEM_ERROR.value)

@@ -1,0 +1,151 @@
+"""Ask for audits of records, and say what came of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.integrity import Audit, AuditState
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app import selectors
+from runs_app.models import (
+    Audited,
+    BoardAudit,
+    Device,
+    Evaluation,
+    Quarantine,
+    QuarantineCase,
+    Submission,
+)
+from runs_app.services import audit_state, lifecycle
+from runs_app.services.errors import NotAllowed, WrongState
+from tasks_app.disclosure import public_text
+
+_NO_CHECKS = Audit(checks=())
+
+
+def consider(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
+    """Queue an audit of whoever leads the evaluation's board now, unless there was one."""
+    version, direction = evaluation.task_version, evaluation.direction
+    best = selectors.leader(version, direction, evaluation.device_id)
+    if best is None:
+        return None
+    moments = {"created_at": now, "changed_at": now}
+    audit, is_new = BoardAudit.objects.get_or_create(
+        submission=best.submission, device=best.device, defaults=moments
+    )
+    return _begin(audit, now) if is_new else None
+
+
+@transaction.atomic
+def request_audit(
+    *, submission: Submission, device: Device, user: User, now: datetime
+) -> Evaluation:
+    """Queue an audit of a submission on a device, because an admin asks for it.
+
+    What earlier audits said holds until this one has a result. Raises `NotAllowed` for others,
+    and `WrongState` while one is under way or where there is nothing to audit.
+    """
+    if not user.is_staff:
+        raise NotAllowed("", "only admins ask for audits; records get one without being asked")
+    if submission.run_id is not None:
+        raise WrongState("", "this is a trial of a run, which is on no board")
+    ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
+    if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
+        raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
+    moments = {"created_at": now, "changed_at": now}
+    audit, _ = BoardAudit.objects.get_or_create(
+        submission=submission, device=device, defaults=moments
+    )
+    audit = BoardAudit.objects.select_for_update(of=("self",)).get(pk=audit.pk)
+    if audit.evaluation is not None and not audit.evaluation.is_over:
+        raise WrongState("", "an audit of it is under way")
+    audit.asked_by = user
+    return _begin(audit, now)
+
+
+def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> None:
+    """Say what an audit that has ended means for the board; its row has been saved."""
+    audit = audit_state.of(evaluation)
+    if audit is None:
+        return
+    state, reason = _outcome(evaluation, result)
+    if state is Audited.INCONCLUSIVE:
+        audit_state.inconclusive(evaluation, reason, now=now)
+    else:
+        audit_state.change(audit, state, reason, now=now)
+
+
+def settle_decision(case: QuarantineCase, reason: str, *, now: datetime) -> None:
+    """Say what a person's decision means for the boards whose audits had to wait for it."""
+    rows = BoardAudit.objects.select_for_update(of=("self",)).filter(
+        evaluation__quarantine_case=case
+    )
+    for row in rows.select_related("evaluation__result"):
+        if row.evaluation is None:  # the filter leaves out such rows
+            continue
+        result = codec.decode(EvaluationResult, row.evaluation.result.document, "result")
+        state, words = _by_case(Quarantine(case.state), row.evaluation, result, reason)
+        audit_state.change(row, state, words, now=now)
+
+
+def _begin(audit: BoardAudit, now: datetime) -> Evaluation:
+    audit.evaluation = lifecycle.evaluate(
+        submission=audit.submission, device=audit.device, mode=Mode.AUDIT, now=now, background=True
+    )
+    known = audit.state not in (Audited.WAITING, Audited.INCONCLUSIVE)
+    state = Audited(audit.state) if known else Audited.WAITING
+    audit_state.change(audit, state, audit.reason if known else "", now=now)
+    return audit.evaluation
+
+
+def _outcome(evaluation: Evaluation, result: EvaluationResult) -> tuple[Audited, str]:
+    """State and reason for everybody."""
+    if evaluation.verdict in (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE):
+        return Audited.INCONCLUSIVE, f"{evaluation.verdict}: {evaluation.reason}"
+    if evaluation.verdict != Verdict.CORRECT:
+        return Audited.FAILED, f"{evaluation.verdict}: {evaluation.reason}"
+    audit = result.audit or _NO_CHECKS
+    failed = next((check for check in audit.checks if check.state is AuditState.FAILED), None)
+    if failed is not None:
+        return Audited.FAILED, _public(f"{failed.name}: {failed.reason}", evaluation)
+    if evaluation.quarantine_case is not None:
+        case = Quarantine(evaluation.quarantine)
+        return _by_case(case, evaluation, result, "it raised a suspicion")
+    if not audit.passed:
+        return Audited.INCONCLUSIVE, _lacking(audit, evaluation)
+    passed = sum(check.state is AuditState.PASSED for check in audit.checks)
+    others = len(audit.checks) - passed
+    left_out = f", {others} did not fit here" if others else ""
+    return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
+
+
+def _by_case(
+    case: Quarantine, evaluation: Evaluation, result: EvaluationResult, reason: str
+) -> tuple[Audited, str]:
+    """What an audit means whose suspicions a person decides on; `reason` is for that decision.
+
+    Whoever clears them has not made the checks that could not be made.
+    """
+    if case is Quarantine.OPEN:
+        return Audited.SUSPICIOUS, reason
+    if case is Quarantine.UPHELD:
+        return Audited.FAILED, reason
+    audit = result.audit or _NO_CHECKS
+    if audit.lacking(cleared=True):
+        return Audited.INCONCLUSIVE, f"{reason}; but {_lacking(audit, evaluation, cleared=True)}"
+    return Audited.PASSED, reason
+
+
+def _lacking(audit: Audit, evaluation: Evaluation, *, cleared: bool = False) -> str:
+    """Why an audit that found nothing verifies nothing."""
+    words = "; ".join(audit.lacking(cleared=cleared)) or "a check raised a suspicion"
+    return _public(f"not every check that it needs has passed: {words}", evaluation)
+
+
+def _public(words: str, evaluation: Evaluation) -> str:
+    return public_text(words, evaluation.task_version.hidden_names)

@@ -1,0 +1,147 @@
+"""Ask a language model what it thinks of a task, and keep what it says, or why it said nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from gpu_runner.data import codec
+from gpu_runner.data.task import Workload
+from runs_app.evolve import budget
+from runs_app.evolve.answers import Unusable
+from runs_app.evolve.config import Budget
+from runs_app.evolve.task_judging import judge_prompt, read_judgement
+from runs_app.evolve.wishes import Prompt
+from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
+from runs_app.services.calls import answer_call, interrupt_call, spec_of
+from runs_app.services.errors import SubmissionError
+from runs_app.services.text import storable
+from tasks_app.disclosure import public_task
+from tasks_app.models import Task, TaskVersion
+from tasks_app.task_page import parameters_text, reference_files
+
+ANSWER_TOKENS = 8192
+ROLE = "judge"
+
+_STATUS = LanguageModelCall.Status
+_OPEN = (_STATUS.WAITING, _STATUS.SENT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRequest:
+    """Which task is to be judged, by whom, and the most that it may cost."""
+
+    task: str
+    model: str
+    max_usd: float = 1.0
+
+
+def judge_task(*, request: JudgeRequest, clock: Callable[[], datetime]) -> TaskJudgement:
+    """Ask once about the task's current version, and store what came.
+
+    An answer that cannot be read and a call that failed are stored with the reason. Raises
+    `SubmissionError` before anything is stored.
+    """
+    version, model = _version(request.task), _model(request.model)
+    if not 0 <= request.max_usd < float("inf"):
+        raise SubmissionError("max-usd", "must be 0 or more")
+    for left in TaskJudgement.objects.filter(version=version, verdicts=[], problem=""):
+        settle(judgement=left)
+    judgement = _stored(version, model, request.max_usd, clock())
+    try:
+        answer_call(call_id=judgement.call_id, clock=clock)
+    except KeyboardInterrupt:
+        interrupt_call(call=judgement.call, now=clock())
+        settle(judgement=judgement)
+        raise
+    return settle(judgement=judgement)
+
+
+def settle(*, judgement: TaskJudgement) -> TaskJudgement:
+    """Read the answer of a call that has ended; one that is open, or was read, stays as it is."""
+    call = LanguageModelCall.objects.get(pk=judgement.call_id)
+    if call.status in _OPEN or judgement.verdicts or judgement.problem:
+        return judgement
+    if call.status != _STATUS.ANSWERED:
+        judgement.problem = call.error or "the call failed without a reason"
+    else:
+        found = read_judgement(call.response, cut=call.partial)
+        if isinstance(found, Unusable):
+            judgement.problem = found.reason
+        else:
+            judgement.verdicts = storable(codec.encode(found))
+    with transaction.atomic():
+        judgement.problem = storable(judgement.problem)
+        judgement.save(update_fields=["verdicts", "problem"])
+        if call.status == _STATUS.ANSWERED:
+            LanguageModelCall.objects.filter(pk=call.pk).update(problem=judgement.problem)
+    judgement.refresh_from_db()
+    return judgement
+
+
+def prompt_for(version: TaskVersion) -> Prompt:
+    """What is asked about a version: its public documents alone."""
+    public, data = public_task(version.document), version.data
+    shown = [_line(workload) for workload in data.workloads if not workload.hidden]
+    files = reference_files(public["files"])
+    return judge_prompt(
+        title=data.title,
+        dtype=data.dtype,
+        description=data.description,
+        reference="\n\n".join(f"# {path}\n{text}" for path, text in sorted(files)),
+        workloads="\n".join(shown),
+    )
+
+
+@transaction.atomic
+def _stored(
+    version: TaskVersion, model: LanguageModel, max_usd: float, now: datetime
+) -> TaskJudgement:
+    """The waiting call with its judgement; raises `SubmissionError` if the cap is too small."""
+    prompt, spec = prompt_for(version), spec_of(model)
+    allowance = budget.allow(
+        Budget(usd=max_usd),
+        budget.Spent(0.0, 0, 0),
+        spec,
+        budget.tokens_bound(prompt.messages),
+        min(ANSWER_TOKENS, spec.max_output_tokens),
+    )
+    if allowance.refusal:
+        raise SubmissionError("max-usd", allowance.refusal)
+    call = LanguageModelCall.objects.create(
+        role=ROLE,
+        language_model=model,
+        prompt=prompt.name,
+        prompt_version=prompt.version,
+        messages=storable(codec.encode(prompt.messages)),
+        temperature=0.0,
+        max_tokens=allowance.max_tokens,
+        worst_usd=allowance.worst_usd,
+        worst_tokens=allowance.worst_tokens,
+        created_at=now,
+    )
+    return TaskJudgement.objects.create(version=version, call=call, created_at=now)
+
+
+def _line(workload: Workload) -> str:
+    return f"- {workload.name}: {parameters_text(workload.parameters)}"
+
+
+def _version(slug: str) -> TaskVersion:
+    task = Task.objects.filter(slug=slug).select_related("current_version").first()
+    if task is None or task.current_version is None:
+        raise SubmissionError("task", f"there is no task {slug!r}")
+    return task.current_version
+
+
+def _model(name: str) -> LanguageModel:
+    model = LanguageModel.objects.filter(name=name).first()
+    if model is None or not model.is_callable:
+        known = LanguageModel.objects.exclude(base_url="").values_list("name", flat=True)
+        raise SubmissionError(
+            "model", f"{name!r} cannot be called; there are: {', '.join(known) or 'none'}"
+        )
+    return model

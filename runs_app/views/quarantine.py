@@ -1,0 +1,131 @@
+"""The page on which admins decide about suspicious results, and their button for audits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from runs_app import integrity_page, selectors, services
+from runs_app.models import Evaluation, QuarantineCase
+from runs_app.services import SubmissionError
+from runs_app.templatetags.standing import decision_words
+
+_OPEN_ROWS = 20
+_DECIDED_ROWS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseView:
+    """A case with its evaluations and the places in the source that tripped checks."""
+
+    case: QuarantineCase
+    evaluations: list[Evaluation]
+    suspicions: tuple[integrity_page.SuspicionView, ...]
+    source: str
+    language: str
+
+
+@login_required
+@never_cache
+@require_safe
+def quarantine(request: HttpRequest) -> HttpResponse:
+    """What waits for a decision, and what was decided, by whom and why."""
+    _staff(request)
+    page = Paginator(selectors.open_cases(), _OPEN_ROWS).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "open_cases": [_view(case) for case in page],
+        "decided": [_view(case) for case in selectors.decided_cases()[:_DECIDED_ROWS]],
+    }
+    return render(request, "runs_app/quarantine.html", context)
+
+
+@login_required
+@require_POST
+def quarantine_decide(request: HttpRequest, case_id: int) -> HttpResponse:
+    """Clear or uphold a case."""
+    user = _staff(request)
+    case = get_object_or_404(QuarantineCase, pk=case_id)
+    try:
+        decision = services.decide(
+            case=case,
+            user=user,
+            state=request.POST.get("state", ""),
+            reason=request.POST.get("reason", ""),
+            now=timezone.now(),
+        )
+    except SubmissionError as error:
+        messages.error(request, f"Not decided: {error.reason}.", extra_tags="bad")
+    else:
+        words = f"{decision_words(decision.state)}: {case}. It is in the list of decisions."
+        messages.success(request, words, extra_tags="good")
+    return redirect("quarantine")
+
+
+@login_required
+@require_POST
+def submission_audit(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Queue an audit of a submission on a device."""
+    user = _staff(request)
+    submission = selectors.find_submission(submission_id, user)
+    if submission is None:
+        raise Http404("There is no such submission.")
+    try:
+        device = services.resolve_device(request.POST.get("device", ""), submission.language)
+        services.request_audit(submission=submission, device=device, user=user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"No audit: {error.reason}.", extra_tags="bad")
+    return redirect(submission)
+
+
+def evaluation_context(evaluation: Evaluation, document: dict[str, Any] | None) -> dict[str, Any]:
+    """What the page of an evaluation shows of its suspicions, its audit and the outside clock.
+
+    `document` is the result as the viewer may see it.
+    """
+    found = document or {}
+    case = evaluation.quarantine_case
+    audit = selectors.board_audit(evaluation) if evaluation.mode in ("ranked", "audit") else None
+    under_way = bool(audit and audit.evaluation and not audit.evaluation.is_over)
+    return {
+        "suspicions": integrity_page.suspicion_views(
+            selectors.public_suspicions(evaluation, found), evaluation.submission.source
+        ),
+        "decisions": list(case.decisions.select_related("decided_by")) if case else [],
+        "board_audit": audit,
+        "audit_under_way": under_way,
+        "audit_report": integrity_page.audit_view(found),
+        "outside": integrity_page.outside_rows(found),
+        "waits": evaluation.quarantine == "open" or (evaluation.mode == "ranked" and under_way),
+    }
+
+
+def _view(case: QuarantineCase) -> CaseView:
+    evaluations = list(case.evaluations.all())
+    submission = evaluations[0].submission if evaluations else None
+    source = submission.source if submission else ""
+    return CaseView(
+        case=case,
+        evaluations=evaluations,
+        suspicions=integrity_page.suspicion_views(case.suspicions, source),
+        source=source,
+        language=submission.language if submission else "",
+    )
+
+
+def _staff(request: HttpRequest) -> User:
+    if not isinstance(request.user, User) or not request.user.is_staff:
+        raise PermissionDenied("only admins decide what is in quarantine")
+    return request.user
