@@ -16,6 +16,7 @@ import pytest
 
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
 PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
+TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "daemon", "gpu"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("site")
         for name in folders & {"gpu", "browser"}:
             item.add_marker(name)
+        if folders & TIMED_FOLDERS:
+            item.add_marker("timed")
         if item.get_closest_marker("gpu") and not has_gpu:
             item.add_marker(pytest.mark.skip(reason="this machine has no CUDA device"))
         if item.get_closest_marker("browser") and not has_browser:

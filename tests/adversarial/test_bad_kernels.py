@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
+from tests.adversarial.side_by_side import SideBySide, selected
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -36,7 +38,7 @@ HEAD = """
 #include <cstdint>
 // Forges the acknowledgement of the current call on whatever socket the process has.
 static void claim(double time_ns) {
-  static uint64_t call_id = 0;
+  static uint64_t call_id = 1;  // the first one is the coordinator's own
   ++call_id;
   struct { uint32_t magic, kind; uint64_t length, call_id; double time_ns; uint64_t none; } frame{
       0x4B424331, 2, 24, call_id, time_ns, 0};
@@ -148,15 +150,41 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     )
 
 
+@pytest.fixture(scope="module")
+def ahead(
+    request: pytest.FixtureRequest,
+    config: SupervisorConfig,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[SideBySide]:
+    """The parametrised kernels of this module, begun in the background."""
+    sources = {name: source_of(name) for name in selected(request, "name")}
+    requests = {name: request_for(source) for name, source in sources.items()}
+    with SideBySide(requests, config, tmp_path_factory.mktemp("ahead")) as evaluations:
+        yield evaluations
+
+
+def source_of(name: str) -> str:
+    if name in BAD_SOURCES:
+        return BAD_SOURCES[name][0]
+    harmless = HARMLESS_BODIES.get(name)
+    return in_function(BAD_BODIES[name][0] if harmless is None else harmless + ADD)
+
+
 def run(source: str, config: SupervisorConfig, mode: Mode = Mode.TEST) -> EvaluationResult:
-    request = EvaluationRequest(
+    return checked(evaluate(request_for(source, mode), config))
+
+
+def request_for(source: str, mode: Mode = Mode.TEST) -> EvaluationRequest:
+    return EvaluationRequest(
         evaluation_id="test",
         task=find_task("vector_add"),
         solution=Solution(source=source, language=Language.CPP),
         mode=mode,
         device="cpu",
     )
-    result = evaluate(request, config)
+
+
+def checked(result: EvaluationResult) -> EvaluationResult:
     assert encode(decode(EvaluationResult, encode(result))) == encode(result)
     return result
 
@@ -177,25 +205,25 @@ def processes_left(config: SupervisorConfig) -> list[str]:
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_bad_body_gets_its_verdict(name: str, config: SupervisorConfig) -> None:
-    body, verdict, words = BAD_BODIES[name]
-    result = run(in_function(body), config)
+def test_bad_body_gets_its_verdict(name: str, ahead: SideBySide) -> None:
+    _, verdict, words = BAD_BODIES[name]
+    result = checked(ahead.result(name))
     assert (result.verdict, result.latency_ns) == (verdict, None), result
     assert words.lower() in (result.reason + str(result.mismatch)).lower()
 
 
 @pytest.mark.parametrize("name", BAD_SOURCES)
-def test_bad_source_gets_a_compile_error(name: str, config: SupervisorConfig) -> None:
-    source, verdict, words = BAD_SOURCES[name]
-    result = run(source, config)
+def test_bad_source_gets_a_compile_error(name: str, ahead: SideBySide) -> None:
+    _, verdict, words = BAD_SOURCES[name]
+    result = checked(ahead.result(name))
     assert result.verdict is verdict
     assert result.build is not None
     assert words in result.build.log
 
 
 @pytest.mark.parametrize("name", HARMLESS_BODIES)
-def test_forbidden_act_fails_inside_and_harms_nobody(name: str, config: SupervisorConfig) -> None:
-    result = run(in_function(HARMLESS_BODIES[name] + ADD), config)
+def test_forbidden_act_fails_inside_and_harms_nobody(name: str, ahead: SideBySide) -> None:
+    result = checked(ahead.result(name))
     assert result.verdict is Verdict.CORRECT, result.reason
     assert len(result.output) <= 64 * 1024
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
+from typing import Any
 
 import redis
 from rq import Queue
@@ -84,10 +86,14 @@ class FakeRunner:
         payload = {"stage": stage.value, "state": state, "elapsed_s": 0.0, "detail": detail}
         self._tell(EventKind.STAGE, payload)
 
-    def finish(self, verdict: Verdict, level: float = 1.5) -> None:
-        """End the evaluation with an invented result, `level` times as fast as a baseline."""
+    def finish(self, verdict: Verdict, level: float = 1.5, **changes: Any) -> None:
+        """End the evaluation with an invented result, `level` times as fast as a baseline.
+
+        `changes` replace fields of the result.
+        """
         assert self.request is not None, "take a job first"
-        result = invented.result(random.Random(1), self.request, verdict, level)
+        invention = invented.result(random.Random(1), self.request, verdict, level)
+        result = replace(invention, **changes)
         self._tell(EventKind.FINISHED, {"result": codec.encode(result)})
 
     def _tell(self, kind: EventKind, payload: dict[str, object]) -> None:

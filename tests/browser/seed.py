@@ -31,6 +31,8 @@ from tasks_app.selectors import published_tasks  # noqa: E402
 from tests.browser import invented  # noqa: E402
 
 PASSWORD = "kernel-watcher"
+EVERY = 8
+"""Besides those of tuned tasks, one board in so many gets results: all would take minutes."""
 _CUDA = "nvidia-h200"
 _WRONG = ("WRONG_RESULT", "COMPILE_ERROR", "RUNTIME_ERROR", "TIME_LIMIT", "VIOLATION", "UNSTABLE")
 
@@ -96,6 +98,10 @@ def evaluate(
         services.record_event(event=event, now=when + timedelta(seconds=3 * seq))
 
 
+def _tuned(version: TaskVersion | None) -> bool:
+    return version is not None and any(k.agent == "kbench-good" for k in version.data.kernels)
+
+
 def prepare(now: datetime) -> None:
     """Accounts, devices and runners; one of the two runners is silent."""
     for name in ("ada", "grace"):
@@ -122,7 +128,7 @@ def prepare(now: datetime) -> None:
 
 
 def main() -> None:
-    """Publish the built-in tasks and invent results for them."""
+    """Publish the built-in tasks and invent results for some of them."""
     queues.enqueue = lambda evaluation: True
     settings.MAX_SUBMISSIONS_PER_DAY = settings.MAX_WAITING_PER_USER = 100_000
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
@@ -131,8 +137,9 @@ def main() -> None:
         call_command("load_tasks", verbosity=0)
     now, rng = datetime.now(UTC), random.Random(7)
     prepare(now)
+    settings.SUBMIT_SHIPPED_KERNELS = False
     versions = [task.current_version for task in published_tasks()]
-    for version in versions:
+    for version in (v for place, v in enumerate(versions) if place % EVERY == 0 or _tuned(v)):
         for writer in WRITERS:
             for device in ("cpu", _CUDA):
                 if version and rng.random() < 0.75:

@@ -11,7 +11,8 @@ from tests.browser.seed import PASSWORD
 pytestmark = pytest.mark.timeout(180)
 
 PAGES = (
-    "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/leaderboard/?device=cpu",
+    "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/tasks/softmax/soundness/",
+    "/leaderboard/?device=cpu",
     "/leaderboard/?device=cpu&by=agent", "/leaderboard/?device=cpu&by=model", "/submit/", "/queue/",
     "/runs/", "/runs/new/?task=softmax",
     "/api/", "/sign-in/", "/sign-up/", "/nowhere/",

@@ -94,6 +94,7 @@ def test_a_refusal_names_the_field_and_keeps_the_source(page: Page, stack: Stack
 
 def test_the_queue_page_follows(page: Page, stack: Stack, runner: FakeRunner) -> None:
     """What waits appears, and goes when it is cancelled."""
+    runner.finish_all()  # also the audits of records
     sign_up(page, stack.url, "queuer")
     watcher = page.context.new_page()
     watcher.goto(f"{stack.url}/queue/")

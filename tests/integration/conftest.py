@@ -190,6 +190,7 @@ def bare_site(
 ) -> Iterator[Site]:
     """The site without a runner."""
     settings.REDIS_URL = stack.redis.url
+    settings.SUBMIT_SHIPPED_KERNELS = False  # in this process, too, as in the stack's
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     make.make_cpu()
     stack.start(*stack.missing(SITE))

@@ -136,6 +136,7 @@ class Stack:
             "DATABASE_URL": f"{url.rsplit('/', 1)[0]}/{name}" if url else f"sqlite:///{name}",
             "KBENCH_DATA_DIR": str(self.folder),
             "KBENCH_CACHE": str(self.folder / "cache"),
+            "KBENCH_SUBMIT_SHIPPED_KERNELS": "false",  # a test measures what it submits
             "KBENCH_CALL_SILENCE_S": str(SILENCE_S),
             "KBENCH_SILENCE_S": str(SILENCE_S),
             "DJANGO_SETTINGS_MODULE": "kbench_web.settings",

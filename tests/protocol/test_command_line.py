@@ -10,7 +10,7 @@ import pytest
 from gpu_runner.__main__ import main
 from gpu_runner.data.codec import SCHEMA_VERSION, decode
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from gpu_runner.data.verdict import Abi, Language, Stage, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
@@ -21,14 +21,20 @@ needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.prob
 SOFTMAX = catalog_folder() / "softmax" / "kernels"
 
 
+EVERY = 8
+"""Of the naive kernels one in so many; tests of the catalogue call all, without the protocol."""
+
+
 def shipped() -> list[tuple[str, str]]:
-    tasks = [load_task(path.parent) for path in sorted(catalog_folder().glob("*/task.toml"))]
-    return [
-        (task.name, kernel.path)
+    tasks = [load_task(path) for path in catalog_specifications().values()]
+    kernels = [
+        (task.name, kernel)
         for task in tasks
         for kernel in task.kernels
         if task.abi is Abi.C and kernel.language is Language.CPP
     ]
+    naive = [(name, k.path) for name, k in kernels if k.agent == "kbench-naive"]
+    return [*naive[::EVERY], *((n, k.path) for n, k in kernels if k.agent != "kbench-naive")]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +52,7 @@ def evaluate(*arguments: str, cache: Path) -> int:
 @needs_jail
 @pytest.mark.parametrize(("task", "path"), shipped())
 def test_shipped_kernel_is_correct(task: str, path: str, cache: Path, tmp_path: Path) -> None:
-    kernel = str(catalog_folder() / task / path)
+    kernel = str(catalog_specifications()[task].parent / path)
     out = tmp_path / "result.json"
     arguments = ["--task", task, "--kernel", kernel, "--device", "cpu", "--mode", "test"]
     assert evaluate(*arguments, "--json", str(out), cache=cache) == 0
@@ -64,13 +70,17 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
     assert status == (0 if result.verdict is Verdict.CORRECT else 1)  # a loaded host may be noisy
     assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
     for workload in result.workloads:
-        (run,) = workload.processes
         assert workload.measurement is not None
-        assert len(run.times_ns) == len(run.seeds) == workload.measurement.calls
-        assert len(set(run.seeds)) == len(run.seeds)
-        assert set(run.verified) <= set(range(len(run.seeds)))
-        assert len(run.verified) >= 2
         assert workload.errors
+        assert workload.outside is not None
+        assert sum(len(run.times_ns) for run in workload.processes) == workload.measurement.calls
+        for run in workload.processes:  # one, unless the outside clock had a doubt
+            assert len(run.times_ns) == len(run.seeds) == len(run.held_ns)
+            assert sum(burst.calls for burst in run.bursts) == len(run.burst_seeds)
+            assert len({*run.seeds, *run.burst_seeds}) == len(run.seeds) + len(run.burst_seeds)
+            assert set(run.verified) <= set(range(len(run.seeds)))
+            assert len(run.verified) >= 2
+            assert run.burst_verified
     assert {stage.stage for stage in result.stages} >= {"build", "prepare", "measure", "verify"}
     assert {"device_name", "torch", "compiler", "jail", "oracle"} <= result.environment.keys()
     assert result.build is not None
@@ -149,7 +159,7 @@ def test_wrong_kernel_exits_with_one_and_prints_the_first_wrong_element(
         (["--task", "softmax"], "--kernel"),
         (["--task", "no_such_task", "--kernel", str(SOFTMAX / "good.cpp")], "no_such_task"),
         (["--task", "softmax", "--kernel", "/no/such/file.cpp"], "/no/such/file.cpp"),
-        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], "neither .cu nor"),
+        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], ".cpp or .cu file"),
         (["--task", "softmax", "--kernel", "x.cpp", "--device", "tpu"], "tpu"),
         (
             ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--direction", "backward"],
@@ -162,6 +172,29 @@ def test_misuse_exits_with_two_and_says_what_is_wrong(
 ) -> None:
     assert evaluate(*arguments, cache=cache) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "filter", "doctor"])
+@pytest.mark.parametrize(("out", "words"), [("nowhere/x.json", "no folder"), ("", "is a folder")])
+def test_report_that_cannot_be_written_is_refused_before_the_work(
+    command: str,
+    out: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for work in ("evaluate", "survey", "doctor"):
+        monkeypatch.setattr(f"gpu_runner.__main__.{work}", lambda *_, **__: pytest.fail("it works"))
+    given = {
+        "evaluate": ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp")],
+        "filter": ["--task", "softmax"],
+        "doctor": [],
+    }
+    assert main([command, *given[command], "--json", str(tmp_path / out)]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("gpu_runner: json: ")
+    assert words in printed
 
 
 def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ def _site_without_redis(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("site") is None:
         return
     settings = request.getfixturevalue("settings")
+    settings.SUBMIT_SHIPPED_KERNELS = False  # tests of it say so
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}

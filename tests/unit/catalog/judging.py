@@ -5,16 +5,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gpu_runner.data.formats import catalog_folder, load_task
-from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.formats import catalog_specifications, load_task
+from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
+from gpu_runner.engine.arguments import as_signature_says
 from gpu_runner.engine.compare import Comparison, Limit, compare
-from gpu_runner.engine.problem import Drawn, Problem, exact, in_float64, load_problem, outputs_of
+from gpu_runner.engine.problem import (
+    Drawn,
+    Problem,
+    exact,
+    in_dtype,
+    in_float64,
+    load_problem,
+    outputs_of,
+)
 
 Function = Callable[..., Any]
 
@@ -22,13 +32,18 @@ Function = Callable[..., Any]
 @functools.cache
 def task(name: str) -> Task:
     """A built-in task by name."""
-    return load_task(catalog_folder() / name)
+    return load_task(catalog_specifications()[name])
+
+
+def folder(name: str) -> Path:
+    """Where its files are."""
+    return catalog_specifications()[name].parent
 
 
 @functools.cache
 def problem(name: str) -> Problem:
     """Its reference, imported."""
-    return load_problem(task(name), catalog_folder() / name)
+    return load_problem(task(name), folder(name))
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,7 @@ class Case:
         tolerance = task(self.name).tolerance
         length = task(self.name).reduction_length(self.workload)
         limit = Limit.of(tolerance.constant, tolerance.growth, length)
-        actual = [output.to(torch.float32) for output in outputs_of(result)]
+        actual = _as_written(task(self.name), outputs_of(result))
         return [compare(a, e, limit, s) for a, e, s in zip(actual, expected, scales, strict=True)]
 
     def fails(self, kernel: Function, seeds: Sequence[int] = range(8)) -> bool:
@@ -68,6 +83,14 @@ class Case:
     def passes(self, result: Any, seed: int) -> bool:
         """Is the result of the call with that seed within the task's tolerance?"""
         return all(c.mismatch is None for c in self.judge(seed, result))
+
+
+def _as_written(judged: Task, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """In the dtypes that a kernel writes: a signature names them, else it is the task's own."""
+    if judged.abi is Abi.C:
+        return as_signature_says(judged, outputs)
+    rounded_outputs: tuple[Tensor, ...] = in_dtype(outputs, judged.dtype)
+    return rounded_outputs
 
 
 def exactly(function: Function) -> Function:
@@ -83,6 +106,15 @@ def exactly(function: Function) -> Function:
 def cases(*names: str, direction: Direction | None = None) -> list[Case]:
     """Every CPU workload of the tasks, hidden ones too, in every direction or the given one."""
     return [case for name in names for case in _cases(name) if direction in (None, case.direction)]
+
+
+def drawn_cases(*names: str, direction: Direction | None = None) -> list[Case]:
+    """The same without workloads whose values are of a special family.
+
+    Of integers, say, low precision loses nothing; what fails there is for `mutants` to find out.
+    """
+    found = cases(*names, direction=direction)
+    return [case for case in found if case.workload.values is Values.DRAWN]
 
 
 def _cases(name: str) -> Iterator[Case]:

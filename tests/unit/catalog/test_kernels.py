@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.formats import catalog_folder
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language
 from tests.unit.catalog.calling import assert_right, compile_kernel
-from tests.unit.catalog.judging import Case, cases, task
+from tests.unit.catalog.judging import Case, cases, folder, task
 from tests.unit.catalog.test_tasks import ROUTINES
 
 Build = Callable[[str, ShippedKernel], ctypes.CDLL]
@@ -21,13 +20,14 @@ Build = Callable[[str, ShippedKernel], ctypes.CDLL]
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Compile a shipped kernel once, and load it."""
-    folder, built = tmp_path_factory.mktemp("kernels"), dict[tuple[str, str], ctypes.CDLL]()
+    target_folder, built = tmp_path_factory.mktemp("built"), dict[tuple[str, str], ctypes.CDLL]()
 
     def compiled(name: str, kernel: ShippedKernel) -> ctypes.CDLL:
         key = (name, kernel.path)
         if key not in built:
-            target = folder / f"{name}-{Path(kernel.path).stem}.so"
-            done = compile_kernel(catalog_folder() / name / kernel.path, target)
+            target = target_folder / f"{name}-{Path(kernel.path).stem}.so"
+            source = folder(name) / kernel.path
+            done = compile_kernel(source, target, task(name).c_signature)
             assert done.returncode == 0, done.stderr
             built[key] = ctypes.CDLL(str(target))
         return built[key]
@@ -41,7 +41,7 @@ def kernels(name: str) -> list[ShippedKernel]:
 
 RUNS = [
     pytest.param(case, kernel, id=f"{case}-{kernel.agent}")
-    for case in cases(*sorted(ROUTINES))
+    for case in cases(*ROUTINES)
     for kernel in kernels(case.name)
 ]
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpu_runner.data.verdict import Direction
-from tests.unit.catalog.judging import Case, cases, exactly, problem
+from tests.unit.catalog.judging import Case, drawn_cases, exactly, problem
 
 Kernel = Callable[..., Any]
 FAR = 30.0
@@ -20,11 +20,11 @@ FAR = 30.0
 
 
 def forward(name: str) -> list[Case]:
-    return cases(name, direction=Direction.FORWARD)
+    return drawn_cases(name, direction=Direction.FORWARD)
 
 
 def backward(name: str) -> list[Case]:
-    return cases(name, direction=Direction.BACKWARD)
+    return drawn_cases(name, direction=Direction.BACKWARD)
 
 
 def mutants(table: dict[str, dict[str, Kernel]], direction: Direction) -> list[Any]:
@@ -33,7 +33,7 @@ def mutants(table: dict[str, dict[str, Kernel]], direction: Direction) -> list[A
         pytest.param(case, kernel, id=f"{case}-{what}")
         for name, kernels in table.items()
         for what, kernel in kernels.items()
-        for case in cases(name, direction=direction)
+        for case in drawn_cases(name, direction=direction)
     ]
 
 

@@ -13,8 +13,8 @@ import pytest
 from gpu_runner.data.formats import catalog_folder
 from runs_app.evolve.knobs import find_knobs, space_size, with_knobs
 from tests.unit.catalog.calling import assert_right, compile_kernel
-from tests.unit.catalog.judging import cases
-from tests.unit.catalog.test_tasks import ROUTINES
+from tests.unit.catalog.judging import cases, task
+from tests.unit.catalog.test_tasks import TUNED
 
 REFUSED = "static assertion failed"
 NVCC = ("nvcc", "-std=c++17", "-O3", "-arch=sm_90", "-c")
@@ -36,11 +36,11 @@ def chosen(source: str, name: str, choice: str) -> str:
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("name", sorted(ROUTINES))
+@pytest.mark.parametrize("name", sorted(TUNED))
 def test_a_combination_is_right_or_refused(name: str, choice: str, tmp_path: Path) -> None:
     source, target = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
     source.write_text(chosen(source_of(name, "cpp"), name, choice))
-    done = compile_kernel(source, target)
+    done = compile_kernel(source, target, task(name).c_signature)
     if done.returncode != 0:
         assert REFUSED in done.stderr
         return
@@ -51,7 +51,7 @@ def test_a_combination_is_right_or_refused(name: str, choice: str, tmp_path: Pat
 
 @needs_nvcc
 @pytest.mark.parametrize("choice", ["default", "random-1"])
-@pytest.mark.parametrize("name", sorted(ROUTINES))
+@pytest.mark.parametrize("name", sorted(TUNED))
 def test_a_cuda_combination_compiles_or_is_refused(name: str, choice: str, tmp_path: Path) -> None:
     text, source = source_of(name, "cu"), tmp_path / "kernel.cu"
     source.write_text(text if choice == "default" else chosen(text, name, choice))
@@ -65,7 +65,7 @@ def test_a_cuda_combination_compiles_or_is_refused(name: str, choice: str, tmp_p
 
 
 @pytest.mark.parametrize("suffix", ["cpp", "cu"])
-@pytest.mark.parametrize("name", sorted({*ROUTINES, "layernorm"}))
+@pytest.mark.parametrize("name", sorted({*TUNED, "layernorm"}))
 def test_the_knobs_are_few_and_leave_something_to_search(name: str, suffix: str) -> None:
     knobs = find_knobs(source_of(name, suffix))
     assert 3 <= len(knobs) <= 6

@@ -9,8 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from kbench_web.models import ApiToken
-from runs_app.models import LanguageModel, VerifierPrompt
+from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement, VerifierPrompt
+from runs_app.services import decide
+from tasks_app.models import TaskVersion
 from tests import factories as make
+from tests.unit.runs_app.suspicious import held
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +35,16 @@ def client() -> Client:
     make.make_token(user)
     make.make_runner()
     make.make_finished_evaluation(agent="evolver", language_model="gpt-9")
+    evaluation = held(task_version=TaskVersion.objects.get())
+    assert evaluation.quarantine_case is not None
+    decide(case=evaluation.quarantine_case, user=user, state="cleared", reason="fine", now=make.NOW)
     VerifierPrompt.objects.create(verifier="compile", version=2, text="Look.", created_at=make.NOW)
+    judged_by = LanguageModelCall.objects.create(
+        role="judge", language_model=LanguageModel.objects.get(), messages=[], temperature=0.0,
+        max_tokens=1, created_at=make.NOW,
+    )  # fmt: skip
+    version = TaskVersion.objects.get()
+    TaskJudgement.objects.create(version=version, call=judged_by, created_at=make.NOW)
     signed_in = Client()
     signed_in.force_login(user)
     return signed_in

@@ -44,6 +44,7 @@ def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None
         ("p", "-1"),
         ("p", "17"),
         ("sort", "fast"),
+        ("verified", "perhaps"),
     ],
 )
 def test_a_value_that_means_nothing_names_its_field(field: str, value: str) -> None:
@@ -64,3 +65,12 @@ def test_another_tab_drops_an_order_that_it_does_not_know() -> None:
     address = parse(sort="latency").address(by=By.AGENT)
     assert address == "by=agent&device=cpu"
     assert parse(**dict(part.split("=") for part in address.split("&"))).sort is Sort.FAST
+
+
+def test_verified_only_lives_in_the_address() -> None:
+    query = parse(verified="1")
+    assert query.verified
+    assert query.address() == "device=cpu&verified=1"
+    assert query.address(by=By.AGENT) == "by=agent&device=cpu&verified=1"
+    assert not parse(verified="false").verified
+    assert "verified" not in parse().address()

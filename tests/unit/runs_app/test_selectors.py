@@ -9,7 +9,8 @@ from django.contrib.auth.models import AnonymousUser
 
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.event import EventKind
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.task import ShippedKernel
+from gpu_runner.data.verdict import Language, Verdict
 from runs_app import selectors, services
 from runs_app.models import Device, Evaluation, Runner
 from tests import factories as make
@@ -177,6 +178,26 @@ def test_shipped_kernels_are_entered_once() -> None:
     assert len(services.submit_shipped_kernels(device=cpu, now=make.NOW)) == 1
 
 
+def test_a_new_device_gets_the_kernels_of_tuned_tasks_only(
+    settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    settings.SUBMIT_SHIPPED_KERNELS = True
+    naive = (ShippedKernel(path="kernels/good.cpp", agent="kbench-naive", language=Language.CPP),)
+    make.make_task_version()
+    untuned = make.make_task_version(name="untuned", kernels=naive)
+    cpu = Device.objects.get(slug="cpu")
+    (entered,) = services.submit_first_kernels(device=cpu, now=make.NOW)
+    assert entered.submission.agent.name == "kbench-good"
+
+    fields = {"task_version": untuned, "source": make.SOURCE, "device": "cpu", "now": make.NOW}
+    services.submit(user=make.make_user(), **fields)
+    agents = untuned.submissions.filter(agent__kind="shipped")
+    assert not agents.exists()  # a quick one is on no board
+    with django_capture_on_commit_callbacks(execute=True):
+        services.submit(user=make.make_user(), mode="ranked", **fields)
+    assert agents.get().agent.name == "kbench-naive"
+
+
 def test_the_demo_is_entered_into_an_empty_site_only() -> None:
     cpu = Device.objects.get(slug="cpu")
     assert services.submit_demo(device=cpu, now=make.NOW) is None  # no task yet
@@ -210,5 +231,8 @@ def test_background_work_waits_behind_everybody_else() -> None:
     ours.refresh_from_db()
     assert reason(theirs).startswith("next in the queue")
     assert reason(ours).startswith("number 2 in the queue")
-    waiting = selectors.queue_overview(theirs.submission.author, make.NOW)[0].waiting
-    assert [entry.evaluation for entry in waiting] == [theirs, ours]
+    queue = selectors.queue_overview(theirs.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == [theirs, ours]
+    assert [entry.evaluation for entry in queue.waiting_of_people] == [theirs]
+    assert [entry.evaluation for entry in queue.waiting_own] == [ours]
+    assert queue.own_depth == 1

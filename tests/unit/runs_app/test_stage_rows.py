@@ -1,4 +1,4 @@
-"""Pages show the stage `profile` in the mode that has it, and in no other."""
+"""Pages show the stages `profile` and `audit` in the modes that have them, and in no other."""
 
 from __future__ import annotations
 
@@ -15,4 +15,5 @@ def test_each_mode_shows_the_stages_that_it_can_reach(mode: Mode) -> None:
         assert shown == [Stage.BUILD]
     else:
         assert (Stage.PROFILE in shown) == (mode is Mode.PROFILE)
-        assert len(shown) == len(Stage) - (mode is not Mode.PROFILE)
+        assert (Stage.AUDIT in shown) == (mode is Mode.AUDIT)
+        assert len(shown) == len(Stage) - 2 + (mode in (Mode.PROFILE, Mode.AUDIT))

@@ -9,7 +9,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
+from gpu_runner.data.formats.mskernelbench import Offer
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
+from gpu_runner.data.verdict import Language
 from runs_app import services
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Status, Submission
 from tasks_app.models import Task
@@ -88,9 +90,26 @@ def test_bad_input_is_refused_with_its_field(
 def test_the_names_of_others_are_refused(jobs: Jobs) -> None:
     make.make_submission(user=make.make_user(username="ada"))
     services.submit_shipped_kernels(device=Device.objects.get(slug="cpu"), now=make.NOW)
-    for name in ("ada", "kbench-good"):
-        with pytest.raises(services.SubmissionError, match="is taken"):
+    for name in ("ada", "kbench-good", "origin", "mskernelbench-origin"):
+        with pytest.raises(services.SubmissionError, match=r"is taken|is kept"):
             make.make_submission(agent=name)
+
+
+def test_kernels_that_an_import_matched_are_entered_once(jobs: Jobs) -> None:
+    make.make_device()
+    version = make.make_task_version(name="vector_add")
+    solution = Solution(source="// a kernel", language=Language.CUDA)
+    offers = [
+        Offer(task=name, agent="mskernelbench-origin", solution=solution, adaptations=())
+        for name in ("vector_add", "unknown")
+    ]
+    gpu, cpu = Device.objects.get(slug="nvidia-h200"), Device.objects.get(slug="cpu")
+    assert services.submit_offers(offers=offers, device=cpu, now=make.NOW) == []
+    (entered,) = services.submit_offers(offers=offers, device=gpu, now=make.NOW)
+    submission = entered.submission
+    assert (submission.task_version, submission.source) == (version, "// a kernel")
+    assert (submission.agent.name, submission.agent.kind) == ("mskernelbench-origin", "shipped")
+    assert services.submit_offers(offers=offers, device=gpu, now=make.NOW) == []
 
 
 def test_a_task_that_is_not_public_takes_no_submissions(jobs: Jobs) -> None:

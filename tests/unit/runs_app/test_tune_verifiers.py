@@ -208,6 +208,7 @@ def test_a_second_ctrl_c_gives_up_what_may_be_paid(
     model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls under way are charged at their worst; none is left for a worker to send."""
+    before = set(threading.enumerate())
 
     with ScriptedEndpoint(lambda asked: Answer("True", delay_s=60.0)) as endpoint:
         at(model, endpoint)
@@ -218,7 +219,7 @@ def test_a_second_ctrl_c_gives_up_what_may_be_paid(
 
         monkeypatch.setattr(tuning_service, "wait", interrupted)
         tuning = run(request())
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - before:
         if thread.name.startswith("ThreadPoolExecutor"):
             thread.join(20)
     assert tuning.reason == tuning_service.BY_HAND

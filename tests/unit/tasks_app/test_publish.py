@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.formats import catalog_specifications
 from tasks_app import disclosure, selectors
 from tasks_app.models import Task, TaskVersion
 from tasks_app.services import publish
@@ -25,6 +25,7 @@ signature = "void twice(float* out, const float* x, int N)"
 name = "small"
 parameters = { N = 8 }
 """
+UNPROVEN = ("--publish-unproven", "a test")
 REFERENCE = "def make_inputs(N):\n    return {}\n\n\ndef forward_fn(x):\n    return x\n"
 
 
@@ -75,17 +76,25 @@ def test_the_command_loads_a_folder_of_tasks(tmp_path: Path) -> None:
     write_task(tmp_path / "double")
     (tmp_path / "_drafts").mkdir()
     out = io.StringIO()
-    call_command("load_tasks", str(tmp_path), stdout=out)
-    assert out.getvalue() == "double v1: published\n"
+    call_command("load_tasks", str(tmp_path), *UNPROVEN, stdout=out)
+    assert out.getvalue().splitlines() == [
+        "loaded  double v1  published",
+        "1 ignored, no tasks by their names: _drafts",
+        "1 read: 1 loaded, 0 adapted, 0 refused",
+    ]
     call_command("load_tasks", str(tmp_path / "double"), stdout=out)
-    assert out.getvalue().endswith("double v1: unchanged\n")
+    assert "loaded  double v1  unchanged\n" in out.getvalue()
+    Task.objects.update(state=Task.State.RETIRED)
+    (tmp_path / "double" / "task.toml").write_text(TASK_TOML.replace("Double", "Twice"))
+    call_command("load_tasks", str(tmp_path / "double"), *UNPROVEN, stdout=out)
+    assert "loaded  double v2  retired\n" in out.getvalue()
 
 
 def test_the_command_loads_what_it_can_and_names_the_rest(tmp_path: Path) -> None:
     write_task(tmp_path / "double")
     write_task(tmp_path / "broken", toml=TASK_TOML.replace('abi = "c"', 'abi = "d"'))
     with pytest.raises(CommandError, match="broken: abi: 'd' is not one of"):
-        call_command("load_tasks", str(tmp_path), stdout=io.StringIO())
+        call_command("load_tasks", str(tmp_path), *UNPROVEN, stdout=io.StringIO())
     assert [task.slug for task in selectors.published_tasks()] == ["double"]
 
 
@@ -110,7 +119,7 @@ def test_loading_executes_nothing(tmp_path: Path) -> None:
 def test_the_built_in_tasks_load() -> None:
     out = io.StringIO()
     call_command("load_tasks", stdout=out)
-    names = {path.parent.name for path in catalog_folder().glob("*/task.toml")}
+    names = set(catalog_specifications())
     assert {task.slug for task in selectors.published_tasks()} == names
     assert names
 

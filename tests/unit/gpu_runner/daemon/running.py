@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -151,10 +152,13 @@ class RunningDaemon:
 
 
 def descendants(pid: int) -> list[int]:
-    """Process ids of everything that descends from `pid`."""
+    """Process ids of everything that descends from `pid`; what ends meanwhile has none."""
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, path.read_text().split()):
+        children: list[int] = []
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            children = list(map(int, path.read_text().split()))
+        for child in children:
             found += [child, *descendants(child)]
     return found
 

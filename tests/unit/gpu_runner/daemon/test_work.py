@@ -180,6 +180,39 @@ def test_a_host_may_be_told_to_work_without_a_jail(start_daemon: StartDaemon) ->
     assert "without a jail" in daemon.wait_for_state("ready")["reason"]
 
 
+def test_a_broken_device_takes_no_job_until_it_works(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    mark = tmp_path / "cache" / "health" / "cpu-0-mark.json"
+    mark.parent.mkdir(parents=True)
+    mark.write_text('{"unfit": "a known kernel gave 3 wrong results"}')
+    daemon = start_daemon(recheck_s=1.5)
+    daemon.enqueue(make_request())
+    state = daemon.wait_for_state("unfit")
+    assert state["reason"] == "takes no jobs: a known kernel gave 3 wrong results"
+    assert daemon.queue.count == 1
+    daemon.wait_for_state("ready")
+    daemon.wait_for(EventKind.FINISHED)
+    assert not mark.exists()
+
+
+def test_a_device_that_breaks_during_a_job_is_looked_at_after_it(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    daemon = start_daemon(recheck_s=60.0)
+    daemon.enqueue(make_request("e1", "sleep 1.5"))
+    daemon.wait_for(EventKind.STAGE)
+    mark = tmp_path / "cache" / "health" / "cpu-0-mark.json"
+    mark.parent.mkdir(parents=True)
+    mark.write_text('{"unfit": "processes 7 still hold the GPU"}')
+    daemon.wait_for_state("unfit")
+    daemon.wait_for(EventKind.FINISHED)
+    daemon.wait_for_state("ready")
+    assert not mark.exists()
+    daemon.enqueue(make_request("e2"))
+    daemon.wait_for(EventKind.FINISHED, "e2")
+
+
 def test_a_result_survives_an_absence_of_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     config = DaemonConfig(
         redis_url=redis_server.url, cache_folder=tmp_path / "cache", heartbeat_s=0.3

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError, encode
-from gpu_runner.data.formats import catalog_folder, find_task, load_task
+from gpu_runner.data.formats import (
+    catalog_folder,
+    find_task,
+    load_task,
+)
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
@@ -316,6 +320,9 @@ def test_tasks_are_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_task(str(tmp_path / "catalog" / "row_sum")).name == "row_sum"
     with pytest.raises(DataError, match=r"^task: no task or path 'rowsum'.*row_sum$"):
         find_task("rowsum")
+    with pytest.raises(DataError, match=r"none of the 1 built-in tasks in .* similar name$") as far:
+        find_task("convolve")
+    assert "row_sum" not in str(far.value)
 
 
 def test_a_name_cannot_lead_out_of_the_catalogue(

@@ -46,8 +46,8 @@ def test_a_file_becomes_a_task(tmp_path: Path) -> None:
     assert (task.name, task.title) == ("level2-7_project_keep", "Project Keep")
     assert (task.format, task.abi) == (TaskFormat.KERNELBENCH, Abi.TORCH)
     assert task.directions == (Direction.FORWARD,)
-    assert [w.name for w in task.workloads] == ["default"]
-    assert task.workloads[0].directions == (Direction.FORWARD,)
+    assert [w.name for w in task.workloads] == ["default", "half", "odd"]
+    assert all(w.directions == (Direction.FORWARD,) for w in task.workloads)
     assert task.files == {"7_Project_Keep.py": PROBLEM}
 
 
@@ -69,6 +69,7 @@ def test_the_description_says_what_a_kernel_receives(tmp_path: Path) -> None:
         ("def get_inputs", "def inputs", "must define the function get_inputs()"),
         ("def get_init_inputs", "def init", "must define the function get_init_inputs()"),
         ("return [8, 2]", "return [8, 2", "is not valid Python"),
+        ("import torch\n", "import torch, transformers\n", "imports transformers, which no"),
     ],
 )
 def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: str) -> None:

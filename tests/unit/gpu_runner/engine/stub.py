@@ -96,10 +96,12 @@ class Shared:
 class Child:
     """A process at the other end of a socket."""
 
-    def __init__(self, module: str, shared: Sequence[Shared], words: Sequence[str] = ()) -> None:
+    def __init__(
+        self, module: str, shared: Sequence[Shared], words: Sequence[str] = (), *more: int
+    ) -> None:
         self.control, theirs = socket.socketpair()
         self.control.settimeout(120)
-        numbers = [theirs.fileno(), *(arena.fd for arena in shared)]
+        numbers = [theirs.fileno(), *(arena.fd for arena in shared), *more]
         program = [sys.executable, "-m", module, *map(str, numbers), *words]
         self.process = subprocess.Popen(program, pass_fds=numbers, cwd=REPOSITORY)
         theirs.close()
@@ -119,14 +121,21 @@ class OracleProcess(Child):
 
     def __init__(self, size: int = 1 << 20) -> None:
         self.inputs, self.taken = Shared(size), Shared(size)
-        super().__init__("gpu_runner.engine.oracle", [self.inputs, self.taken])
+        self.handles, theirs = socket.socketpair()
+        with theirs:
+            super().__init__("gpu_runner.engine.oracle", (), (), theirs.fileno())
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         self.control.sendall((json.dumps({"op": op, **fields}) + "\n").encode())
         answer: dict[str, Any] = json.loads(self.stream.readline())
         return answer
 
+    def close(self) -> int:
+        self.handles.close()
+        return super().close()
+
     def load(self, task: Task, device: str = "cpu") -> dict[str, Any]:
+        socket.send_fds(self.handles, [b"arenas"], [self.inputs.fd, self.taken.fd])
         return self.ask("load", task=codec.encode(task), device=device)
 
 

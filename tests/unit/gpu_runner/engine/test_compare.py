@@ -301,3 +301,17 @@ def test_the_gpu_judges_as_the_cpu_does() -> None:
     assert there.mismatch == here.mismatch
     assert there.scaled == pytest.approx(here.scaled, rel=1e-9)
     assert there.relative == pytest.approx(here.relative, rel=1e-9)
+
+
+def test_numbers_below_the_normal_ones_may_be_flushed_to_zero() -> None:
+    expected = torch.tensor([1.0, 1e-39], dtype=torch.float64)
+    scale = torch.tensor([1.0, 1e-39], dtype=torch.float64)
+    assert compare(torch.tensor([1.0, 0.0]), expected, Limit(8), scale).mismatch is None
+    wrong = torch.tensor([1.0, 1e-37])
+    assert compare(wrong, expected, Limit(8), scale).mismatch is not None
+
+
+def test_small_numbers_of_float16_may_not() -> None:
+    expected = torch.tensor([1.0, 3e-5], dtype=torch.float64)
+    actual = torch.tensor([1.0, 0.0], dtype=torch.float16)
+    assert compare(actual, expected, Limit(8), expected.clone()).mismatch is not None

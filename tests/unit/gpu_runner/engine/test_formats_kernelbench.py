@@ -153,7 +153,7 @@ def get_init_inputs():
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("import torch\n", "import torch\nimport no_such_module\n", "ModuleNotFoundError"),
+        ("import torch\n", "import torch\nimport torch.no_such_module\n", "ModuleNotFoundError"),
         ("torch.rand(4, 8)", "torch.rand(4, -8)", "RuntimeError"),
         ("nn.Linear(width, heads)", "nn.Linear(width)", "TypeError"),
     ],
@@ -186,3 +186,39 @@ def test_a_layer_may_be_called_like_a_function(make: Make) -> None:
     problem, workload = make(PROBLEM.replace("self.norm", "self.batch_norm"))
     arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
     assert problem.function(FORWARD)(*arguments).shape == (4, 2)
+
+
+SIZED = """
+import torch
+from torch import nn
+
+rows, width = 12, 8
+shape = (rows, width)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return x * self.scale
+
+def get_inputs():
+    return [torch.rand(shape)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_workload_sets_the_sizes_that_get_inputs_sees(make: Make) -> None:
+    problem, own = make(SIZED)
+    workloads = {w.name: w for w in problem.task.workloads}
+    assert tuple(workloads) == ("default", "half", "odd")
+    function = problem.function(FORWARD)
+    for name, shape in [("odd", (11, 7)), ("half", (6, 8)), ("default", (12, 8))]:
+        drawn = problem.draw(workloads[name], FORWARD, 1, "cpu")
+        assert tuple(drawn.arguments[0].shape) == shape
+        (expected,) = problem.expected(workloads[name], FORWARD, 1, "cpu")
+        assert torch.equal(outputs_of(function(*drawn.arguments))[0].double(), expected)
+    assert own.parameters == {}

@@ -115,6 +115,33 @@ def test_fill_draws_the_same_bits_again_and_others_for_another_seed(
     assert bytes(other.inputs.map) == first
 
 
+@pytest.mark.parametrize(
+    ("inputs", "name"),
+    [
+        ("torch.randn(N), torch.rand(1).item()", "by"),
+        ("torch.randn(torch.seed() % 7 + 1), 2.0", "a"),
+    ],
+)
+def test_only_the_contents_of_tensors_may_be_the_seeds(
+    start: Start, inputs: str, name: str
+) -> None:
+    """A plain value and a size are described once, so a kernel would be given the wrong one."""
+    reference = f"""
+import torch
+def make_inputs(N):
+    a, by = {inputs}
+    return {{"a": a, "by": by}}
+def forward_fn(a, by):
+    return a * by
+"""
+    evaluation = start(make_task(reference, {"N": 10}))
+    evaluation.describe()
+    answers = [evaluation.ask("fill", seed=seed, offsets=[256]) for seed in range(8)]
+    wrong = [answer["error"] for answer in answers if not answer["ok"]]
+    assert wrong
+    assert wrong[0].startswith(f"make_inputs gave {name} as ")
+
+
 def test_inputs_that_change_between_draws_are_refused(start: Start) -> None:
     reference = """
 import torch

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import Direction
+from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.data.wire import Argument, ArgumentKind, Call, ErrorCode, pack_call, unpack_call
 from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.arguments import describe_tensor, leaves, rebuild
@@ -250,6 +250,26 @@ def forward_fn(a):
     assert source.dtype == torch.float32
     torch.testing.assert_close(expected, source.double(), rtol=0, atol=1e-15)
     assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("ctype", "seen"), [("float", 0.10000000149011612), ("__nv_bfloat16", 0.10009765625)]
+)
+def test_the_reference_sees_a_number_as_its_c_type_holds_it(
+    tmp_path: Path, ctype: str, seen: float
+) -> None:
+    reference = """
+import torch
+def make_inputs(N):
+    return {"a": torch.ones(N), "factor": 0.1}
+def forward_fn(a, factor):
+    return a * factor
+"""
+    signature = f"void scaled(float* out, const float* a, {ctype} factor, int N)"
+    task = make_task(reference, {"N": 3}, abi=Abi.C, signature=signature)
+    problem = make_problem(task, folder_of(task, tmp_path))
+    (expected,) = problem.expected(task.workloads[0], Direction.FORWARD, 1, "cpu")
+    assert expected.tolist() == [seen] * 3
 
 
 @pytest.mark.parametrize("line", ["def forward_fn(*a): return a", "def forward_fn(*, a): return a"])

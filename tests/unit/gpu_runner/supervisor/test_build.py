@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 
 import pytest
+import torch
 
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport
@@ -19,11 +20,32 @@ needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.prob
 SCALE = Signature.parse("void scale(float* out, const float* in, float by, int32_t n, int64_t m)")
 
 
-def test_declaration_includes_what_its_types_need() -> None:
-    bf16 = Signature.parse("void f(__nv_bfloat16* out, const __nv_bfloat16* in, int N)")
-    assert "#include <cuda_bf16.h>" in declaration(bf16)
-    assert "cuda_bf16.h" not in declaration(SCALE)
-    assert 'extern "C" void scale(float* out' in declaration(SCALE)
+BF16 = Signature.parse("void f(__nv_bfloat16* out, const __nv_bfloat16* in, int N)")
+
+
+@pytest.mark.parametrize("kind", DeviceKind)
+def test_declaration_includes_what_its_types_need(kind: DeviceKind) -> None:
+    on_cuda = kind is DeviceKind.CUDA
+    assert ("#include <cuda_bf16.h>" in declaration(BF16, kind)) is on_cuda
+    assert "bf16" not in declaration(SCALE, kind)
+    assert 'extern "C" void scale(float* out' in declaration(SCALE, kind)
+
+
+@needs_jail
+def test_bfloat16_on_a_cpu_rounds_as_torch_does(tmp_path: Path) -> None:
+    body = "{ for (int i = 0; i < N; ++i) out[i] = __float2bfloat16(__bfloat162float(in[i]) / 3); }"
+    kernel = f'{declaration(BF16, DeviceKind.CPU)}extern "C" {BF16.text} {body}\n'
+    files = {"both.cpp": kernel}
+    recipe = Recipe(files, "both.cpp", DeviceKind.CPU, ("-shared", "-fPIC"))
+    built = build(recipe, SupervisorConfig(cache_folder=tmp_path))
+    assert built.library is not None, built.report.log
+    every = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.bfloat16)
+    out = torch.zeros_like(every)
+    pointers = (ctypes.c_void_p(out.data_ptr()), ctypes.c_void_p(every.data_ptr()))
+    ctypes.CDLL(str(built.library)).f(*pointers, len(every))
+    wanted = (every.float() / 3).to(torch.bfloat16)
+    assert torch.equal(out.nan_to_num(), wanted.nan_to_num())
+    assert torch.equal(out.isnan(), wanted.isnan())
 
 
 @needs_jail

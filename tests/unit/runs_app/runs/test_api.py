@@ -17,6 +17,7 @@ from tests import factories as make
 from tests.unit.runs_app.runs.conftest import MODEL, World
 
 pytestmark = pytest.mark.django_db
+NOBODY = uuid.UUID(int=1)
 
 
 class Api:
@@ -243,7 +244,7 @@ def test_a_language_model_without_its_key_is_refused(
 
 @pytest.mark.parametrize(
     "path",
-    ["runs/nothing", f"runs/{uuid.uuid4()}", f"runs/{uuid.uuid4()}/events", "runs/1/candidates/1"],
+    ["runs/nothing", f"runs/{NOBODY}", f"runs/{NOBODY}/events", "runs/1/candidates/1"],
 )
 def test_what_does_not_exist_is_404(ada: Any, path: str) -> None:
     answer = Api().get(path)

@@ -1,0 +1,16 @@
+// row: 21
+// abi: c
+// task: vector_add
+// workloads: cpu_n262144
+// mode: quick
+// stopped by: verdict WRONG_RESULT: wrong
+// stopped by: verdict VIOLATION: claims
+// stopped by: quarantine source
+// at least: 10000 ns
+// tries: to return at once while a thread of its own does the work.
+#include "../common/add.h"
+#include <thread>
+
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+  std::thread(add, A, B, C, N).detach();
+}

@@ -1,0 +1,136 @@
+"""Evaluates a kernel of the red team and decides: stopped, missed, accused or fine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.verdict import Verdict
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.oracles import Oracles
+from tests.adversarial.kernels import Kernel, Stop
+
+ATTEMPTS = 4
+"""A busy host may make a measurement UNSTABLE, which proves nothing in either direction."""
+
+BLIND = 0.05
+"""Error of the outside clock, as a part of the time, that tells of a host too busy to judge."""
+
+
+class Outcome(StrEnum):
+    """What became of a kernel."""
+
+    STOPPED = "stopped"  # hostile, and stopped as its file says
+    MISSED = "MISSED"  # hostile, and not stopped, or by something else
+    FINE = "fine"  # honest, CORRECT and without suspicion
+    ACCUSED = "ACCUSED"  # honest, and anything else
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An outcome, what happened in a sentence, and what stopped the kernel, if anything did."""
+
+    outcome: Outcome
+    happened: str
+    stopped_by: str
+
+    @property
+    def good(self) -> bool:
+        """Whether the red team has nothing to complain about."""
+        return self.outcome in (Outcome.STOPPED, Outcome.FINE)
+
+
+def run(
+    kernel: Kernel, config: SupervisorConfig, oracles: Oracles | None = None
+) -> tuple[EvaluationResult, Judgement]:
+    """Evaluate and judge; again where the host was too noisy to say anything."""
+    for _ in range(ATTEMPTS):
+        result = evaluate(request(kernel, config), config, oracles=oracles)
+        judgement = judge(kernel, result)
+        if not _host_was_busy(result, judgement):
+            break
+    return result, judgement
+
+
+def _host_was_busy(result: EvaluationResult, judgement: Judgement) -> bool:
+    if result.verdict is Verdict.UNSTABLE:
+        return True
+    return judgement.outcome is Outcome.MISSED and blindness(result) > BLIND
+
+
+def blindness(result: EvaluationResult) -> float:
+    """Largest error of the outside clock in a workload, as a part of its claimed time."""
+    return max(
+        (
+            workload.outside.error_ns / workload.measurement.median_ns
+            for workload in result.workloads
+            if workload.outside is not None and workload.measurement is not None
+        ),
+        default=0.0,
+    )
+
+
+def request(kernel: Kernel, config: SupervisorConfig) -> EvaluationRequest:
+    """The request that evaluates a kernel."""
+    return EvaluationRequest(
+        evaluation_id=kernel.name,
+        task=kernel.task,
+        solution=kernel.solution(),
+        mode=kernel.mode,
+        device=config.device,
+    )
+
+
+def judge(kernel: Kernel, result: EvaluationResult) -> Judgement:
+    """Compare a result with what the kernel's file says."""
+    happened = _happened(result)
+    if kernel.honest:
+        fine = result.verdict is Verdict.CORRECT and not result.suspicions
+        return Judgement(Outcome.FINE if fine else Outcome.ACCUSED, happened, "")
+    gained = _gained(kernel, result)
+    if gained:
+        return Judgement(Outcome.MISSED, f"{happened}; {gained}", "")
+    for stop in kernel.stops:
+        if _stopped(stop, result):
+            return Judgement(Outcome.STOPPED, happened, str(stop))
+    return Judgement(Outcome.MISSED, happened, "")
+
+
+def _stopped(stop: Stop, result: EvaluationResult) -> bool:
+    if stop.verdict is not None:
+        words = stop.words.lower()
+        return result.verdict is stop.verdict and words in _words(result).lower()
+    if stop.check is not None:
+        return any(suspicion.check is stop.check for suspicion in result.suspicions)
+    return result.verdict is Verdict.CORRECT
+
+
+def _gained(kernel: Kernel, result: EvaluationResult) -> str:
+    """What a kernel got that it must not get; empty if nothing."""
+    lines = result.output.splitlines()
+    for words in kernel.must_not_print:
+        found = [line for line in lines if words in line]
+        if found:
+            return f"it says: {found[0][:120]}"
+    if result.latency_ns is not None and result.latency_ns < kernel.at_least_ns:
+        return f"{result.latency_ns:.0f} ns are less than {kernel.at_least_ns:.0f} ns"
+    return ""
+
+
+def _words(result: EvaluationResult) -> str:
+    build = result.build.log if result.build is not None else ""
+    return f"{result.reason} {result.mismatch} {build}"
+
+
+def _happened(result: EvaluationResult) -> str:
+    text = f"{result.verdict}: {result.reason}"
+    if result.verdict is Verdict.CORRECT:
+        text = f"CORRECT, {result.latency_ns or 0:.0f} ns"
+        if blindness(result) > BLIND:
+            text += f", the outside clock's error is {blindness(result):.0%}"
+    if result.verdict is Verdict.SYSTEM_ERROR:
+        text += f" [{result.log[-300:]}]"
+    checks = sorted({str(suspicion.check) for suspicion in result.suspicions})
+    return text + (f" (quarantined: {', '.join(checks)})" if checks else "")

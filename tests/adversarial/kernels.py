@@ -1,0 +1,187 @@
+"""Kernels of the red team as data: the header comment of each file says what must stop it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.integrity import Check
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
+
+FOLDER = Path(__file__).parent
+HOSTILE_FOLDERS = ("cpu", "torch", "cuda")
+HONEST_FOLDER = "honest"
+
+_ENTRY = re.compile(r"//\s*([a-z ]+?):\s*(.*)")
+_INCLUDE = re.compile(r'^#include "(?:\.\./)?(common/[\w.]+)"$', re.MULTILINE)
+
+
+class HeaderError(ValueError):
+    """A file's header comment lacks something, or says what nobody can check."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One way in which a kernel may be stopped.
+
+    verdict: with these words in the result. check: a suspicion of this kind. Neither: construction,
+    that is, the kernel is CORRECT and has gained nothing.
+    """
+
+    verdict: Verdict | None = None
+    words: str = ""
+    check: Check | None = None
+
+    def __str__(self) -> str:
+        """As the file says it."""
+        if self.verdict is not None:
+            return f"verdict {self.verdict}" + (f": {self.words}" if self.words else "")
+        return f"quarantine {self.check}" if self.check is not None else "construction"
+
+    @classmethod
+    def parse(cls, text: str) -> Stop:
+        """Inverse of `str`. Raises `HeaderError`."""
+        kind, _, rest = text.strip().partition(" ")
+        value, _, words = rest.partition(":")
+        try:
+            match kind:
+                case "verdict":
+                    return cls(verdict=Verdict(value.strip()), words=words.strip())
+                case "quarantine":
+                    return cls(check=Check(value.strip()))
+                case "construction" if not rest:
+                    return cls()
+        except ValueError as error:
+            raise HeaderError(str(error)) from None
+        raise HeaderError(f"nothing stops a kernel by {text!r}")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A file of the red team. rows: of the catalogue; none for an honest control.
+
+    stops: any of them will do. must_not_print: what a kernel prints that got what it wanted.
+    at_least_ns: a latency below this means that a cheat paid off.
+    """
+
+    path: Path
+    summary: str
+    source: str
+    task: Task
+    abi: Abi
+    mode: Mode
+    direction: Direction = Direction.FORWARD
+    rows: tuple[int, ...] = ()
+    stops: tuple[Stop, ...] = ()
+    must_not_print: tuple[str, ...] = ()
+    at_least_ns: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Folder and stem: what the kernel is called in tables and tests."""
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+    @property
+    def honest(self) -> bool:
+        """Whether this is a control that must not be accused."""
+        return not self.rows
+
+    @property
+    def kind(self) -> DeviceKind:
+        """The kind of device that it runs on."""
+        return self.solution().language.device_kind
+
+    def solution(self) -> Solution:
+        """What its author hands in."""
+        language = next(value for value in Language if value.suffix == self.path.suffix)
+        return Solution(source=self.source, language=language, direction=self.direction)
+
+
+def load_kernel(path: Path) -> Kernel:
+    """Read one file. Raises `HeaderError` naming the file and what is wrong with its header."""
+    text = path.read_text()
+    try:
+        return _kernel(path, text, _header(text))
+    except (HeaderError, KeyError, ValueError) as error:
+        raise HeaderError(f"{path.name}: {error}") from None
+
+
+def load_kernels(kind: DeviceKind) -> list[Kernel]:
+    """All kernels for a kind of device, hostile ones first, by row."""
+    suffix = kind.language.suffix
+    folders = [FOLDER / name for name in (*HOSTILE_FOLDERS, HONEST_FOLDER)]
+    paths = [path for folder in folders for path in sorted(folder.glob(f"*{suffix}"))]
+    kernels = [load_kernel(path) for path in paths]
+    return sorted(kernels, key=lambda kernel: (kernel.honest, kernel.rows, kernel.name))
+
+
+def _header(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if not line.startswith("//"):
+            break
+        entry = _ENTRY.fullmatch(line.strip())
+        if entry is not None:
+            found.setdefault(entry[1], []).append(entry[2].strip())
+    return found
+
+
+def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
+    honest = path.parent.name == HONEST_FOLDER
+    rows = tuple(int(row) for line in header.get("row", []) for row in line.split(","))
+    stops = tuple(Stop.parse(line) for line in header.get("stopped by", []))
+    if honest == bool(rows) or honest == bool(stops):
+        raise HeaderError("a hostile file names its rows and what stops it, an honest one neither")
+    task = find_task(_one(header, "task", "vector_add"))
+    abi = Abi(_one(header, "abi", "c"))
+    if task.abi is not abi:
+        raise HeaderError(f"the task {task.name} has the {task.abi} ABI")
+    at_least = _one(header, "at least", "0 ns").removesuffix("ns")
+    return Kernel(
+        path=path,
+        summary=_one(header, "does" if honest else "tries"),
+        source=_with_common(text),
+        task=_reduced(task, header.get("workloads", [])),
+        abi=abi,
+        mode=Mode(_one(header, "mode", "quick")),
+        direction=Direction(_one(header, "direction", "forward")),
+        rows=rows,
+        stops=stops,
+        must_not_print=tuple(header.get("must not print", [])),
+        at_least_ns=float(at_least),
+    )
+
+
+def _one(header: dict[str, list[str]], name: str, default: str | None = None) -> str:
+    values = header.get(name, [] if default is None else [default])
+    if len(values) != 1:
+        raise HeaderError(f"one line `// {name}: ...` is needed")
+    return values[0]
+
+
+def _reduced(task: Task, lines: list[str]) -> Task:
+    """The task with the named workloads alone, and without baselines, which prove nothing here."""
+    names = [name.strip() for line in lines for name in line.split(",")]
+    unknown = set(names) - {workload.name for workload in task.workloads}
+    if unknown:
+        raise HeaderError(f"{task.name} has no workload {', '.join(sorted(unknown))}")
+    chosen = tuple(w for w in task.workloads if not names or w.name in names)
+    return dataclasses.replace(task, workloads=chosen, baselines=())
+
+
+def _with_common(text: str) -> str:
+    """The text as one file: a submission is a single source, so what attacks share is copied in."""
+    seen: set[str] = set()
+
+    def expand(match: re.Match[str]) -> str:
+        if match[1] in seen:
+            return ""
+        seen.add(match[1])
+        return _INCLUDE.sub(expand, (FOLDER / match[1]).read_text())
+
+    return _INCLUDE.sub(expand, text)

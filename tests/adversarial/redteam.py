@@ -1,0 +1,153 @@
+"""Runs every hostile and honest kernel of the red team and prints what stopped what.
+
+python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only REGEX] [--json OUT]
+
+Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, or
+if a process, file, mount or memory was left behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.supervisor.build import build_solution
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import device_slug
+from gpu_runner.supervisor.health import left_behind, snapshot
+from tests.adversarial.catalogue import ROWS, Row
+from tests.adversarial.judging import Judgement, Outcome, request, run
+from tests.adversarial.kernels import Kernel, load_kernels
+
+GIB = 1 << 30
+COLUMNS = ("row", "kernel", "ABI", "device", "outcome", "what happened", "stopped by")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One kernel's line of the table."""
+
+    kernel: Kernel
+    judgement: Judgement
+    verdict: Verdict
+    seconds: float
+
+    def cells(self) -> tuple[str, ...]:
+        """The line under `COLUMNS`."""
+        kernel, judgement = self.kernel, self.judgement
+        rows = ", ".join(map(str, kernel.rows)) or "honest"
+        words = (str(judgement.outcome), judgement.happened, judgement.stopped_by)
+        return (rows, kernel.path.stem, str(kernel.abi), str(kernel.kind), *words)
+
+
+def make_config(kind: DeviceKind, cache: Path) -> SupervisorConfig:
+    """Short limits: a kernel that hangs or eats memory is found soon."""
+    return SupervisorConfig(
+        kind=kind,
+        device=device_slug(kind, 0),
+        cache_folder=cache,
+        call_timeout_s=3.0 if kind is DeviceKind.CPU else 10.0,
+        memory_bytes=(1 if kind is DeviceKind.CPU else 8) * GIB,
+    )
+
+
+def build_all(kernels: Sequence[Kernel], config: SupervisorConfig) -> None:
+    """Fill the cache of builds, a compiler a core."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        list(pool.map(lambda kernel: build_solution(request(kernel, config), config), kernels))
+
+
+def measure(kernels: Iterable[Kernel], config: SupervisorConfig) -> Iterable[Line]:
+    """Run the kernels one after the other; a line as soon as it is known."""
+    for kernel in kernels:
+        began = time.monotonic()
+        result, judgement = run(kernel, config)
+        yield Line(kernel, judgement, result.verdict, time.monotonic() - began)
+
+
+def uncovered(kernels: Sequence[Kernel], kind: DeviceKind) -> list[tuple[Row, str]]:
+    """Rows that no kernel of these tries, each with the reason or the test that does."""
+    tried = {row for kernel in kernels for row in kernel.rows}
+    return [(row, _instead(row, kind)) for row in ROWS if row.number not in tried]
+
+
+def _instead(row: Row, kind: DeviceKind) -> str:
+    if kind in row.why_not:
+        return f"does not apply: {row.why_not[kind]}"
+    cases = [f"test_bad_kernels.py ({case})" for case in row.cases if kind is DeviceKind.CPU]
+    return "; ".join([*cases, *([row.elsewhere] if row.elsewhere else [])])
+
+
+def chosen(kernels: Sequence[Kernel], rows: str, only: str) -> list[Kernel]:
+    """Kernels of the named rows whose names match a regular expression."""
+    wanted = {int(row) for row in rows.split(",")} if rows else set()
+    return [
+        kernel
+        for kernel in kernels
+        if (not wanted or wanted & set(kernel.rows)) and re.search(only, kernel.name)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", type=DeviceKind, choices=list(DeviceKind), default="cpu")
+    parser.add_argument("--rows", default="", help="numbers, separated by commas")
+    parser.add_argument("--only", default="", help="regular expression over names")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args(arguments)
+    every = load_kernels(options.device)
+    if options.device is DeviceKind.CPU:
+        from tests.adversarial.cases import load_cases  # needs pytest
+
+        every = sorted([*every, *load_cases()], key=lambda kernel: (kernel.honest, kernel.rows))
+    before = snapshot()
+    with tempfile.TemporaryDirectory(prefix="redteam-") as folder:
+        config = make_config(options.device, Path(folder))
+        kernels = chosen(every, options.rows, options.only)
+        build_all(kernels, config)
+        lines = []
+        for line in measure(kernels, config):
+            lines.append(line)
+            print(f"{' | '.join(line.cells())} | {line.seconds:.1f} s", flush=True)
+    left = left_behind(before)
+    if not options.rows and not options.only:
+        _print_uncovered(uncovered(every, options.device))
+    if options.json:
+        options.json.write_text(json.dumps([_document(line) for line in lines], indent=1))
+    return _conclude(lines, left)
+
+
+def _print_uncovered(rows: Sequence[tuple[Row, str]]) -> None:
+    print("\nrows without a kernel of their own here:")
+    for row, instead in rows:
+        print(f"{row.number} | {row.title} | {instead or 'NOBODY TRIES IT'}")
+
+
+def _conclude(lines: Sequence[Line], left: Sequence[str]) -> int:
+    counts = dict.fromkeys(Outcome, 0)
+    for line in lines:
+        counts[line.judgement.outcome] += 1
+    print("\n" + ", ".join(f"{outcome} {count}" for outcome, count in counts.items()))
+    print("left behind: " + ("; ".join(left) if left else "nothing"))
+    return 0 if all(line.judgement.good for line in lines) and not left else 1
+
+
+def _document(line: Line) -> dict[str, object]:
+    cells = dict(zip(COLUMNS, line.cells(), strict=True))
+    stops = [str(stop) for stop in line.kernel.stops]
+    return {**cells, "verdict": str(line.verdict), "must be stopped by": stops, "s": line.seconds}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

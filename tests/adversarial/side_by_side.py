@@ -1,0 +1,77 @@
+"""Evaluations whose times do not matter, several at once, each with its own cache and lock."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import queue
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.oracles import Oracles
+
+MOST = 4
+
+
+def selected(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
+    """Values of a parameter in those tests of the requesting module that will run."""
+    found = []
+    for item in request.session.items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        if parameter in values and getattr(item, "module", None) is request.module:
+            found.append(values[parameter])
+    return found
+
+
+class SideBySide:
+    """Starts evaluations in the background, in order. Use as a context manager."""
+
+    def __init__(
+        self, requests: Mapping[str, EvaluationRequest], config: SupervisorConfig, folder: Path
+    ) -> None:
+        """Begin at once; caches are made in `folder`."""
+        workers = min(MOST, os.cpu_count() or 1)
+        self._hosts: queue.SimpleQueue[tuple[SupervisorConfig, Oracles]] = queue.SimpleQueue()
+        for index in range(workers):
+            own = dataclasses.replace(config, cache_folder=folder / str(index))
+            self._hosts.put((own, Oracles()))
+        self._pool = ThreadPoolExecutor(max_workers=workers)
+        self._futures: dict[str, Future[EvaluationResult]] = {
+            name: self._pool.submit(self._evaluate, request)
+            for name, request in sorted(requests.items(), key=lambda item: item[1].task.name)
+        }
+
+    def __enter__(self) -> SideBySide:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        """Start nothing more, and wait for what has begun."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        while not self._hosts.empty():
+            self._hosts.get()[1].close()
+
+    def result(self, name: str) -> EvaluationResult:
+        """The result of one evaluation, as soon as it is there."""
+        return self._futures[name].result()
+
+    def finish(self) -> None:
+        """Wait for all of them: whoever measures a time wants the machine for itself."""
+        wait(self._futures.values())
+
+    def _evaluate(self, request: EvaluationRequest) -> EvaluationResult:
+        config, oracles = self._hosts.get()
+        try:
+            return evaluate(request, config, oracles=oracles)
+        finally:
+            self._hosts.put((config, oracles))

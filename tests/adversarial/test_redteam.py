@@ -1,0 +1,149 @@
+"""Every hostile kernel is stopped as its file says, and no honest one is accused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.health import left_behind, snapshot
+from gpu_runner.supervisor.oracles import Oracles
+from tests.adversarial.cases import load_cases
+from tests.adversarial.catalogue import ROWS
+from tests.adversarial.judging import Outcome, judge, run
+from tests.adversarial.judging import request as request_of
+from tests.adversarial.kernels import HeaderError, Kernel, Stop, load_kernel, load_kernels
+from tests.adversarial.redteam import make_config, uncovered
+from tests.adversarial.side_by_side import SideBySide, selected
+
+KERNELS = load_kernels(DeviceKind.CPU)
+IN_ORDER = sorted(KERNELS, key=lambda k: (k.mode is not Mode.TEST, k.task.name, k.name))
+needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
+    return make_config(DeviceKind.CPU, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def untimed(
+    request: pytest.FixtureRequest,
+    config: SupervisorConfig,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[SideBySide]:
+    """Kernels that are judged by their outputs alone. At the end nothing of any may be left."""
+    chosen = selected(request, "kernel")
+    requests = {k.name: request_of(k, config) for k in chosen if k.mode is Mode.TEST}
+    before = snapshot()
+    with SideBySide(requests, config, tmp_path_factory.mktemp("untimed")) as evaluations:
+        yield evaluations
+    assert left_behind(before) == []
+
+
+@pytest.fixture(scope="module")
+def oracles() -> Iterator[Oracles]:
+    kept = Oracles()
+    yield kept
+    kept.close()
+
+
+@needs_jail
+@pytest.mark.parametrize("kernel", IN_ORDER, ids=lambda kernel: kernel.name)
+def test_kernel_ends_as_its_file_says(
+    kernel: Kernel, config: SupervisorConfig, untimed: SideBySide, oracles: Oracles
+) -> None:
+    if kernel.mode is Mode.TEST:
+        result = untimed.result(kernel.name)
+        judgement = judge(kernel, result)
+    else:
+        untimed.finish()
+        result, judgement = run(kernel, config, oracles)
+    assert judgement.good, f"{judgement.outcome}: {judgement.happened}\n{result.output}{result.log}"
+
+
+def test_catalogue_has_all_rows_and_kernels_name_no_other() -> None:
+    numbers = [row.number for row in ROWS]
+    assert numbers == list(range(1, 72))
+    for kind in DeviceKind:
+        assert {row for kernel in load_kernels(kind) for row in kernel.rows} <= set(numbers)
+
+
+def test_every_row_is_tried_on_a_cpu_or_cannot_be() -> None:
+    untried = uncovered(KERNELS, DeviceKind.CPU)
+    assert [row.number for row, instead in untried if not instead] == []
+    for row, _ in untried:
+        assert row.cases or row.elsewhere or DeviceKind.CPU in row.why_not
+    assert {kernel.rows[0] for kernel in load_cases()} == {row.number for row in ROWS if row.cases}
+
+
+def _kernel(*stops: str) -> Kernel:
+    return dataclasses.replace(KERNELS[0], stops=tuple(map(Stop.parse, stops)))
+
+
+def _result(verdict: Verdict, **facts: object) -> EvaluationResult:
+    latency_ns = 50.0 if verdict is Verdict.CORRECT else None
+    known = EvaluationResult(
+        evaluation_id="", attempt=1, verdict=verdict, reason="'C' is wrong", mode=Mode.TEST,
+        device="cpu", task="", task_digest="", solution_digest="", latency_ns=latency_ns,
+    )  # fmt: skip
+    return dataclasses.replace(known, **facts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stop", "result", "outcome"),
+    [
+        ("verdict WRONG_RESULT: wrong", _result(Verdict.WRONG_RESULT), Outcome.STOPPED),
+        ("verdict WRONG_RESULT: other", _result(Verdict.WRONG_RESULT), Outcome.MISSED),
+        ("verdict VIOLATION", _result(Verdict.WRONG_RESULT), Outcome.MISSED),
+        ("verdict VIOLATION", _result(Verdict.CORRECT), Outcome.MISSED),
+        ("construction", _result(Verdict.CORRECT), Outcome.STOPPED),
+        ("construction", _result(Verdict.SYSTEM_ERROR), Outcome.MISSED),
+        ("construction", _result(Verdict.CORRECT, output="so: GOT it"), Outcome.MISSED),
+        ("construction", _result(Verdict.CORRECT, latency_ns=9.0), Outcome.MISSED),
+        ("quarantine source", _result(Verdict.CORRECT), Outcome.MISSED),
+        (
+            "quarantine source",
+            _result(Verdict.CORRECT, suspicions=(Suspicion(check=Check.SOURCE, reason=""),)),
+            Outcome.STOPPED,
+        ),
+    ],
+)
+def test_judgement_of_hostile_kernel(stop: str, result: EvaluationResult, outcome: Outcome) -> None:
+    kernel = dataclasses.replace(_kernel(stop), must_not_print=("GOT",), at_least_ns=10.0)
+    assert judge(kernel, result).outcome is outcome
+
+
+def test_honest_kernel_must_be_correct_and_beyond_suspicion() -> None:
+    honest = next(kernel for kernel in KERNELS if kernel.honest)
+    suspicion = Suspicion(check=Check.LIBRARY, reason="needs a library")
+    assert judge(honest, _result(Verdict.CORRECT)).outcome is Outcome.FINE
+    assert judge(honest, _result(Verdict.UNSTABLE)).outcome is Outcome.ACCUSED
+    suspected = _result(Verdict.CORRECT, suspicions=(suspicion,))
+    assert judge(honest, suspected).outcome is Outcome.ACCUSED
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "// row: 1\n// tries: x\n",
+        "// row: 1\n// stopped by: verdict GUILTY\n// tries: x\n",
+        "// row: 1\n// stopped by: luck\n// tries: x\n",
+        "// row: 1\n// stopped by: construction\n",
+        "// row: 1\n// stopped by: construction\n// tries: x\n// workloads: none\n",
+        "// row: 1\n// abi: torch\n// stopped by: construction\n// tries: x\n",
+        "// stopped by: construction\n// tries: x\n",
+    ],
+)
+def test_header_that_nobody_can_check_is_refused(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.cpp"
+    path.write_text(header)
+    with pytest.raises(HeaderError, match=r"kernel\.cpp"):
+        load_kernel(path)

@@ -1,0 +1,158 @@
+"""Many ranked evaluations of honest kernels on a CPU: is any of them accused, or unstable?
+
+python -m tests.bench.honest [--count 1000] [--minutes 60] [--out honest.jsonl]
+
+All shipped kernels of the c ABI in turn, on their small workloads, hidden ones included, without
+baselines. A line of JSON an evaluation is added to the file at once, and lines that are there
+count: stop it when you like, and go on later. Exit status 1 if any kernel was accused, or if 1 % of
+the evaluations or more were UNSTABLE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
+from gpu_runner.supervisor.config import default_cache_folder
+from tests.bench.evaluations import Entry, build_all, make_config, run_one
+from tests.bench.shipped import entries
+from tests.bench.tables import heading, table
+
+SMALL_BYTES = 4 << 20
+SMALL_FLOPS = 20e6
+UNSTABLE_LIMIT = 0.01
+COLUMNS = ("task", "evaluations", "CORRECT", "UNSTABLE", "accused", "other", "median s", "closest")
+
+Line = dict[str, Any]
+
+
+def honest_entries() -> list[Entry]:
+    """The shipped CPU kernels of the c ABI, on small workloads."""
+    return [
+        dataclasses.replace(entry, task=small(entry.task))
+        for entry in entries(DeviceKind.CPU)
+        if entry.task.abi is Abi.C
+    ]
+
+
+def small(task: Task) -> Task:
+    """The task without its large CPU workloads and without baselines."""
+    chosen = []
+    for workload in task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=True):
+        cost = task.cost(workload, Direction.FORWARD)
+        if cost is None or (cost.bytes <= SMALL_BYTES and cost.flops <= SMALL_FLOPS):
+            chosen.append(workload)
+    return dataclasses.replace(task, workloads=tuple(chosen), baselines=())
+
+
+def closest(result: EvaluationResult) -> float | None:
+    """Smallest claimed time over what the outside clock asks for; below 1 is an accusation."""
+    ratios = [
+        w.measurement.median_ns / (w.outside.bound_ns - w.outside.error_ns)
+        for w in result.workloads
+        if w.measurement and w.outside and w.outside.bound_ns > w.outside.error_ns
+    ]
+    return min(ratios, default=None)
+
+
+def line_of(entry: Entry, result: EvaluationResult, seconds: float) -> Line:
+    """What is kept of an evaluation."""
+    return {
+        "label": entry.label,
+        "task": result.task,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        "suspicions": [f"{s.check}: {s.reason}" for s in result.suspicions],
+        "closest": closest(result),
+        "seconds": seconds,
+        "log": result.log[-2000:],
+    }
+
+
+def accused(line: Line) -> bool:
+    """Whether an honest kernel was accused of anything."""
+    return line["verdict"] == Verdict.VIOLATION or bool(line["suspicions"])
+
+
+def read_lines(path: Path) -> list[Line]:
+    """What earlier runs have written; a last line that was cut off does not count."""
+    found: list[Line] = []
+    for text in path.read_text().splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(text))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
+def measure(chosen: Sequence[Entry], options: argparse.Namespace, done: int) -> Iterator[Line]:
+    """Evaluate from where an earlier run stopped, until there are enough or the time is up."""
+    config = make_config(DeviceKind.CPU, options.cache)
+    deadline = time.monotonic() + 60 * options.minutes
+    for index in range(done, options.count):
+        if time.monotonic() > deadline:
+            return
+        entry = chosen[index % len(chosen)]
+        yield line_of(entry, *run_one(entry, config, Mode.RANKED, None))
+
+
+def summary(lines: Sequence[Line]) -> list[list[str]]:
+    """Rows of the table, a task each and the total."""
+    tasks = sorted({line["task"] for line in lines})
+    groups = [(task, [line for line in lines if line["task"] == task]) for task in tasks]
+    return [_row(name, group) for name, group in [*groups, ("all", list(lines))] if group]
+
+
+def _row(name: str, lines: Sequence[Line]) -> list[str]:
+    fair = [line for line in lines if not accused(line)]
+    correct = sum(line["verdict"] == Verdict.CORRECT for line in fair)
+    unstable = sum(line["verdict"] == Verdict.UNSTABLE for line in fair)
+    near = min((line["closest"] for line in lines if line["closest"] is not None), default=None)
+    counts = [len(lines), correct, unstable, len(lines) - len(fair), len(fair) - correct - unstable]
+    seconds = statistics.median(line["seconds"] for line in lines)
+    return [name, *map(str, counts), f"{seconds:.1f}", f"{near:.3f}" if near is not None else "-"]
+
+
+def good(lines: Sequence[Line]) -> bool:
+    """No accusation, nothing but CORRECT and UNSTABLE, and little of the latter."""
+    unstable = sum(line["verdict"] == Verdict.UNSTABLE for line in lines)
+    known = all(line["verdict"] in (Verdict.CORRECT, Verdict.UNSTABLE) for line in lines)
+    return known and not any(map(accused, lines)) and unstable < UNSTABLE_LIMIT * len(lines)
+
+
+def main() -> int:
+    """Measure, print the table, return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--out", type=Path, default=Path("honest.jsonl"))
+    parser.add_argument("--cache", type=Path, default=default_cache_folder())
+    options = parser.parse_args()
+    chosen = honest_entries()
+    build_all(chosen, make_config(DeviceKind.CPU, options.cache))
+    lines = read_lines(options.out)
+    try:
+        with options.out.open("a") as file:
+            for line in measure(chosen, options, len(lines)):
+                lines.append(line)
+                print(json.dumps(line), file=file, flush=True)
+                print(len(lines), line["label"], line["verdict"], line["reason"], flush=True)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here")
+    print(heading(make_config(DeviceKind.CPU, options.cache)))
+    print(table(COLUMNS, summary(lines)))
+    return 0 if good(lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Shipped CUDA kernels, torch extensions among them, are built into libraries beyond suspicion.
+
+On a GPU host without the site's packages: `python -m pytest -c /dev/null --rootdir . tests/gpu`.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import ShippedKernel, Task
+from gpu_runner.data.verdict import DeviceKind, Language, Mode
+from gpu_runner.supervisor.binary import check_library, holds_kernel
+from gpu_runner.supervisor.build import build_solution
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import cuda_devices, device_slug
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="this machine has no CUDA device"),
+]
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
+    # The same folder as of the other tests of this device: nothing is built twice.
+    cache = tmp_path_factory.getbasetemp().parent / "kbench-gpu-cache"
+    slug = device_slug(DeviceKind.CUDA, 0)
+    return SupervisorConfig(kind=DeviceKind.CUDA, device=slug, cache_folder=cache)
+
+
+def found(task: Task, kernel: ShippedKernel, config: SupervisorConfig) -> list[str]:
+    """What is said of one kernel's library."""
+    solution = Solution(
+        source=task.files[kernel.path], language=kernel.language, direction=kernel.direction
+    )
+    request = EvaluationRequest(
+        evaluation_id="gpu", task=task, solution=solution, mode=Mode.COMPILE, device=config.device
+    )
+    built = build_solution(request, config)
+    assert built.library is not None, built.report.log
+    assert built.report.resources
+    assert not holds_kernel(built.library, "_Z9no_kernelPfS_i")
+    return [
+        f"{task.name} {kernel.path}: {suspicion.reason}"
+        for suspicion in check_library(built.library, request)
+    ]
+
+
+def test_no_shipped_kernel_is_accused(config: SupervisorConfig) -> None:
+    tasks = [load_task(path.parent) for path in sorted(catalog_folder().glob("*/task.toml"))]
+    kernels = [(t, k) for t in tasks for k in t.kernels if k.language is Language.CUDA]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        results = list(pool.map(lambda pair: found(*pair, config), kernels))
+    assert len(results) >= 20
+    assert [reason for result in results for reason in result] == []

@@ -1,0 +1,41 @@
+"""Built-in tasks on a CUDA device: mutants fail, and honest kernels keep away from the bounds.
+
+On a GPU host without the site's packages: `python -m pytest -c /dev/null --rootdir . tests/gpu`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import cuda_devices, device_slug
+from gpu_runner.supervisor.soundness import describe_soundness, survey
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="this machine has no CUDA device"),
+]
+
+NAMES = sorted(path.parent.name for path in catalog_folder().glob("*/task.toml"))
+MARGIN = 0.7
+"""Share of its bound that an honest kernel may need: vendor libraries choose their algorithms."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_mutant_survives_on_a_gpu(name: str) -> None:
+    config = SupervisorConfig(
+        kind=DeviceKind.CUDA, device=device_slug(DeviceKind.CUDA, 0), oracle_timeout_s=600
+    )
+    report = survey(load_task(catalog_folder() / name), config)
+    folder = os.environ.get("OUT")
+    if folder:
+        Path(folder, f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
+    assert report["passed"], describe_soundness(report)
+    worst = max(report["honest"], key=lambda entry: entry["scaled"])
+    assert worst["scaled"] <= MARGIN, worst

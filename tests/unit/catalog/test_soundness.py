@@ -1,0 +1,106 @@
+"""The built-in tasks are sound: their reports are of these very tasks, and hold in a sample."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.task import Values
+from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.engine.soundness import Soundness, base_problem
+from tests.unit.catalog.judging import problem, task
+from tests.unit.catalog.test_tasks import NAMES
+
+MARGIN = 0.5
+"""Share of its bound that an honest kernel of the same precision may need."""
+SEEDS = range(101, 107)
+MOST_HIDDEN = 6
+OF_INTEGERS = {"histogram"}
+"""Tasks whose inputs are integers: families change floats, and parameters draw these otherwise."""
+
+
+def report(name: str) -> dict[str, Any]:
+    path = catalog_folder().with_name("catalog_soundness") / f"{name}.json"
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_report_is_of_this_task_and_without_survivors(name: str) -> None:
+    found = report(name)
+    assert found["digest"] == task(name).digest(), (
+        f"make it again: python -m gpu_runner filter --task {name} "
+        f"--json tasks_app/catalog_soundness/{name}.json"
+    )
+    assert found["passed"]
+    assert found["survivors"] == []
+    assert [entry["name"] for entry in found["filters"] if entry["passed"] is False] == []
+    assert {entry["direction"] for entry in found["filters"]} == set(task(name).directions)
+    assert {entry["direction"] for entry in found["mutants"]} == set(task(name).directions)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_honest_kernels_keep_a_distance_from_the_bounds(name: str) -> None:
+    errors = {(e["direction"], e["name"]): e["scaled"] for e in report(name)["honest"]}
+    assert all(scaled <= MARGIN for scaled in errors.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mutants_fail_where_the_report_says_so(name: str) -> None:
+    """Those of one workload in each direction, of which most of the report speaks."""
+    soundness = Soundness(base_problem(problem(name)), "cpu")
+    for direction in task(name).directions:
+        failing: dict[str, set[str]] = defaultdict(set)
+        for entry in report(name)["mutants"]:
+            if entry["direction"] == direction and entry["state"] == "failed":
+                failing[entry["workload"]].add(entry["name"])
+        workload_name = max(failing, key=lambda w: len(failing[w]))
+        pending = failing[workload_name]
+        workload = next(w for w in task(name).workloads if w.name == workload_name)
+        settled = {entry["name"] for entry in report(name)["mutants"]} - pending
+        for seed in SEEDS:
+            for mutant, state, _ in soundness.step(workload, direction, seed, settled)["mutants"]:
+                if state == "failed":
+                    pending.discard(mutant)
+                    settled.add(mutant)
+            if not pending:
+                break
+        assert not pending
+
+
+@pytest.mark.parametrize("kind", DeviceKind)
+@pytest.mark.parametrize("name", NAMES)
+def test_hidden_workloads_are_few_and_of_several_families(name: str, kind: DeviceKind) -> None:
+    for direction in task(name).directions:
+        everything = task(name).workloads_for(kind, direction, hidden=True)
+        hidden = [w for w in everything if w.hidden]
+        assert len(hidden) <= MOST_HIDDEN
+        if name in OF_INTEGERS:
+            assert len({w.parameters["skew"] for w in hidden}) >= 3
+            continue
+        families = {w.values for w in hidden} - {Values.DRAWN}
+        assert len(families) >= 3
+        assert {Values.LARGE, Values.STRUCTURED} & families
+        assert all(w.values is Values.DRAWN for w in everything if not w.hidden)
+
+
+@pytest.mark.parametrize("name", ["dot_product", "matrix_mul", "unet_conv2d", "vector_add"])
+def test_the_bound_of_integers_leaves_nothing_but_the_exact_result(name: str) -> None:
+    """Polynomials of integers are integers: a bound below one half forgives nothing."""
+    direction = Direction.FORWARD
+    for workload in task(name).workloads_for(DeviceKind.CPU, direction, hidden=True):
+        if workload.values is Values.INTEGERS:
+            key = (workload, direction, 1, "cpu")
+            expected = problem(name).expected(*key)
+            scales = problem(name).scale(*key, expected)
+            (output,) = expected
+            scale = scales[0] if scales else output.abs() + output.square().mean().sqrt()
+            tolerance, length = task(name).tolerance, task(name).reduction_length(workload)
+            factor = tolerance.constant + tolerance.growth * length**0.5
+            assert (output == output.round()).all()
+            assert output.abs().max() > 1
+            assert (scale * factor * 2**-23 < 0.5).all()

@@ -1,0 +1,153 @@
+"""Further workloads come from sizes that only get_inputs() reads, and are always the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats import load_task, read_task
+from gpu_runner.data.formats.proposals import CPU_LIMIT, prime_below
+
+PROBLEM = """
+import torch
+raise RuntimeError("this file must never be imported")
+
+{sizes}
+
+class Model(torch.nn.Module):
+    def forward(self, x{more}):
+        return {body}
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return [{init}]
+"""
+
+
+def write(
+    folder: Path, sizes: str, inputs: str, *, init: str = "", more: str = "", body: str = "x"
+) -> Path:
+    path = folder / "1_problem.py"
+    path.write_text(PROBLEM.format(sizes=sizes, inputs=inputs, init=init, more=more, body=body))
+    return path
+
+
+def proposed(path: Path) -> dict[str, Any]:
+    return {w.name: dict(w.parameters) for w in load_task(path).workloads[1:]}
+
+
+def test_a_large_problem_gets_workloads_for_both_kinds_of_device(tmp_path: Path) -> None:
+    path = write(tmp_path, "batch, M = 16, 1024 * 4", "torch.rand(batch, M)")
+    assert proposed(path) == {"half": {"batch": 8, "M": 2048}, "odd": {"batch": 13, "M": 4093}}
+    path = write(tmp_path, "M = 4096\nN = M", "torch.rand(M, 4096), torch.randn((4096, N))")
+    reading = read_task(path)
+    found = {w.name: (dict(w.parameters), w.hidden, *w.devices) for w in reading.task.workloads}
+    assert found == {
+        "default": ({}, False, "cuda"),
+        "half": ({"M": 2048, "N": 2048}, False, "cuda"),
+        "small": ({"M": 32, "N": 32}, False, "cpu"),
+        "odd": ({"M": 4093, "N": 4093}, True, "cuda"),
+        "small_odd": ({"M": 31, "N": 31}, True, "cpu"),
+    }
+    assert CPU_LIMIT == 2 * 32 * 4096
+    assert reading.adaptations == (
+        "proposes half (cuda): M=2048, N=2048",
+        "proposes small (cpu): M=32, N=32",
+        "proposes odd (hidden, cuda): M=4093, N=4093",
+        "proposes small_odd (hidden, cpu): M=31, N=31",
+        "the file's own sizes are for CUDA devices only",
+    )
+    assert load_task(path).digest() == load_task(path).digest()
+
+
+def test_sizes_that_model_needs_stay(tmp_path: Path) -> None:
+    path = write(tmp_path, "rows = 64\nwidth = 32", "torch.rand(rows, width)", init="width")
+    assert proposed(path) == {"half": {"rows": 32}, "odd": {"rows": 61}}
+    text = "rows = 64\nwidth = 32\nshape = (width, 1)\nkept = torch.zeros(shape)"
+    assert proposed(write(tmp_path, text, "torch.rand(rows, width)"))["odd"] == {"rows": 61}
+
+
+def test_a_name_that_model_uses_for_itself_is_no_global(tmp_path: Path) -> None:
+    path = write(tmp_path, "rows = 64", "torch.rand(rows, 3)", body="(lambda rows: rows)(x)")
+    assert proposed(path)["odd"] == {"rows": 61}
+    path = write(tmp_path, "rows = 64", "torch.rand(rows, 3)", more=", n=rows")
+    assert proposed(path) == {}
+    assert load_task(path).workloads[0].devices == ("cuda", "cpu")
+
+
+def test_layers_of_a_fixed_width_keep_inner_sizes(tmp_path: Path) -> None:
+    path = write(tmp_path, "n, side = 64, 32", "torch.rand(n, 3, side)", body="x.flatten(1)")
+    assert proposed(path) == {"half": {"n": 32}, "odd": {"n": 61}}
+
+
+def test_sizes_that_are_alike_stay_alike_where_ranks_differ(tmp_path: Path) -> None:
+    sizes, inputs = "rows = 32\nshape = (32,)", "torch.rand(rows, *shape), torch.randint(0, 9, {})"
+    path = write(tmp_path, sizes, inputs.format("(rows,)"), more=", y")
+    assert proposed(path)["odd"] == {"rows": 31, "shape": [31]}
+    path = write(tmp_path, sizes, inputs.format("(rows, 1)"), more=", y")
+    assert proposed(path)["odd"] == {"rows": 31, "shape": [29]}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "inputs"),
+    [
+        ("n = int(input())", "torch.rand(n)"),
+        ("n = 0", "torch.rand(n)"),
+        ("n = 8 ** 9 ** 9", "torch.rand(n)"),
+        ("n = " + "1024 * " * 4 + "1", "torch.rand(n)"),
+        ("n = 64", "torch.rand(n).reshape(n // 2, 2)"),
+        ("n = 64", "torch.rand(n + len('x'))"),
+        ("n = 64\nscale = n / 2", "torch.rand(n)"),
+        ("n = 64", "torch.rand(1, 1)"),
+    ],
+)
+def test_what_cannot_be_read_proposes_nothing(tmp_path: Path, sizes: str, inputs: str) -> None:
+    reading = read_task(write(tmp_path, sizes, inputs))
+    assert [w.name for w in reading.task.workloads] == ["default"]
+    assert reading.adaptations == ()
+    assert "no further workload proposed" in reading.remarks[0]
+
+
+def test_proposals_can_be_left_out(tmp_path: Path) -> None:
+    reading = read_task(write(tmp_path, "n = 64", "torch.rand(n)"), proposals=False)
+    assert [w.name for w in reading.task.workloads] == ["default"]
+    assert (reading.adaptations, reading.remarks) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field", "reason"),
+    [
+        ({"width": 8}, "width", "Model needs it"),
+        ({"rows": 0}, "rows", "must be an integer above 0"),
+        ({"rows": "8"}, "rows", "must be an integer above 0"),
+        ({"rows": 8}, "shape", r"must be \(8, 3\)"),
+        ({"rows": 8, "shape": [9, 3]}, "shape", r"must be \(8, 3\)"),
+        ({"other": 8}, "other", "must be left out"),
+    ],
+)
+def test_a_task_as_json_has_sizes_that_get_inputs_reads(
+    tmp_path: Path, parameters: dict[str, Any], field: str, reason: str
+) -> None:
+    sizes = "rows = 64\nwidth = 32\nshape = (rows, 3)"
+    task = load_task(write(tmp_path, sizes, "torch.rand(shape)", init="width"))
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(codec.encode(task)))
+    assert load_task(path) == task
+    workload = replace(task.workloads[0], parameters=parameters)
+    path.write_text(json.dumps(codec.encode(replace(task, workloads=(workload,)))))
+    with pytest.raises(DataError, match=reason) as caught:
+        load_task(path)
+    assert caught.value.field == f"workloads[0].parameters.{field}"
+
+
+def test_primes() -> None:
+    assert [prime_below(n) for n in (1, 2, 3, 4, 16, 2**20)] == [1, 3, 2, 3, 13, 1048573]
+    assert [prime_below(16, taken) for taken in ({13}, {13, 11}, {11})] == [11, 13, 13]

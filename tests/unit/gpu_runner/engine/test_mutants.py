@@ -1,0 +1,155 @@
+"""Mutants: what is derived from a reference, what fails, and what is the reference in disguise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from gpu_runner.data.task import Task, TaskFormat, Tolerance, Workload
+from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.engine.honest import honest_kernels
+from gpu_runner.engine.mutants import Call, mutants_of, tried
+from gpu_runner.engine.operations import Edit, Interpreter
+from gpu_runner.engine.problem import load_problem
+from gpu_runner.engine.soundness import Soundness, base_problem
+
+REFERENCE = """
+import torch
+
+def make_inputs(n):
+    return {"x": torch.randn(n, n), "w": torch.randn(n, n), "b": torch.randn(n) + 1}
+
+def forward_fn(x, w, b):
+    return torch.relu((x @ w).clone() * 1.0 + b)
+
+def forward_scale(x, w, b):
+    return torch.sqrt((x * x) @ (w * w)) + (x @ w).abs() + b.abs()
+"""
+
+
+def problem(
+    folder: Path, text: str = REFERENCE, constant: float = 32.0, dtype: str = "float32"
+) -> Soundness:
+    (folder / "reference.py").write_text(text)
+    task = Task(
+        name="toy",
+        title="Toy",
+        format=TaskFormat.KBENCH,
+        abi=Abi.TORCH,
+        workloads=(Workload(name="n9", parameters={"n": 9}),),
+        files={"reference.py": text},
+        dtype=dtype,
+        tolerance=Tolerance(reduction="n", constant=constant, growth=1.0),
+    )
+    return Soundness(base_problem(load_problem(task, folder)), "cpu")
+
+
+def first_call(soundness: Soundness) -> Call:
+    workload = soundness._problem.task.workloads[0]
+    return Call(soundness._problem, workload, Direction.FORWARD, 1, "cpu")
+
+
+def states(soundness: Soundness, seeds: int = 3) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    workload = soundness._problem.task.workloads[0]
+    for seed in range(seeds):
+        for name, state, _ in soundness.step(workload, Direction.FORWARD, seed, ())["mutants"]:
+            found.setdefault(name, set()).add(state)
+    return found
+
+
+def test_wrong_kernels_fail_and_what_changes_nothing_is_told_apart(tmp_path: Path) -> None:
+    found = states(problem(tmp_path))
+    assert {name for name, seen in found.items() if seen == {"same"}} == {"mul 1: removed"}
+    assert all("failed" in seen for name, seen in found.items() if name != "mul 1: removed")
+    expected = {
+        "zeros", "the mean of the result everywhere", "the other sign", "transposed",
+        "the input x echoed", "the result of an earlier call", "last element left out",
+        "last row alone", "inputs in TF32", "products in BF16", "everything in FP16",
+        "mm 1: second half of the terms left out", "mm 1: last term left out",
+        "mm 1: last term alone", "relu 1: removed", "add 1: removed",
+    }  # fmt: skip
+    assert expected <= set(found)
+
+
+def test_a_loose_bound_lets_mutants_survive(tmp_path: Path) -> None:
+    found = states(problem(tmp_path, constant=3e5))
+    assert "passed" in found["inputs in BF16"]
+    assert "failed" not in found["inputs in TF32"]
+    assert "failed" in found["zeros"]
+
+
+def test_settled_mutants_are_left_out_and_honest_kernels_are_right(tmp_path: Path) -> None:
+    soundness = problem(tmp_path)
+    workload = soundness._problem.task.workloads[0]
+    answer = soundness.step(workload, Direction.FORWARD, 1, ("zeros", "ones"))
+    assert not {"zeros", "ones"} & {name for name, _, _ in answer["mutants"]}
+    assert set(answer["honest"]) == {"reference", *honest_kernels()}
+    assert all(error < 0.5 for error in answer["honest"].values())
+    assert answer["output_bytes"] == 9 * 9 * 4
+
+
+def test_a_narrow_dtype_is_mutated_to_a_narrower_one(tmp_path: Path) -> None:
+    found = states(problem(tmp_path, dtype="bfloat16", constant=2.0), seeds=1)
+    narrow = {"everything in FP8", "inputs in FP8", "products in FP8"}
+    assert {name for name in found if name.endswith(("FP8", "FP16", "BF16", "TF32"))} == narrow
+    assert all(found[name] == {"failed"} for name in narrow)
+
+
+NORMS = """
+import torch
+import torch.nn.functional as F
+
+def make_inputs(n):
+    return {"x": torch.randn(4, n) + 1, "w": torch.rand(n) + 1, "t": torch.arange(4)}
+
+def forward_fn(x, w, t):
+    return F.cross_entropy(F.layer_norm(x, x.shape[1:], w), t, reduction="none")
+"""
+
+
+def test_fused_operations_are_taken_apart(tmp_path: Path) -> None:
+    soundness = problem(tmp_path, NORMS)
+    call = first_call(soundness)
+    trace = Interpreter()
+    plain = call.run(trace, exactly=True)
+    torch.testing.assert_close(plain, call.expected, rtol=1e-12, atol=1e-12)
+    operations = {edit.operation for edit in trace.edits}
+    assert {"rsqrt", "exp", "log", "amax", "sum", "gather"} <= operations
+    assert not {"native_layer_norm", "_log_softmax", "nll_loss_forward"} & operations
+
+
+def test_an_edit_works_in_place_too() -> None:
+    def function(x: Tensor) -> Tensor:
+        y = x * 2
+        y.add_(1)
+        return y
+
+    x = torch.ones(3)
+    with Interpreter(Edit("add_", 1, "removed")):
+        assert torch.equal(function(x), torch.full((3,), 2.0))
+    with Interpreter(Edit("mul", 1, "removed")):
+        assert torch.equal(function(x), torch.full((3,), 2.0))
+    assert torch.equal(x, torch.ones(3))
+
+
+def test_a_mutant_that_makes_no_sense_is_no_mutant(tmp_path: Path) -> None:
+    soundness = problem(tmp_path)
+    call = first_call(soundness)
+    mutant = next(mutants_of(call, None))
+    broken = type(mutant)("broken", lambda call, exactly: (torch.zeros(2).reshape(3),))
+    assert tried(broken, call) is None
+
+
+@pytest.mark.parametrize("name", honest_kernels())
+def test_honest_kernels_sum_in_orders_of_their_own(name: str) -> None:
+    a, b = torch.randn(5, 300), torch.randn(300, 7)
+    with honest_kernels()[name]():
+        product, total = a @ b, a.sum(1)
+    torch.testing.assert_close(product, a @ b, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(total, a.sum(1), rtol=1e-4, atol=1e-4)
+    if name == "sums one by one":
+        assert not torch.equal(product, a @ b)

@@ -1,0 +1,59 @@
+"""What a native reference gets by name: keywords of Python, and the epsilon of intermediates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.engine.arguments import c_arguments
+from gpu_runner.engine.native_problem import inner_eps
+from gpu_runner.engine.problem import load_problem
+from tests.unit.gpu_runner.engine.stub import make_task
+
+REFERENCE = """
+import torch
+
+def make_inputs(N):
+    return {"in": torch.rand(N) + 1, "lambda": 0.25}
+
+def forward_fn(in_, lambda_):
+    return in_ * lambda_
+
+def forward_scale(in_, inner_eps):
+    return in_ * inner_eps
+"""
+SIGNATURE = "void scale_{0}(const {0}* in, {0}* out, float lambda, int N)"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ctype", "ratio"),
+    [("float32", "float", 1.0), ("bfloat16", "__nv_bfloat16", 2.0**-16)],
+)
+def test_a_reference_reads_keywords_and_the_inner_epsilon(
+    dtype: str, ctype: str, ratio: float, tmp_path: Path
+) -> None:
+    signature = SIGNATURE.format(ctype)
+    task = make_task(REFERENCE, {"N": 5}, Abi.C, signature=signature, dtype=dtype)
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    problem = load_problem(task, tmp_path)
+    key = (task.workloads[0], Direction.FORWARD, 7, "cpu")
+    drawn = problem.draw(*key)
+    source, factor = drawn.arguments
+    assert drawn.names == ("in", "lambda")
+    assert source.dtype is getattr(torch, dtype)
+    values = {p.name: value for p, value in c_arguments(task, task.workloads[0], drawn)}
+    assert torch.equal(values["in"], source)
+    assert (values["lambda"], values["N"]) == (factor, 5) == (0.25, 5)
+    (expected,) = problem.expected(*key)
+    assert torch.equal(expected, source.double() * 0.25)
+    scales = problem.scale(*key, (expected,))
+    assert scales is not None
+    assert torch.equal(scales[0], source.double() * ratio)
+
+
+def test_the_inner_epsilon_is_that_of_float32_in_narrow_dtypes_alone() -> None:
+    assert inner_eps("float16") == 2.0**-13
+    assert inner_eps("float64") == inner_eps("int32") == 1.0

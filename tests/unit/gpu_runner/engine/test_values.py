@@ -1,0 +1,105 @@
+"""Families of values: what they do to drawn inputs, and that a seed decides it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.engine.problem import load_problem
+from gpu_runner.engine.values import integer_range, integers, varied
+
+
+def task(name: str = "matrix_mul") -> Task:
+    return load_task(catalog_folder() / name)
+
+
+def workload(values: Values) -> Workload:
+    return Workload(name="w", parameters={"M": 4, "N": 4, "K": 64}, values=values)
+
+
+def change(tensor: Tensor, values: Values, seed: int = 1) -> Tensor:
+    result: Tensor = varied(tensor, task(), workload(values), seed)
+    return result
+
+
+DRAWN = torch.randn(16, 256, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("values", Values)
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 1), (5, 7), (2, 3, 4, 5)])
+def test_a_family_keeps_shape_and_dtype_and_is_the_seed_s(
+    values: Values, shape: tuple[int, ...]
+) -> None:
+    drawn = torch.full(shape, 0.75)
+    first, again = change(drawn, values), change(drawn, values)
+    assert first.shape == shape
+    assert first.dtype == drawn.dtype
+    assert torch.isfinite(first).all()
+    assert torch.equal(first, again)
+    assert torch.equal(drawn, torch.full(shape, 0.75))
+
+
+def test_what_is_not_a_floating_tensor_stays() -> None:
+    whole = torch.arange(3)
+    assert varied((whole, "x", 2, None), task(), workload(Values.LARGE), 1) == (whole, "x", 2, None)
+
+
+def test_scales() -> None:
+    assert torch.equal(change(DRAWN, Values.LARGE), DRAWN * 1000)
+    assert torch.equal(change(DRAWN, Values.SMALL), DRAWN / 1000)
+
+
+def test_a_shift_is_each_row_s_own() -> None:
+    uneven = DRAWN * torch.logspace(-3, 3, 16)[:, None]
+    shifted = change(uneven, Values.SHIFTED)
+    ratio = shifted.mean(1) / shifted.std(1)
+    assert ((ratio > 3.5) & (ratio < 4.5)).all()
+
+
+def test_a_few_elements_are_heavy_and_others_with_another_seed() -> None:
+    heavy = (change(DRAWN, Values.HEAVY) != DRAWN).float().mean()
+    assert 0.005 < heavy < 0.05
+    assert not torch.equal(change(DRAWN, Values.HEAVY, 1), change(DRAWN, Values.HEAVY, 2))
+
+
+def test_structure_repeats_rows_and_leaves_some_zero() -> None:
+    structured = change(DRAWN, Values.STRUCTURED)
+    assert torch.equal(structured[1], structured[0])
+    assert torch.equal(structured[2], DRAWN[2])
+    assert (structured[3] == 0).all()
+    vector = change(DRAWN.reshape(-1), Values.STRUCTURED)
+    assert torch.equal(vector[32:64], vector[:32])
+    assert (vector[96:128] == 0).all()
+
+
+@pytest.mark.parametrize(("dtype", "terms"), [("float32", 64), ("float32", 1000), ("bfloat16", 16)])
+def test_sums_of_integer_products_are_exact_in_any_order(dtype: str, terms: int) -> None:
+    wanted = getattr(torch, dtype)
+    largest = integer_range(dtype, terms)
+    a = integers(torch.randn(50, terms, generator=torch.Generator().manual_seed(2)), largest)
+    b = integers(torch.randn(50, terms, generator=torch.Generator().manual_seed(3)), largest)
+    assert torch.equal(a.to(wanted).double(), a.double())
+    assert 1 <= a.abs().max() <= largest
+    total = torch.zeros(50, dtype=wanted)
+    for column in range(terms):
+        total = total + a[:, column].to(wanted) * b[:, column].to(wanted)
+    assert torch.equal(total.double(), (a.double() * b.double()).sum(1))
+
+
+def test_only_listed_inputs_change_and_the_gradient_does() -> None:
+    base = load_task(catalog_folder() / "layernorm")
+    drawn = next(w for w in base.workloads_for(DeviceKind.CPU, Direction.BACKWARD, hidden=False))
+    problem = load_problem(base, catalog_folder() / "layernorm")
+    problem._module.VARIED = ("x",)  # type: ignore[attr-defined]
+    large = replace(drawn, name="large", values=Values.LARGE)
+    plain = problem.draw(drawn, Direction.BACKWARD, 3, "cpu").values
+    changed = problem.draw(large, Direction.BACKWARD, 3, "cpu").values
+    assert torch.equal(changed["weight"], plain["weight"])
+    torch.testing.assert_close(changed["x"], plain["x"] * 1000)
+    torch.testing.assert_close(changed["grad_output"], plain["grad_output"] * 1000)

@@ -1,0 +1,47 @@
+"""The doctor measures a device's peaks in the jail, remembers them, and says why it cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.__main__ import main
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.calibrate import calibrated
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import cuda_devices
+
+needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+
+
+@needs_jail
+def test_a_cpu_is_measured_below_its_limits_and_remembered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "facts.json"
+    command = ["doctor", "--calibrate", "--device", "cpu", "--cache", str(tmp_path)]
+    assert main([*command, "--json", str(out)]) == 0
+    printed = capsys.readouterr().out
+    for words in ("memory, read", "memory, copy", "float32", "float64", "limits:"):
+        assert words in printed
+    (facts,) = json.loads(out.read_text())
+    limit, measured = facts["limit"], facts["measured"]
+    assert 1e8 < measured["bytes_per_s"]["read"] <= limit["bytes_per_s"]
+    for dtype, rate in measured["flop_per_s"].items():
+        assert 0 < rate <= limit["flop_per_s"][dtype]
+    found = calibrated(SupervisorConfig(cache_folder=tmp_path))
+    assert found is not None
+    assert dict(found.bytes_per_s) == measured["bytes_per_s"]
+    main(["doctor", "--cache", str(tmp_path)])
+    assert "measured of: cpu" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(bool(cuda_devices()), reason="this machine has a CUDA device")
+def test_a_device_that_is_not_there_is_misuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["doctor", "--calibrate", "--device", "cuda", "--cache", str(tmp_path)]
+    assert main(command) == 2
+    assert "no CUDA device 0" in capsys.readouterr().err

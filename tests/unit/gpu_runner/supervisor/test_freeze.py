@@ -1,0 +1,111 @@
+"""A runner's process tree stands still between calls, and is found out if it does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from gpu_runner.supervisor.freeze import Freezer, NotStopped
+
+COUNTING = """
+import os, sys, threading, time
+def count(name):
+    n = 0
+    while True:
+        n += 1
+        if n % 1000 == 0:
+            os.pwrite(int(sys.argv[1]), n.to_bytes(8, "little"), 8 * name)
+os.fork()
+threading.Thread(target=count, args=(os.getpid() % 2,), daemon=True).start()
+count(2 + os.getpid() % 2)
+"""
+
+WAKING = """
+import ctypes, signal, time
+class Spec(ctypes.Structure):
+    _fields_ = [("interval", ctypes.c_long * 2), ("value", ctypes.c_long * 2)]
+class Event(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int),
+                ("pad", ctypes.c_char * 64)]
+libc = ctypes.CDLL(None, use_errno=True)
+timer = ctypes.c_void_p()
+event = Event(None, signal.SIGCONT, 0)
+assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
+spec = Spec((0, 20_000_000), (0, 20_000_000))
+assert libc.timer_settime(timer, 0, ctypes.byref(spec), None) == 0
+print("ready", flush=True)
+while True:
+    pass
+"""
+
+
+@pytest.fixture
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    path = tmp_path_factory.mktemp("freeze") / "counters"
+    path.write_bytes(bytes(64))
+    with path.open("r+b") as file:
+        yield file.fileno()
+
+
+def content(descriptor: int) -> bytes:
+    return os.pread(descriptor, 64, 0)
+
+
+def test_threads_and_children_stand_still_until_they_may_run(memory: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", COUNTING, str(memory)], pass_fds=[memory], start_new_session=True
+    )
+    freezer = Freezer(process.pid, bare=True)
+    try:
+        while content(memory)[16:32].count(b"\0") == 16:
+            time.sleep(0.01)
+        for _ in range(5):
+            freezer.freeze()
+            before = content(memory)
+            time.sleep(0.03)
+            assert content(memory) == before
+            freezer.check()
+            freezer.thaw()
+            time.sleep(0.03)
+            assert content(memory) != before
+    finally:
+        freezer.freeze()
+        for pid in freezer.tree():
+            subprocess.run(["kill", "-9", str(pid)], check=False)
+        process.wait()
+
+
+def stop_again_and_again(freezer: Freezer) -> None:
+    for _ in range(50):
+        freezer.freeze()
+        time.sleep(0.05)
+        freezer.check()
+
+
+def test_a_timer_that_wakes_the_process_is_noticed() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAKING], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        freezer = Freezer(process.pid, bare=True)
+        with pytest.raises(NotStopped, match="ran while it was stopped"):
+            stop_again_and_again(freezer)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_process_that_has_ended_is_still() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
+    process.wait()
+    freezer = Freezer(process.pid, bare=True)
+    freezer.freeze()
+    freezer.check()
+    freezer.thaw()

@@ -1,0 +1,78 @@
+"""An oracle that is kept serves the same version of the same task, and ends with a failure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.task import Task
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.oracles import Oracles
+
+TASK = dataclasses.replace(find_task("vector_add"), baselines=())
+pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+
+
+@pytest.fixture
+def oracles() -> Iterator[Oracles]:
+    with closing(Oracles()) as kept:
+        yield kept
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> SupervisorConfig:
+    return SupervisorConfig(cache_folder=tmp_path)
+
+
+def draw(oracle: Oracle, task: Task) -> bytes:
+    """The first input of a call, drawn into arenas of its own."""
+    workload = task.workloads_for(SupervisorConfig().kind, task.directions[0], hidden=False)[0]
+    with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
+        oracle.load(task, inputs, taken)
+        described = oracle.describe(workload, task.directions[0], seed=1)
+        size = sum(tensor["nbytes"] for tensor in described.tensors())
+        inputs.resize(size)
+        offsets = [0, described.tensors()[0]["nbytes"]]
+        oracle.fill(workload, task.directions[0], seed=7, offsets=offsets)
+        return bytes(inputs.view)
+
+
+def test_the_next_evaluation_of_a_task_has_the_same_oracle(
+    oracles: Oracles, config: SupervisorConfig
+) -> None:
+    with oracles.lend(config, TASK) as first:
+        drawn = draw(first, TASK)
+    with oracles.lend(config, TASK) as again:
+        assert again is first
+        assert draw(again, TASK) == drawn
+        assert any(drawn)
+
+
+def test_another_version_of_a_task_has_another_one(
+    oracles: Oracles, config: SupervisorConfig
+) -> None:
+    changed = dataclasses.replace(TASK, description="changed")
+    with oracles.lend(config, TASK) as first:
+        pass
+    with oracles.lend(config, changed) as other:
+        assert other is not first
+    with pytest.raises((OracleError, OSError)):
+        draw(first, TASK)  # its process has ended
+
+
+def test_an_oracle_that_failed_is_not_used_again(
+    oracles: Oracles, config: SupervisorConfig
+) -> None:
+    broken = dataclasses.replace(TASK, files={"reference.py": "def make_inputs(N): 1 / 0"})
+    with pytest.raises(OracleError), oracles.lend(config, broken) as first:
+        draw(first, broken)
+    with oracles.lend(config, broken) as second:
+        assert second is not first

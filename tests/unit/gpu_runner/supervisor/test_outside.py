@@ -1,0 +1,134 @@
+"""What the coordinator's own waiting says of a claimed time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.integrity import Burst
+from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.supervisor.bursts import draw_sizes
+from gpu_runner.supervisor.outside import (
+    MARGINS,
+    NullTime,
+    at_least,
+    beats_clock,
+    null_time,
+    outside_time,
+    typical_slope,
+)
+
+GPU = MARGINS[DeviceKind.CUDA, Abi.C]
+CPU = MARGINS[DeviceKind.CPU, Abi.C]
+NULL = NullTime(
+    intercept_ns=200_000, slope_ns=2_000, deviation_ns=4_000, single_ns=40_000, spread_ns=6_000
+)
+
+
+def bursts(of: Callable[[int], float], sizes: tuple[int, ...] = (1, 7, 12, 16)) -> list[Burst]:
+    return [Burst(calls=size, held_ns=NULL.at(size) + of(size)) for size in sizes]
+
+
+def test_bound_is_the_time_of_a_call_where_nothing_disturbs() -> None:
+    outside = outside_time(bursts(lambda size: 50_000.0 * size), NULL, GPU)
+    assert outside.bound_ns == pytest.approx(50_000)
+    assert outside.slope_ns - outside.null_slope_ns == pytest.approx(50_000)
+    assert outside.error_ns <= 8_000
+
+
+@pytest.mark.parametrize("true_ns", [50_000, 200_000, 5e6])
+def test_nine_tenths_of_the_true_time_are_too_little(true_ns: float) -> None:
+    outside = outside_time(bursts(lambda size: true_ns * size, (13, 15, 16)), NULL, GPU)
+    assert beats_clock(0.9 * true_ns, 0, NULL, outside)
+    assert not beats_clock(0.97 * true_ns, 0, NULL, outside)
+
+
+def test_cpu_kernels_that_are_slower_in_bursts_are_judged_by_single_calls() -> None:
+    slower = bursts(lambda size: 120_000.0 * size)
+    single = NULL.single_ns + 105_000
+    outside = outside_time(slower, NULL, CPU, [single] * 9)
+    assert outside.single_ns == pytest.approx(105_000)
+    assert not beats_clock(100_000, 0, NULL, outside)
+    assert beats_clock(80_000, 0, NULL, outside)
+
+
+def test_long_cpu_kernels_are_judged_by_single_calls_alone() -> None:
+    faster = bursts(lambda size: 800_000.0 * size)
+    outside = outside_time(faster, NULL, CPU, [NULL.single_ns + 1_000_000] * 9)
+    assert beats_clock(900_000, 0, NULL, outside)
+    assert not beats_clock(980_000, 0, NULL, outside)
+
+
+def test_cpu_kernels_that_are_faster_in_bursts_are_judged_by_bursts() -> None:
+    faster = bursts(lambda size: 80_000.0 * size)
+    outside = outside_time(faster, NULL, CPU, [NULL.single_ns + 110_000] * 9)
+    assert not beats_clock(100_000, 0, NULL, outside)
+    assert beats_clock(60_000, 0, NULL, outside)
+
+
+def test_a_busy_host_only_loosens_the_bound_of_other_bursts() -> None:
+    late = bursts(lambda size: 50_000.0 * size)
+    late[0] = Burst(calls=1, held_ns=9e6)
+    late[3] = Burst(calls=16, held_ns=8e7)
+    assert outside_time(late, NULL, GPU).bound_ns == pytest.approx(50_000)
+
+
+def test_padding_small_bursts_flattens_the_slope_but_hides_nothing() -> None:
+    padded = bursts(lambda size: 16 * 50_000.0)
+    outside = outside_time(padded, NULL, GPU)
+    assert outside.slope_ns - outside.null_slope_ns == pytest.approx(0, abs=1)
+    assert outside.bound_ns == pytest.approx(50_000)
+    assert beats_clock(45_000, 0, NULL, outside)
+
+
+def test_a_host_that_is_slow_to_launch_is_given_the_outside_time() -> None:
+    outside = outside_time(bursts(lambda size: 100_000.0 * size), NULL, GPU)
+    assert not beats_clock(60_000, 50_000, NULL, outside)
+    claimed = Measurement(median_ns=60_000, low_ns=59_000, high_ns=61_000, calls=9)
+    assert at_least(claimed, outside).median_ns == pytest.approx(100_000)
+    honest = Measurement(median_ns=99_000, low_ns=98_000, high_ns=101_000, calls=9)
+    assert at_least(honest, outside) == honest
+
+
+def test_a_claim_of_next_to_nothing_is_replaced_without_overflow() -> None:
+    outside = outside_time(bursts(lambda size: 100_000.0 * size), NULL, GPU)
+    claimed = Measurement(median_ns=5e-324, low_ns=5e-324, high_ns=1e300, calls=9)
+    found = at_least(claimed, outside)
+    assert 0 < found.low_ns <= found.median_ns <= found.high_ns < 1e7
+
+
+def test_short_kernels_keep_their_claims() -> None:
+    outside = outside_time(bursts(lambda size: 20_000.0 * size), NULL, GPU)
+    claimed = Measurement(median_ns=4_000, low_ns=3_900, high_ns=4_100, calls=9)
+    assert at_least(claimed, outside) == claimed
+
+
+def test_null_time_is_not_tilted_by_single_waits() -> None:
+    rng = random.Random(1)
+    found = [
+        Burst(calls=size, held_ns=NULL.at(size) + rng.expovariate(1 / 3_000))
+        for size in [*range(1, 17)] * 2
+    ]
+    found[5] = Burst(calls=6, held_ns=5e6)
+    null = null_time(found)
+    assert null.slope_ns == pytest.approx(NULL.slope_ns, rel=0.3)
+    assert null.at(8) == pytest.approx(NULL.at(8), rel=0.02)
+    with pytest.raises(ValueError, match="no burst"):
+        null_time([])
+
+
+def test_slope_needs_two_sizes() -> None:
+    assert typical_slope([Burst(calls=2, held_ns=5), Burst(calls=2, held_ns=7)]) == 0
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize("seed", range(5))
+def test_sizes_differ_where_they_can(most: int, seed: int) -> None:
+    sizes = draw_sizes(most, 4, random.Random(seed))
+    assert len(sizes) == 4
+    assert 1 <= min(sizes) <= max(sizes) <= most
+    assert len(set(sizes)) >= min(3, most)
+    assert draw_sizes(most, 0, random.Random(seed)) == []

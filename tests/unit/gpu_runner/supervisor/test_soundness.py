@@ -1,0 +1,109 @@
+"""When a mutant counts as failed, what a report says, and the command's exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpu_runner import __main__ as command
+from gpu_runner.data.formats import load_task
+from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.soundness import Fate, describe_soundness, survey
+
+TASK = """
+name = "double"
+title = "Double"
+abi = "torch"
+dtype = "float32"
+
+[tolerance]
+constant = 1e5
+
+[[workloads]]
+name = "n8"
+parameters = { n = 8 }
+"""
+
+REFERENCE = """
+import torch
+
+def make_inputs(n):
+    return {"x": torch.randn(n)}
+
+def forward_fn(x):
+    return x * 2
+"""
+
+
+def fate(*states: str, verified: int = 45) -> Fate:
+    found = Fate()
+    for state in states:
+        found.add("w", verified, state, 1.5)
+    return found
+
+
+def test_a_mutant_fails_if_it_would_hardly_pass_a_ranked_evaluation() -> None:
+    assert fate("failed", "failed", "failed").state() == "failed"
+    assert fate("failed", "passed", "passed").state() == "failed"  # 45 verified calls
+    assert fate("failed", "passed", "passed", verified=6).state() == "survived"
+    assert fate("failed", "failed", "failed", verified=6).state() == "failed"
+    assert fate("passed", "passed").state() == "survived"
+
+
+def test_only_what_never_differs_is_equivalent() -> None:
+    assert fate("same", "same").state() == "equivalent"
+    assert fate("same", "passed").state() == "survived"
+
+
+def test_a_mutant_is_tried_on_some_calls_before_it_is_settled() -> None:
+    assert not fate("failed").settled(3)
+    assert fate("failed", "failed", "failed").settled(3)
+
+
+def test_an_entry_names_the_workload_on_which_it_fails_most_surely() -> None:
+    found = fate("failed", "passed")
+    for _ in range(3):
+        found.add("other", 45, "failed", 7.0)
+    assert found.document("zeros", Direction.FORWARD) == {
+        "name": "zeros", "direction": "forward", "state": "failed", "workload": "other",
+        "scaled": 7.0,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "task.toml").write_text(TASK)
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    return tmp_path
+
+
+def test_a_survey_of_a_task_whose_bound_is_too_loose(folder: Path) -> None:
+    task = load_task(folder)
+    report = survey(task, SupervisorConfig(kind=DeviceKind.CPU), seeds=2, most_seeds=3)
+    assert json.loads(json.dumps(report)) == report
+    assert report["digest"] == task.digest()
+    assert not report["passed"]
+    assert "forward: inputs in TF32" in report["survivors"]
+    assert "forward: zeros" not in report["survivors"]
+    assert {entry["name"] for entry in report["honest"]} >= {"reference"}
+    assert "NOT SOUND" in describe_soundness(report)
+
+
+@pytest.mark.parametrize(("passed", "status"), [(True, 0), (False, 1)])
+def test_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    passed: bool,
+    status: int,
+) -> None:
+    names = ("survivors", "mutants", "honest", "filters")
+    report = {"task": "double", "passed": passed, **{name: [] for name in names}}
+    monkeypatch.setattr(command, "survey", lambda *_, **__: report)
+    out = folder / "report.json"
+    assert command.main(["filter", "--task", str(folder), "--json", str(out)]) == status
+    assert json.loads(out.read_text()) == report
+    assert "double" in capsys.readouterr().out

@@ -1,0 +1,50 @@
+"""A result's page says what the device could do at best, in words and for each workload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runs_app.evaluation_page import environment_rows, limit_sentences, workload_rows
+
+THEORETICAL = {
+    "bytes_per_s": 4.8e12, "flop_per_s": 66.9e12, "source": "the maker's data sheet",
+    "fraction": 0.4,
+}  # fmt: skip
+MEASURED = {
+    "bytes_per_s": 4e12, "flop_per_s": 6e13, "source": "measured on this host", "fraction": 0.5
+}  # fmt: skip
+
+
+def document(**peaks: Any) -> dict[str, Any]:
+    timed = {"median_ns": 1e6, "low_ns": 1e6, "high_ns": 1e6, "calls": 9}
+    rows = [
+        {"name": "moves", "measurement": timed, "bytes": 2e9, "flops": 1e9, "floor_ns": 4e5},
+        {"name": "computes", "measurement": timed, "bytes": 1e6, "flops": 3e10},
+        {"name": "free", "measurement": timed},
+        {"name": "unmeasured", "bytes": 1e6, "flops": 1e6},
+    ]
+    return {"workloads": rows, "environment": {"torch": "2.0", "peaks": peaks}}
+
+
+def test_both_limits_are_said_in_words() -> None:
+    words = limit_sentences(document(theoretical=THEORETICAL, measured=MEASURED))
+    assert words == [
+        "Physical limit: 4.80 TB/s and 66.9 TFLOP/s, the maker's data sheet;"
+        " this kernel reaches 40.0 %.",
+        "Measured peak: 4.00 TB/s and 60.0 TFLOP/s, measured on this host;"
+        " this kernel reaches 50.0 %.",
+    ]
+    assert limit_sentences(document(note="there is no limit")) == ["There is no limit."]
+    assert limit_sentences({}) == []
+    assert environment_rows(document(measured=MEASURED)) == [("torch", "2.0")]
+
+
+def test_each_workload_has_its_share_of_the_measured_peak() -> None:
+    rows = {row.name: row for row in workload_rows(document(measured=MEASURED))}
+    assert rows["moves"].measured_fraction == pytest.approx(0.5)
+    assert rows["moves"].floor_fraction == pytest.approx(0.4)
+    assert rows["computes"].measured_fraction == pytest.approx(0.5)
+    assert rows["free"].measured_fraction is rows["unmeasured"].measured_fraction is None
+    assert all(row.measured_fraction is None for row in workload_rows(document()))

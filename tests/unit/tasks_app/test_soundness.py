@@ -1,0 +1,320 @@
+"""A task that a wrong kernel passes, or a filter flags, is not published without a reason."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError
+from django.test import Client
+from django.urls import reverse
+
+from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
+from runs_app import services as runs
+from tasks_app import loader, selectors
+from tasks_app.models import Override, Soundness, Task
+from tasks_app.services import admit, publish
+from tests import factories as make
+from tests.unit.tasks_app.test_publish import TASK_TOML, write_task
+
+pytestmark = pytest.mark.django_db
+
+MUTANT = {"name": "zeros", "direction": "forward", "state": "failed", "workload": "n256"}
+FILTER = {
+    "name": "input impact: x", "direction": "forward", "workload": "n256", "value": 1.0,
+    "limit": "1", "passed": True, "text": "another x, and nothing else, makes the result wrong",
+}  # fmt: skip
+RIGHT = {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 0.25}
+OFF = {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 1.25}
+
+
+def report(folder: Path, digest: str, name: str = "double", **changes: Any) -> Path:
+    """A report as the command writes it."""
+    folder.mkdir(exist_ok=True)
+    document = {
+        "task": name, "digest": digest, "device": "cpu", "passed": True, "survivors": [],
+        "mutants": [MUTANT], "honest": [RIGHT], "filters": [FILTER],
+    }  # fmt: skip
+    (folder / f"{name}.json").write_text(json.dumps(document | changes))
+    return folder
+
+
+def load(*arguments: object) -> str:
+    out = io.StringIO()
+    call_command("load_tasks", *map(str, arguments), stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """The folder of a task."""
+    return write_task(tmp_path / "tasks" / "double")
+
+
+@pytest.fixture
+def digest(task: Path) -> str:
+    """The digest of that task."""
+    return load_task(task, "auto").digest()
+
+
+def test_without_a_report_a_task_waits_in_review(task: Path) -> None:
+    said = load(task)
+    assert "loaded  double v1  in review\n1 in review, not public: nobody has shown" in said
+    assert Task.objects.get().state == Task.State.REVIEW
+    assert selectors.find_task("double") is None
+    assert selectors.find_task("double", make.make_admin()) is not None
+
+
+def test_with_a_passing_report_of_its_digest_it_is_published(task: Path, digest: str) -> None:
+    load(task)
+    folder = report(task.parents[1] / "reports", digest)
+    assert "double v1  published\n1 read" in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is not None
+    found = Soundness.objects.get()
+    assert (found.passed, found.mutants, found.device) == (True, 1, "cpu")
+    assert "double v1  unchanged\n" in load(task, "--soundness", folder / "double.json")
+    assert Soundness.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"survivors": ["forward: half the reduction"], "passed": False}, "half the reduction"),
+        ({"survivors": ["forward: zeros"]}, "1 of 1 wrong kernels pass it"),
+        ({"mutants": []}, "tries no wrong kernel"),
+        ({"passed": False}, "did not pass"),
+        ({"filters": []}, "nothing of filters"),
+        ({"filters": [FILTER, FILTER | {"passed": False}]}, "1 of 2 filters flag it: forward: in"),
+        ({"passed": False, "honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        # What a report says of itself is not believed against its own lists.
+        ({"honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        ({"honest": []}, "did not pass"),
+        ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 1 wrong kernels pass it"),
+        ({"mutants": [MUTANT | {"state": "equivalent"}]}, "did not pass"),
+    ],
+)
+def test_a_report_that_proves_nothing_keeps_it_in_review(
+    task: Path, digest: str, changes: dict[str, Any], words: str
+) -> None:
+    folder = report(task.parents[1] / "reports", digest, **changes)
+    assert words in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is None
+
+
+def test_a_report_of_another_version_or_task_proves_nothing_and_is_named(
+    task: Path, digest: str
+) -> None:
+    folder = report(task.parents[1] / "reports", "0" * 64)
+    report(folder, "1" * 64, name="triple")
+    written = folder.with_name("written.json")
+    said = load(task, "--soundness", folder, "--report", written).splitlines()
+    assert said[0] == "loaded  double v1  in review"
+    older = f"double, digest 000000000000: double as loaded has the digest {digest[:12]}"
+    other = "triple, digest 111111111111: no task triple was loaded"
+    assert said[2:4] == [f"warning: unused soundness report of {name}" for name in (older, other)]
+    unused = json.loads(written.read_text())["unused_reports"]
+    assert [(each["task"], each["digest"]) for each in unused] == [
+        ("double", "0" * 64),
+        ("triple", "1" * 64),
+    ]
+    report(folder, digest)
+    (folder / "triple.json").unlink()
+    assert "unused" not in load(task, "--soundness", folder)
+
+
+def test_reports_between_tasks_are_ignored_and_named(task: Path, digest: str) -> None:
+    report(task.parent, digest)
+    said = load(task.parent, "--soundness", task.parent / "double.json")
+    assert said.splitlines() == [
+        "loaded  double v1  published",
+        "1 ignored, soundness reports (see --soundness): double.json",
+        "1 read: 1 loaded, 0 adapted, 0 refused",
+    ]
+    (task.parent / "odd.json").write_text('{"digest": ""}')
+    with pytest.raises(CommandError, match=r"odd\.json"):
+        load(task.parent)
+
+
+def test_the_brief_form_groups_what_is_in_review(task: Path, digest: str) -> None:
+    for name in [f"more{i}" for i in range(6)]:
+        write_task(task.parent / name, toml=TASK_TOML.replace('"double"', f'"{name}"'))
+    folder = report(task.parents[1] / "reports", digest, passed=False, survivors=["forward: zeros"])
+    said = load(task.parent, "--brief", "--soundness", folder).splitlines()
+    assert said[0].startswith("6 in review, not public: nobody has shown that wrong kernels fail")
+    assert said[0].endswith("(more0, more1, more2, more3, more4, ...)")
+    assert said[1:] == [
+        "1 in review, not public: 1 of 1 wrong kernels pass it: forward: zeros (double)",
+        "7 read: 7 loaded, 0 adapted, 0 refused",
+    ]
+
+
+def test_an_empty_reason_is_an_error_and_verbosity_0_is_silent(task: Path) -> None:
+    for reason in ("", "  "):
+        with pytest.raises(CommandError, match="--publish-unproven: is empty"):
+            load(task, "--publish-unproven", reason)
+    assert not Task.objects.exists()
+    assert load(task, "--verbosity", "0") == ""
+    assert Task.objects.exists()
+    (task / "task.toml").write_text("name =")
+    with pytest.raises(CommandError, match="not valid TOML"):
+        load(task, "--verbosity", "0")
+
+
+def test_a_reason_publishes_anyway_and_is_kept(task: Path, client: Client) -> None:
+    assert "double v1  published\n" in load(task, "--publish-unproven", "<b>legacy</b>")
+    assert "double v1  unchanged\n" in load(task)
+    assert Override.objects.get().reason == "<b>legacy</b>"
+    text = client.get("/tasks/double/").content.decode()
+    assert "published anyway: &lt;b&gt;legacy" in text
+    assert client.get("/api/v1/tasks/double").json()["override"] == "<b>legacy</b>"
+
+
+def test_a_flagged_filter_is_named_and_needs_an_admins_reason(
+    task: Path, digest: str, client: Client
+) -> None:
+    folder = report(
+        task.parents[1] / "reports", digest, filters=[FILTER | {"passed": False}], passed=False
+    )
+    load(task, "--soundness", folder)
+    row = Task.objects.get()
+    client.force_login(make.make_admin(username="judge"))
+    address = reverse("admin:tasks_app_task_change", args=[row.pk])
+    form = {
+        "title": row.title, "scenario": row.scenario, "state": "published",
+        "current_version": row.current_version_id, "override_reason": "",
+    }  # fmt: skip
+    assert "1 of 1 filters flag it: forward: input impact: x" in (
+        client.post(address, form).content.decode()
+    )
+    row.refresh_from_db()
+    assert row.state == Task.State.REVIEW
+    client.post(address, form | {"override_reason": "x is a mask"})
+    row.refresh_from_db()
+    assert row.state == Task.State.PUBLISHED
+    page = Client().get("/tasks/double/soundness/").content.decode()
+    assert "published anyway by judge: x is a mask" in page
+    load(task, "--soundness", folder)
+    assert Task.objects.get().state == Task.State.PUBLISHED
+
+
+def test_an_older_report_sends_a_public_version_back_to_review(task: Path, digest: str) -> None:
+    folder = report(task.parents[1] / "reports", digest)
+    load(task, "--soundness", folder)
+    assert selectors.find_task("double") is not None
+    document = json.loads((folder / "double.json").read_text())
+    del document["filters"]
+    (folder / "double.json").write_text(json.dumps(document))
+    assert "nothing of filters" in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is None
+    assert Soundness.objects.get().passed is False
+
+
+def test_an_unproven_change_leaves_the_public_version() -> None:
+    first = publish(data=make.make_task(), now=make.NOW).version
+    refused = admit(data=make.make_task(title="Other"), now=make.NOW)
+    assert refused.refusal
+    task = Task.objects.get()
+    assert (task.current_version, task.state) == (first, "published")
+    assert task.versions.count() == 2
+
+
+def test_what_was_public_before_stays_until_a_report_fails() -> None:
+    version = publish(data=make.make_task(), now=make.NOW).version
+    assert admit(data=make.make_task(), now=make.NOW).refusal == ""
+    failing = loader.Report(
+        task="scale", digest=version.digest, passed=False, survivors=("forward: zeros",),
+        mutants=3, device="cpu", document={},
+    )  # fmt: skip
+    assert "1 of 3" in admit(data=make.make_task(), report=failing, now=make.NOW).refusal
+    assert Task.objects.get().state == Task.State.REVIEW
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not readable as JSON"),
+        ("[]", "not a JSON object"),
+        ('{"task": 1}', "task: is not"),
+        (
+            '{"task": "", "digest": "", "passed": true, "survivors": [], "mutants": [{}]}',
+            r"mutants\[0\].name: is missing",
+        ),
+    ],
+)
+def test_a_broken_report_is_named(task: Path, text: str, words: str) -> None:
+    file = task.parents[1] / "broken.json"
+    file.write_text(text)
+    with pytest.raises(CommandError, match=words):
+        load(task, "--soundness", file)
+    with pytest.raises(CommandError, match="there is no"):
+        load(task, "--soundness", file.with_name("nothing"))
+
+
+def test_the_database_refuses_a_pass_with_survivors() -> None:
+    version = make.make_task_version()
+    fields = {"version": version, "document": {}, "created_at": make.NOW, "passed": True}
+    with pytest.raises(IntegrityError):
+        Soundness.objects.create(mutants=2, survivors=["forward: zeros"], **fields)
+
+
+def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> None:
+    admit(data=make.make_task(), now=make.NOW)
+    version = Task.objects.get().current_version
+    assert version is not None
+    with pytest.raises(runs.SubmissionError, match="takes no submissions"):
+        make.make_submission(task_version=version)
+    assert client.get("/tasks/scale/").status_code == 404
+    admin = make.make_admin()
+    evaluation = make.make_finished_evaluation(task_version=version, user=admin, mode="ranked")
+    assert evaluation.audited == "none"
+    client.force_login(admin)
+    text = client.get("/tasks/scale/").content.decode()
+    assert "In review, seen by admins alone" in text
+    assert "nobody has shown" in text
+    assert "/tasks/scale/" in client.get("/tasks/").content.decode()
+    assert 'value="scale"' in client.get("/submit/").content.decode()
+
+
+def test_the_admin_asks_why(client: Client) -> None:
+    admit(data=make.make_task(), now=make.NOW)
+    task = Task.objects.get()
+    client.force_login(make.make_admin(username="judge"))
+    address = reverse("admin:tasks_app_task_change", args=[task.pk])
+    form = {
+        "title": task.title, "scenario": task.scenario, "state": "published",
+        "current_version": task.current_version_id, "override_reason": "",
+    }  # fmt: skip
+    answer = client.post(address, form)
+    assert "Say why it may be published anyway" in answer.content.decode()
+    answer = client.post(address, form | {"override_reason": "two people read it"})
+    assert answer.status_code == 302
+    task.refresh_from_db()
+    assert task.state == "published"
+    override = Override.objects.get()
+    assert override.decided_by is not None
+    assert (override.reason, override.decided_by.username) == ("two people read it", "judge")
+    text = client.get("/tasks/scale/").content.decode()
+    assert "published anyway by judge: two people read it" in text
+
+
+def test_the_policy_on_libraries_is_said(client: Client) -> None:
+    make.make_task_version()
+    make.make_task_version(name="free", libraries=True)
+    assert "kernels may not call vendor libraries" in client.get("/tasks/scale/").content.decode()
+    assert "kernels may call vendor" in client.get("/tasks/free/").content.decode()
+
+
+def test_every_built_in_task_has_a_passing_report() -> None:
+    reports, errors = loader.read_reports(loader.BUILT_IN_REPORTS)
+    assert errors == []
+    tasks, faults = loader.load_tasks(catalog_folder())
+    assert (len(tasks), faults) == (len(catalog_specifications()), [])
+    for task in tasks:
+        found = reports.get(task.digest())
+        assert found is not None, f"{task.name} has changed: write its soundness report again"
+        assert found.filters, f"{task.name}: its report says nothing of filters: write it again"
+        assert found.passed, f"{task.name}: {', '.join(found.survivors + found.flagged)}"

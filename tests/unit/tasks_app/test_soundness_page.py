@@ -1,0 +1,142 @@
+"""The page and the API show the soundness report, and nothing of hidden workloads."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tasks_app.models import Soundness, TaskVersion
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+PAGE, API = "/tasks/scale/soundness/", "/api/v1/tasks/scale/soundness"
+
+
+def a_filter(name: str, passed: bool | None, **changes: Any) -> dict[str, Any]:
+    found = {
+        "name": name, "direction": "forward", "workload": "n4096", "value": 0.0417,
+        "limit": "at most 0.9", "passed": passed, "text": f"4.2% of {name}",
+    }  # fmt: skip
+    return found | changes
+
+
+def a_kernel(name: str, scaled: float | str, **changes: Any) -> dict[str, Any]:
+    return {"name": name, "direction": "forward", "workload": "n256", "scaled": scaled} | changes
+
+
+DOCUMENT = {
+    "filters": [
+        a_filter("output range: out", True),
+        a_filter("baseline", None, value=None, text="no floor is known to judge eager by"),
+        a_filter("input impact: N", False, value=0.0, limit="1", workload=make.HIDDEN_WORKLOAD),
+        a_filter("work: bytes", True, text=f"as {make.HIDDEN_WORKLOAD} shows"),
+    ],
+    "mutants": [
+        a_kernel("zeros", 2100000.0, state="failed"),
+        a_kernel("only the last", "inf", state="failed"),
+        a_kernel("dropped tail", 0.875, state="survived"),
+        a_kernel("half the reduction", 77.25, state="failed", workload=make.HIDDEN_WORKLOAD),
+    ],
+    "honest": [a_kernel("reference", 0.3125), a_kernel("in parts", 1.5)],
+}
+
+
+def store(version: TaskVersion, **changes: Any) -> None:
+    document = DOCUMENT | changes
+    Soundness.objects.create(
+        version=version, passed=False, device="cpu", document=document, created_at=AT,
+        mutants=len(document["mutants"]), survivors=["forward: dropped tail"],
+        filters=len(document["filters"]), flagged=["forward: input impact: N"],
+    )  # fmt: skip
+
+
+def test_the_page_shows_numbers_and_what_speaks_against_the_task_first(client: Client) -> None:
+    store(make.make_task_version())
+    text = client.get(PAGE).content.decode()
+    for words in (
+        "1 of 4 wrong kernels pass it: forward: dropped tail",
+        "1 of 4 filters flag it: forward: input impact: N",
+        "3 of 4<", "2 of 4<", "0.0417", "at most 0.9", "2.1e6", "∞", "0.875", "0.312", "1.50",
+        "4.2% of output range: out", "no floor is known",
+    ):  # fmt: skip
+        assert words in text, words
+    assert text.index("input impact: N<span") < text.index("output range: out<span")
+    assert text.index("dropped tail<span") < text.index("zeros<span")
+    assert f'href="{PAGE}"' in client.get("/tasks/scale/").content.decode()
+
+
+def test_hidden_workloads_are_named_to_admins_alone(client: Client) -> None:
+    store(make.make_task_version())
+    for address in (PAGE, API, "/tasks/scale/", "/api/v1/tasks/scale"):
+        text = client.get(address).content.decode()
+        assert make.HIDDEN_WORKLOAD not in text, address
+    page = client.get(PAGE).content.decode()
+    assert "a hidden workload" in page
+    assert ">77.2<" in page
+    client.force_login(make.make_admin())
+    page = client.get(PAGE).content.decode()
+    assert make.HIDDEN_WORKLOAD in page
+
+
+def test_the_api_answers_with_the_same_report(client: Client) -> None:
+    assert client.get(API).status_code == 404
+    store(make.make_task_version())
+    found = client.get(API).json()
+    assert found["passed"] is False
+    assert "dropped tail" in found["refusal"]
+    assert [each["passed"] for each in found["filters"]] == [False, None, True, True]
+    assert (found["filters"][0]["value"], found["filters"][1]["value"]) == (0.0, None)
+    by_name = {each["name"]: each for each in found["mutants"]}
+    assert by_name["zeros"] == {**DOCUMENT["mutants"][0]}
+    assert by_name["only the last"]["scaled"] == "inf"
+    assert by_name["half the reduction"]["workload"] == "a hidden workload"
+    assert found["honest"][1] == DOCUMENT["honest"][1]
+    short = client.get("/api/v1/tasks/scale").json()["soundness"]
+    assert (short["filters"], short["flagged"]) == (4, ["forward: input impact: N"])
+    assert short["refusal"] == found["refusal"]
+
+
+def test_without_filters_or_without_a_report_the_page_says_what_to_do(client: Client) -> None:
+    version = make.make_task_version()
+    text = client.get(PAGE).content.decode()
+    assert "Nobody has shown it" in text
+    assert "gpu_runner filter --device cpu --task PATH/TO/scale --json scale.json" in text
+    store(version, filters=[])
+    text = client.get(PAGE).content.decode()
+    assert "made before there were filters" in text
+    assert "nothing of filters" in text
+
+
+def test_commands_name_built_in_tasks_and_ask_for_the_path_of_others(client: Client) -> None:
+    make.make_task_version()
+    make.make_task_version(name="vector_add")
+    shown = {"scale": "PATH/TO/scale", "vector_add": "vector_add"}
+    for name, argument in shown.items():
+        for address, option in (
+            (f"/tasks/{name}/", "kernel"),
+            (f"/tasks/{name}/soundness/", "json"),
+        ):
+            text = client.get(address).content.decode()
+            assert f"--task {argument} --{option} " in text, address
+
+
+def test_names_in_a_report_bring_no_markup(client: Client) -> None:
+    store(make.make_task_version(), mutants=[a_kernel("<b>x</b>", 2.0, state="<i>odd</i>")])
+    text = client.get(PAGE).content.decode()
+    assert "<b>x" not in text
+    assert "<i>odd" not in text
+
+
+def test_a_task_in_review_shows_its_report_to_admins_alone(client: Client) -> None:
+    version = make.make_task_version()
+    store(version)
+    version.task.state = "review"
+    version.task.save()
+    assert client.get(PAGE).status_code == client.get(API).status_code == 404
+    client.force_login(make.make_admin())
+    assert client.get(PAGE).status_code == 200
