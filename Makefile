@@ -30,9 +30,9 @@ lint: $(STAMP) ## ruff, mypy, the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-redteam: $(STAMP) ## every hostile kernel against the jail and the judge
+redteam: $(STAMP) ## every hostile and honest kernel, and what stopped it; ARGS="--device cuda" on a GPU
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
-	$(BIN)/pytest -v tests/adversarial
+	$(BIN)/python -m tests.adversarial.redteam $(ARGS)
 
 bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measure
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
