@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpu_runner.data.poison import HUGE
 from gpu_runner.engine import cuda_runtime
 from gpu_runner.engine.device_memory import create
 
@@ -79,11 +80,11 @@ class DeviceCalls:
         self.probe()
 
     def poison(self, low: int, high: int, seed: int) -> None:
-        """Fill outputs[low:high] with random bytes."""
+        """Fill outputs[low:high] with huge random values."""
         generator = torch.Generator(device="cuda").manual_seed(seed)
         self._pool = torch.randint(
             0, 256, (_POOL_BYTES,), dtype=torch.uint8, device="cuda", generator=generator
-        )
+        ).bitwise_or_(HUGE)
         whole = (high - low) // _POOL_BYTES * _POOL_BYTES
         pattern = self._pool.roll(-(low % _POOL_BYTES))
         if whole:

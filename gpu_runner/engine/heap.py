@@ -1,4 +1,4 @@
-"""Memory that a kernel will be given: settled pages, filled with random bits."""
+"""Memory that a kernel will be given: settled pages, filled with huge values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+
+from gpu_runner.data.poison import HUGE
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # glibc's malloc.h
 _TILE_BYTES = 1 << 20
@@ -26,11 +28,12 @@ def keep_freed_memory() -> None:
 
 
 class Poison:
-    """Fills the blocks that an allocator will hand out next with random bits."""
+    """Fills the blocks that an allocator will hand out next with huge random values."""
 
     def __init__(self, device: str) -> None:
         self._device = device
         self._tile = torch.frombuffer(bytearray(os.urandom(_TILE_BYTES)), dtype=torch.uint8)
+        self._tile.bitwise_or_(HUGE)
         self._phase = 0
 
     def spread(self, sizes: Sequence[int], flush: Callable[[Tensor], None]) -> None:
@@ -38,7 +41,7 @@ class Poison:
         blocks = [torch.empty(size, dtype=torch.uint8, device=self._device) for size in sizes]
         for block in blocks:
             if block.is_cuda:
-                block.random_()
+                block.random_().bitwise_or_(HUGE)
             else:
                 self._fill(block)
             flush(block)

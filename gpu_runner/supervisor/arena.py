@@ -9,10 +9,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu_runner.data.poison import HUGE
+
 ALIGNMENT = 256  # bytes; what a CUDA allocator guarantees
 GUARD_BYTES = 64 * 1024
 SHIFTS = 256  # a region starts at one of so many multiples of ALIGNMENT
 _POOL_BYTES = 1 << 20
+_HUGE = bytes(byte | HUGE for byte in range(256))
 _F_SEAL_FUTURE_WRITE = 0x0010  # linux/fcntl.h; only mappings made before may still write
 
 
@@ -114,12 +117,12 @@ class DeviceArena:
 
 
 class Poison:
-    """Random bits at any offset, the same again when asked again: a new draw for each call."""
+    """Huge random values at any offset, the same when asked again: a new draw for each call."""
 
     def __init__(self, rng: random.Random) -> None:
         """Draw a pool of random bytes; every call reads it from another place."""
         self._rng = rng
-        self._pool = memoryview(rng.randbytes(_POOL_BYTES) * 2)
+        self._pool = memoryview(rng.randbytes(_POOL_BYTES).translate(_HUGE) * 2)
         self._phase = 0
 
     def renew(self) -> None:

@@ -21,6 +21,8 @@ MARK = "window.stillTheSamePage = true"
 MARKED = "() => window.stillTheSamePage === true"
 WIDTH = "document.documentElement.scrollWidth"
 MANY = 800
+COUNTS = "[data-figure=candidates-sub]"
+FIVE = "written; 5 measured, 4 correct"
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,7 @@ def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: F
     page.evaluate(MARK)
     measure(runner, 2.4)
     expect(page.locator("#best-words")).to_contain_text("as fast as the seed kernel")
+    expect(page.locator(COUNTS)).to_have_text(FIVE, timeout=20_000)
     assert page.evaluate(MARKED), "the page was loaded again"
     control(page, "Stop", "STOPPED")
     cancelled(page)
@@ -109,8 +112,7 @@ def cancelled(page: Page) -> None:
     assert page.evaluate(MARKED), "the page was loaded again"
     expect(page.locator(".stream-row").filter(has_text="Cancelled").first).to_be_visible()
     expect(page.locator("#outcomes")).not_to_contain_text("System error")
-    words = page.locator("[data-figure=candidates-sub]")
-    expect(words).to_have_text("written; 5 measured, 4 correct")
+    expect(page.locator(COUNTS)).to_have_text(FIVE)
 
 
 def replay(page: Page) -> None:

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+import torch
 
 from gpu_runner.supervisor.arena import ALIGNMENT, GUARD_BYTES, Arena, Poison, place, span_bytes
 
@@ -43,6 +44,25 @@ def test_poison_is_the_same_when_asked_again_and_another_after_renewal(arena: Ar
     poison.renew()
     poison.fill(arena.view, 5000, 900_000)
     assert bytes(arena.view[5000:6000]) != before
+
+
+LEAST = {
+    torch.float16: 2.0**13, torch.bfloat16: 2.0**97, torch.float32: 2.0**97,
+    torch.float64: 2.0**769, torch.int8: 1, torch.int32: 1, torch.int64: 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", LEAST, ids=str)
+def test_no_number_in_poison_is_small(arena: Arena, dtype: torch.dtype) -> None:
+    """A kernel that adds to what lies in its output must not be right by chance."""
+    poison = Poison(random.Random(2))
+    for low in (0, 256, 517 * ALIGNMENT):
+        poison.renew()
+        poison.fill(arena.view, low, low + 400_000)
+        numbers = torch.frombuffer(bytearray(arena.view[low : low + 400_000]), dtype=dtype)
+        sizes = numbers.to(torch.float64).nan_to_num(float("inf")).abs()
+        assert sizes.min() >= LEAST[dtype]
+        assert 0.3 < (numbers < 0).double().mean() < 0.6  # also against what takes a maximum
 
 
 def test_arena_of_fixed_size_can_be_written_but_not_shrunk(arena: Arena) -> None:
