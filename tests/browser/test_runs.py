@@ -94,6 +94,15 @@ def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: F
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
 
+    resumed(page, runner)
+    control(page, "Stop", "STOPPED")
+    cancelled(page)
+    replay(page)
+    runner.finish_all()
+
+
+def resumed(page: Page, runner: FakeRunner) -> None:
+    """After a pause the run goes on, with a fifth measurement."""
     control(page, "Pause", "PAUSED")
     control(page, "Resume", "RUNNING")
     page.evaluate(MARK)
@@ -101,10 +110,6 @@ def test_a_run_from_the_form_to_the_replay(page: Page, working: Stack, runner: F
     expect(page.locator("#best-words")).to_contain_text("as fast as the seed kernel")
     expect(page.locator(COUNTS)).to_have_text(FIVE, timeout=20_000)
     assert page.evaluate(MARKED), "the page was loaded again"
-    control(page, "Stop", "STOPPED")
-    cancelled(page)
-    replay(page)
-    runner.finish_all()
 
 
 def cancelled(page: Page) -> None:
