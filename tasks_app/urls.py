@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tasks_app import views
+from tasks_app.views import tasks
 
 urlpatterns = [
-    path("tasks/", views.task_list, name="tasks"),
-    path("tasks/<slug:slug>/", views.task_detail, name="task"),
-    path("tasks/<slug:slug>/soundness/", views.task_soundness, name="task-soundness"),
+    path("tasks/", tasks.task_list, name="tasks"),
+    path("tasks/<slug:slug>/", tasks.task_detail, name="task"),
+    path("tasks/<slug:slug>/soundness/", tasks.task_soundness, name="task-soundness"),
 ]

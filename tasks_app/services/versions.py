@@ -35,8 +35,8 @@ def publish(*, data: TaskData, now: datetime) -> Publication:
 
     An unchanged task gets no new version. `admit` is the one that asks.
     """
-    task, version, is_new = _store(data, now)
-    _make_current(task, version, data)
+    task, version, is_new = store_version(data, now)
+    make_current(task, version, now)
     return Publication(version, is_new)
 
 
@@ -50,9 +50,9 @@ def admit(
     public before stays so. What was published without a report before is left alone, but one
     whose report fails goes back to review.
     """
-    task, version, is_new = _store(data, now)
+    task, version, is_new = store_version(data, now)
     if report is not None:
-        _record(version, report, now)
+        record_report(version, report, now)
     if override.strip() and version.unproven:
         Override.objects.create(version=version, reason=override.strip(), created_at=now)
     refusal = version.unproven
@@ -60,7 +60,7 @@ def admit(
         before = (task.state, task.current_version_id)
         if task.state == Task.State.REVIEW:
             task.state = Task.State.PUBLISHED
-        _make_current(task, version, data)
+        make_current(task, version, now)
         changed = before != (task.state, version.pk)
         made_public = changed and task.state == Task.State.PUBLISHED
         return Publication(version, is_new, made_public=made_public)
@@ -71,7 +71,7 @@ def admit(
     if is_current or not public:
         if task.state == Task.State.PUBLISHED:
             task.state = Task.State.REVIEW
-        _make_current(task, version, data)
+        make_current(task, version, now)
     return Publication(version, is_new, refusal)
 
 
@@ -100,10 +100,21 @@ def override_gate(*, version: TaskVersion, user: User, reason: str, now: datetim
     Override.objects.create(version=version, reason=reason.strip(), decided_by=user, created_at=now)
 
 
-def _store(data: TaskData, now: datetime) -> tuple[Task, TaskVersion, bool]:
+def store_version(
+    data: TaskData, now: datetime, *, state: str = Task.State.PUBLISHED
+) -> tuple[Task, TaskVersion, bool]:
+    """The task, locked, and its version that holds `data`; True if the version is new.
+
+    A task that did not exist begins in `state`. Nothing becomes public by this alone.
+    """
     Task.objects.get_or_create(
         slug=data.name,
-        defaults={"title": data.title, "scenario": data.scenario, "created_at": now},
+        defaults={
+            "title": data.title,
+            "scenario": data.scenario,
+            "state": state,
+            "created_at": now,
+        },
     )
     task = Task.objects.select_for_update().get(slug=data.name)
     digest = data.digest()
@@ -122,12 +133,18 @@ def _store(data: TaskData, now: datetime) -> tuple[Task, TaskVersion, bool]:
     return task, version, True
 
 
-def _make_current(task: Task, version: TaskVersion, data: TaskData) -> None:
-    task.title, task.scenario, task.current_version = data.title, data.scenario, version
+def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
+    """Store the task with this as its current version, and since when it is public if it is."""
+    task.title, task.scenario = version.document["title"], version.data.scenario
+    task.current_version = version
     task.save(update_fields=["title", "scenario", "state", "current_version"])
+    if task.state == Task.State.PUBLISHED and version.published_at is None:
+        version.published_at = now
+        TaskVersion.objects.filter(pk=version.pk).update(published_at=now)
 
 
-def _record(version: TaskVersion, report: Report, now: datetime) -> None:
+def record_report(version: TaskVersion, report: Report, now: datetime) -> None:
+    """Store a soundness report of a version in place of an earlier one."""
     fields = {
         "passed": report.passed,
         "mutants": report.mutants,

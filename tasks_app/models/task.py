@@ -1,4 +1,4 @@
-"""Tasks and their immutable versions."""
+"""Tasks, their immutable versions, and what proves these sound."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ class Task(models.Model):
         PUBLISHED = "published", "Published"
         RETIRED = "retired", "Retired"
 
+    class Difficulty(models.TextChoices):
+        """How hard it is to be fast at it, as its curators see it."""
+
+        EASY = "easy", "Easy"
+        MEDIUM = "medium", "Medium"
+        HARD = "hard", "Hard"
+
     slug = models.SlugField(max_length=100, unique=True)
     title = models.CharField(max_length=200)
     scenario = models.CharField(max_length=50, default="other", db_index=True)
@@ -34,6 +41,9 @@ class Task(models.Model):
     current_version = models.ForeignKey(
         "TaskVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    difficulty = models.CharField(max_length=10, choices=Difficulty.choices, blank=True)
+    tags = models.JSONField(default=list, blank=True)  # words in lower case, sorted
+    contaminated = models.TextField(blank=True)  # why it counts in no aggregate; empty if it does
     created_at = models.DateTimeField()
 
     class Meta:
@@ -51,7 +61,10 @@ class Task(models.Model):
 
 
 class TaskVersion(models.Model):
-    """An immutable snapshot of a task: all scores attach to it."""
+    """An immutable snapshot of a task: all scores attach to it.
+
+    `published_at` alone is set later: when it first became its task's public version.
+    """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -60,6 +73,7 @@ class TaskVersion(models.Model):
     abi = models.CharField(max_length=10, choices=[(v.value, v.value) for v in verdict.Abi])
     dtype = models.CharField(max_length=20)
     created_at = models.DateTimeField()
+    published_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         """The newest version comes first."""

@@ -1,0 +1,1 @@
+"""Forms of the pages on which tasks are curated."""

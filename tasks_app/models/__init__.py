@@ -1,0 +1,8 @@
+"""Tasks, their immutable versions, what proves them sound, and how they are curated."""
+
+from __future__ import annotations
+
+from tasks_app.models.curation import Act, Draft
+from tasks_app.models.task import Override, Soundness, Task, TaskVersion
+
+__all__ = ["Act", "Draft", "Override", "Soundness", "Task", "TaskVersion"]

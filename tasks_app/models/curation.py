@@ -1,0 +1,139 @@
+"""Working copies of tasks, and the trail of what curators did."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from tasks_app.models.task import Task, TaskVersion
+
+
+class Draft(models.Model):
+    """A task that somebody is writing: the texts of its files, which may be wrong in any way.
+
+    What is measured or reviewed is never the draft but a `TaskVersion` made from it: `version`,
+    which is of exactly these `files`, or None after a change. `task` is the task of which it will
+    be a new version; None while it is to be a task of its own and no version has been made.
+    `taken_by` is the admin who has taken over somebody else's proposal: from then on its author
+    sees what becomes of it, but not the files, which may hold workloads that are to stay hidden.
+    """
+
+    class State(models.TextChoices):
+        """Where it stands."""
+
+        OPEN = "draft", "Draft"  # it can be changed
+        REVIEW = "review", "In review"  # an admin is to decide
+        PUBLISHED = "published", "Published"  # its version has become the task's public one
+        CLOSED = "closed", "Closed"  # withdrawn by its author, or turned down
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, blank=True)  # as it says itself; empty if unreadable
+    task = models.ForeignKey(
+        Task, on_delete=models.CASCADE, null=True, blank=True, related_name="drafts"
+    )
+    files = models.JSONField()  # texts by relative path; task.toml is one of them
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    revision = models.PositiveIntegerField(default=1)  # counts changes: two editors cannot collide
+    version = models.ForeignKey(
+        TaskVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="drafts"
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="task_drafts"
+    )
+    taken_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        """What was changed last comes first; what is in review or public has a version."""
+
+        ordering = ("-changed_at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(state__in=("draft", "closed")) | Q(version__isnull=False),
+                name="draft_review_has_version",
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Its name, or its short id while it has none."""
+        return self.name or f"draft {str(self.pk)[:8]}"
+
+    def get_absolute_url(self) -> str:
+        """Address of the page on which it is written."""
+        return reverse("draft", args=[self.pk])
+
+    def seen_by(self, user: object) -> bool:
+        """Whether `user` may know of it: its author and admins."""
+        return isinstance(user, User) and (user.pk == self.author_id or user.is_staff)
+
+    def open_to(self, user: object) -> bool:
+        """Whether `user` may see its files: admins, and its author until an admin took it over."""
+        if not isinstance(user, User):
+            return False
+        return user.is_staff or (user.pk == self.author_id and self.taken_by_id is None)
+
+
+class Act(models.Model):
+    """Something that somebody did to a task, a draft or a version; rows are only ever added.
+
+    `actor` is empty where a command on the site's machine did it. `name` is the task's name then,
+    which stays when all else is gone.
+    """
+
+    class Kind(models.TextChoices):
+        """What was done."""
+
+        UPLOADED = "uploaded", "Uploaded"  # a new draft
+        EDITED = "edited", "Edited"
+        TAKEN = "taken", "Taken over"
+        CHECKED = "checked", "Had checked"  # filters and wrong kernels, on a device
+        TRIED = "tried", "Tried its kernels"  # dry run
+        SENT = "sent", "Sent to review"
+        RETURNED = "returned", "Sent back"
+        CLOSED = "closed", "Closed"
+        PUBLISHED = "published", "Published"
+        OVERRIDDEN = "overridden", "Published without a proof"
+        CHANGED_VERSION = "version", "Made another version public"
+        RETIRED = "retired", "Retired"
+        RESTORED = "restored", "Restored"
+        CONTAMINATED = "contaminated", "Marked contaminated"
+        CLEARED = "cleared", "Cleared of contamination"
+        LABELLED = "labelled", "Labelled"  # tags and difficulty
+        REEVALUATED = "reevaluated", "Had submissions evaluated again"
+        LOADED = "loaded", "Loaded"  # by manage.py load_tasks
+
+    kind = models.CharField(max_length=15, choices=Kind.choices)
+    name = models.CharField(max_length=100, blank=True, db_index=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    task = models.ForeignKey(
+        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+    )
+    version = models.ForeignKey(
+        TaskVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+    )
+    draft = models.ForeignKey(
+        Draft, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+    )
+    reason = models.TextField(blank=True)
+    details = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """The newest comes first."""
+
+        ordering = ("-created_at", "-pk")
+        indexes = (models.Index(fields=("-created_at",), name="act_newest"),)
+
+    def __str__(self) -> str:
+        """What, and to which task."""
+        return f"{self.get_kind_display()} {self.name}"

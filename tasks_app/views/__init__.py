@@ -1,0 +1,1 @@
+"""The pages about tasks, one module a group of them."""
