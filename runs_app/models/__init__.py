@@ -1,4 +1,4 @@
-"""Rows of submissions, evaluations, runs, runners, and those who write kernels."""
+"""Rows of submissions, evaluations, checks of tasks, runs, runners, and who writes kernels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from runs_app.models.agent import Agent, LanguageModel
 from runs_app.models.audit import BoardAudit
 from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
+from runs_app.models.check import UNDER_WAY, TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result, Status
 from runs_app.models.judgement import TaskJudgement
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
@@ -18,6 +19,7 @@ from runs_app.models.tuning import Tuning, VerifierPrompt
 __all__ = [
     "BARRED",
     "COUNTING",
+    "UNDER_WAY",
     "Agent",
     "Audited",
     "BoardAudit",
@@ -36,6 +38,7 @@ __all__ = [
     "Runner",
     "Status",
     "Submission",
+    "TaskCheck",
     "TaskJudgement",
     "Tuning",
     "VerifierPrompt",
