@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs_app.views import ablation, authors, compare, quarantine, run_start, runs, verifiers
+from runs_app.views import (
+    ablation,
+    authors,
+    compare,
+    quarantine,
+    run_start,
+    runs,
+    trials,
+    verifiers,
+)
 from runs_app.views import submissions as views
 
 urlpatterns = [
@@ -71,6 +80,8 @@ urlpatterns = [
         authors.language_model_test,
         name="language-model-test",
     ),
+    path("drafts/<uuid:draft_id>/check/", trials.draft_check, name="draft-check"),
+    path("drafts/<uuid:draft_id>/trials/", trials.draft_trials, name="draft-trials"),
     path("verifiers/", verifiers.verifiers, name="verifiers"),
     path("verifiers/tunings/<uuid:tuning_id>/", verifiers.tuning, name="tuning"),
 ]
