@@ -1,4 +1,4 @@
-"""The only enqueuer: two RQ queues for each device, and two for runs, spoken to in JSON."""
+"""The only enqueuer: three RQ queues for each device, and two for runs, spoken to in JSON."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rq.serializers import JSONSerializer
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode
 from runs_app.models import Evaluation
 
@@ -77,10 +78,9 @@ def failure() -> str:
     return ""
 
 
-def queue(device_slug: str, *, background: bool = False) -> Queue:
-    """The queue of a device, or the one that its runners turn to when that is empty."""
-    name = f"device-{device_slug}{'-background' if background else ''}"
-    return _queue(name)
+def queue(device_slug: str, urgency: Urgency = Urgency.PEOPLE) -> Queue:
+    """One of a device's queues."""
+    return _queue(queue_name(device_slug, urgency))
 
 
 def _queue(name: str) -> Queue:
@@ -125,7 +125,7 @@ def enqueue(evaluation: Evaluation) -> bool:
     False if Redis could not be reached: then `reconcile` queues it later.
     """
     try:
-        queue(evaluation.device_id, background=evaluation.background).enqueue(
+        queue(evaluation.device_id, evaluation.urgency).enqueue(
             JOB_FUNCTION,
             args=(codec.encode(request_of(evaluation)),),
             job_id=job_id(evaluation),
@@ -215,7 +215,7 @@ def waiting_jobs(device_slug: str) -> set[str]:
 
     Raises `RedisError` without Redis.
     """
-    queues = (queue(device_slug), queue(device_slug, background=True))
+    queues = (queue(device_slug, urgency) for urgency in Urgency)
     return set.union(*(_waiting_in(device_queue) for device_queue in queues))
 
 

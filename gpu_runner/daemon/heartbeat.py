@@ -15,6 +15,7 @@ from gpu_runner.daemon.events import EventStream
 from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.data import codec
 from gpu_runner.data.event import Event, EventKind, RunnerState
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import DeviceKind
 
 logger = logging.getLogger(__name__)
@@ -33,8 +34,8 @@ class Runner:
 
     @property
     def queues(self) -> list[str]:
-        """Names of the RQ queues that this runner works on; the second while the first is empty."""
-        return [f"device-{self.device}", f"device-{self.device}-background"]
+        """Names of the RQ queues that this runner works on; each while those before are empty."""
+        return [queue_name(self.device, urgency) for urgency in Urgency]
 
 
 class Heartbeat:

@@ -7,6 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.models.quarantine import QuarantineCase
 from runs_app.models.runner import Device, Runner
@@ -142,6 +143,13 @@ class Evaluation(models.Model):
     def __str__(self) -> str:
         """Short id, for lists."""
         return str(self.pk)[:8]
+
+    @property
+    def urgency(self) -> Urgency:
+        """Which of its device's queues it waits in."""
+        if not self.background:
+            return Urgency.PEOPLE
+        return Urgency.AUDITS if self.mode == Mode.AUDIT else Urgency.BACKGROUND
 
     @property
     def is_over(self) -> bool:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Case, Q, Value, When
 
+from gpu_runner.data.queue import Urgency
+from gpu_runner.data.verdict import Mode
 from runs_app.models import Device, Evaluation, Status
 from runs_app.selectors.access import may_see
 from runs_app.selectors.devices import devices
@@ -15,6 +17,11 @@ from runs_app.selectors.runners import RunnerStatus, age, runner_list
 
 _SHOWN = 100  # entries of a queue on a page
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
+
+# `Evaluation.urgency` as a number, for the database to sort by: runners take the smallest first
+_PLACE_OF_QUEUE = Case(
+    When(background=False, then=Value(0)), When(mode=Mode.AUDIT.value, then=Value(1)), default=2
+)
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,8 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     blocked = _blocked(evaluation.device_id, runners)
     earlier = Q(queued_at__lt=evaluation.queued_at)
     earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
-    ahead = Q(background=evaluation.background) & earlier
-    if evaluation.background:
-        ahead |= Q(background=False)
+    own_queue = list(Urgency).index(evaluation.urgency)
+    ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
     place = _waiting(evaluation.device_id).filter(ahead).count() + 1
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
     if blocked:
@@ -119,7 +125,8 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
 
 def _waiting(device_slug: str) -> Any:
     rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
-    return rows.order_by("background", "queued_at", "pk")
+    queued = rows.annotate(place_of_queue=_PLACE_OF_QUEUE)
+    return queued.order_by("place_of_queue", "queued_at", "pk")
 
 
 def _with_lists(rows: Any) -> Any:

@@ -35,7 +35,7 @@ def evaluate(
 ) -> Evaluation:
     """Queue a new evaluation of a submission; checks nothing.
 
-    One in the background runs when nothing else waits for the device.
+    One in the background runs when nothing of people's waits for the device, audits first.
     """
     evaluation = Evaluation.objects.create(
         submission=submission,

@@ -15,6 +15,7 @@ from gpu_runner.daemon.events import EventStream
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import Event, EventKind, RunnerState
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Stage, Verdict
 from tests.browser import invented
 
@@ -28,10 +29,12 @@ class FakeRunner:
         """Connect to the site's Redis."""
         self._redis = redis.Redis.from_url(redis_url)
         self._stream = EventStream(self._redis)
-        self._queue = Queue("device-cpu", connection=self._redis, serializer=JSONSerializer)
-        self._background = Queue(
-            "device-cpu-background", connection=self._redis, serializer=JSONSerializer
-        )
+        self._queues = {
+            urgency: Queue(
+                queue_name("cpu", urgency), connection=self._redis, serializer=JSONSerializer
+            )
+            for urgency in Urgency
+        }
         self._seq = 0
         self.request: EvaluationRequest | None = None
 
@@ -61,10 +64,10 @@ class FakeRunner:
             )
         )
 
-    def take(self, timeout_s: float = 10, *, background: bool = False) -> EvaluationRequest:
+    def take(self, timeout_s: float = 10, urgency: Urgency = Urgency.PEOPLE) -> EvaluationRequest:
         """Take the next job and say so."""
         deadline = time.monotonic() + timeout_s
-        queue = self._background if background else self._queue
+        queue = self._queues[urgency]
         while not (jobs := queue.jobs):
             assert time.monotonic() < deadline, "no job came into the queue"
             time.sleep(0.05)
@@ -76,9 +79,9 @@ class FakeRunner:
 
     def finish_all(self) -> None:
         """Take and end everything that waits, so that nothing is left for the next test."""
-        for background in (False, True):
-            while self._background.jobs if background else self._queue.jobs:
-                self.take(background=background)
+        for urgency, queue in self._queues.items():
+            while queue.jobs:
+                self.take(urgency=urgency)
                 self.finish(Verdict.CORRECT)
 
     def stage(self, stage: Stage, state: str = "running", detail: str = "") -> None:

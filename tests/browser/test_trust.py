@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode, Verdict
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
@@ -72,7 +73,7 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     place = page.get_by_role("region", name="Audit", exact=True)
     expect(place).to_contain_text("Until that passes it stands as unverified")
 
-    assert runner.take(background=True).mode is Mode.AUDIT
+    assert runner.take(urgency=Urgency.AUDITS).mode is Mode.AUDIT
     runner.finish(Verdict.CORRECT, audit=Audit(checks=CHECKS))
     expect(place).to_contain_text("Racecheck: 2 hazards")
     place.get_by_role("link", name="The audit").click()

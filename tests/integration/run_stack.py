@@ -22,6 +22,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, WorkloadResult
 from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
 from gpu_runner.data.profile import Profile
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode, Verdict
 from kbench_web.processes import installation
 from kbench_web.processes.program import Program, ProgramProcess, descendants
@@ -215,7 +216,7 @@ class ScriptedRunner:
             if self._pause.is_set():
                 continue
             try:
-                self._take("rq:queue:device-cpu") or self._take("rq:queue:device-cpu-background")
+                any(self._take(f"rq:queue:{queue_name('cpu', urgency)}") for urgency in Urgency)
             except RedisError:
                 time.sleep(0.2)  # it comes back
 

@@ -194,6 +194,18 @@ def test_a_forgotten_job_comes_back(redis: Redis) -> None:
     assert evaluation.attempt == 1
 
 
+def test_an_audit_waits_in_a_queue_of_its_own(redis: Redis) -> None:
+    Evaluation.objects.filter(pk=make.make_evaluation().pk).update(background=True, mode="audit")
+    audit = Evaluation.objects.get()
+    redis.flushall()
+    call_command("reconcile")
+    assert Queue("device-cpu-audits", connection=redis).job_ids == [queues.job_id(audit)]
+    assert queues.waiting_jobs("cpu") == {queues.job_id(audit)}
+    assert queues.look(audit).state is queues.JobState.WAITING
+    call_command("reconcile")
+    assert queues.look(audit).state is queues.JobState.WAITING
+
+
 def test_a_job_that_died_is_retried(redis: Redis) -> None:
     """RQ's own worker runs the job, which fails at once: there is no such function here."""
     evaluation = make.make_evaluation()

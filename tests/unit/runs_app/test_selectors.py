@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
+from gpu_runner.daemon import heartbeat
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.event import EventKind
+from gpu_runner.data.queue import queue_name
 from gpu_runner.data.task import ShippedKernel
-from gpu_runner.data.verdict import Language, Verdict
+from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app import selectors, services
 from runs_app.models import Device, Evaluation, Runner
 from tests import factories as make
@@ -236,3 +238,25 @@ def test_background_work_waits_behind_everybody_else() -> None:
     assert [entry.evaluation for entry in queue.waiting_of_people] == [theirs]
     assert [entry.evaluation for entry in queue.waiting_own] == [ours]
     assert queue.own_depth == 1
+
+
+def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work() -> None:
+    make.make_runner(name="host-1")
+    shipped = make.make_evaluation(mode="ranked")
+    audit = make.make_evaluation(mode="ranked", now=make.later(1))
+    theirs = make.make_evaluation(now=make.later(2))
+    for row, mode in ((shipped, "ranked"), (audit, "audit")):
+        Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
+        row.refresh_from_db()
+    assert reason(theirs).startswith("next in the queue")
+    assert reason(audit).startswith("number 2 in the queue")
+    assert reason(shipped).startswith("number 3 in the queue")
+    queue = selectors.queue_overview(theirs.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == [theirs, audit, shipped]
+    assert queue.ahead == 1
+
+    runner = heartbeat.Runner(
+        name="host-1", device="cpu", device_kind=DeviceKind.CPU, device_name="CPU", builds=1
+    )
+    rows = (theirs, audit, shipped)
+    assert [queue_name("cpu", row.urgency) for row in rows] == runner.queues
