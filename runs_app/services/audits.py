@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
@@ -19,6 +20,7 @@ from runs_app.models import (
     Evaluation,
     Quarantine,
     QuarantineCase,
+    Status,
     Submission,
 )
 from runs_app.services import audit_state, lifecycle
@@ -26,6 +28,7 @@ from runs_app.services.errors import NotAllowed, WrongState
 from tasks_app.disclosure import public_text
 
 _NO_CHECKS = Audit(checks=())
+_SAYS_NOTHING = (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE)  # of the place that was audited
 
 
 def consider(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
@@ -81,15 +84,24 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
 
 
 def settle_decision(case: QuarantineCase, reason: str, *, now: datetime) -> None:
-    """Say what a person's decision means for the boards whose audits had to wait for it."""
-    rows = BoardAudit.objects.select_for_update(of=("self",)).filter(
-        evaluation__quarantine_case=case
+    """Say what a person's decision means for the boards whose audits had to wait for it.
+
+    An audit may have been repeated since; if the repetition says nothing, the older one holds.
+    """
+    audits = Evaluation.objects.filter(
+        quarantine_case=case,
+        mode=Mode.AUDIT.value,
+        submission=OuterRef("submission"),
+        device=OuterRef("device"),
     )
-    for row in rows.select_related("evaluation__result"):
-        if row.evaluation is None:  # the filter leaves out such rows
+    rows = BoardAudit.objects.select_for_update(of=("self",)).filter(Exists(audits))
+    for row in rows.select_related("evaluation").order_by("pk"):
+        holds = _latest_that_says_something(row)
+        if holds is None or holds.quarantine_case_id != case.pk:
             continue
-        result = codec.decode(EvaluationResult, row.evaluation.result.document, "result")
-        state, words = _by_case(Quarantine(case.state), row.evaluation, result, reason)
+        state, words = _outcome(holds, _result(holds), reason)
+        if state is Audited.INCONCLUSIVE and row.evaluation and not row.evaluation.is_over:
+            state, words = Audited.WAITING, ""
         audit_state.change(row, state, words, now=now)
 
 
@@ -103,9 +115,32 @@ def _begin(audit: BoardAudit, now: datetime) -> Evaluation:
     return audit.evaluation
 
 
-def _outcome(evaluation: Evaluation, result: EvaluationResult) -> tuple[Audited, str]:
-    """State and reason for everybody."""
-    if evaluation.verdict in (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE):
+def _latest_that_says_something(audit: BoardAudit) -> Evaluation | None:
+    """The place's newest audit that passed, failed, or raised a suspicion."""
+    ended = Evaluation.objects.filter(
+        submission=audit.submission_id,
+        device=audit.device_id,
+        mode=Mode.AUDIT.value,
+        status=Status.FINISHED,
+    )
+    for evaluation in ended.select_related("result", "task_version").order_by("-created_at", "-pk"):
+        if evaluation.verdict in _SAYS_NOTHING:
+            continue
+        is_a_case = evaluation.quarantine_case_id is not None
+        if is_a_case or _outcome(evaluation, _result(evaluation))[0] is not Audited.INCONCLUSIVE:
+            return evaluation
+    return None
+
+
+def _result(evaluation: Evaluation) -> EvaluationResult:
+    return codec.decode(EvaluationResult, evaluation.result.document, "result")
+
+
+def _outcome(
+    evaluation: Evaluation, result: EvaluationResult, decision: str = "it raised a suspicion"
+) -> tuple[Audited, str]:
+    """State and reason for everybody; `decision` is the reason where a case decides."""
+    if evaluation.verdict in _SAYS_NOTHING:
         return Audited.INCONCLUSIVE, f"{evaluation.verdict}: {evaluation.reason}"
     if evaluation.verdict != Verdict.CORRECT:
         return Audited.FAILED, f"{evaluation.verdict}: {evaluation.reason}"
@@ -115,7 +150,7 @@ def _outcome(evaluation: Evaluation, result: EvaluationResult) -> tuple[Audited,
         return Audited.FAILED, _public(f"{failed.name}: {failed.reason}", evaluation)
     if evaluation.quarantine_case is not None:
         case = Quarantine(evaluation.quarantine)
-        return _by_case(case, evaluation, result, "it raised a suspicion")
+        return _by_case(case, evaluation, result, decision)
     if not audit.passed:
         return Audited.INCONCLUSIVE, _lacking(audit, evaluation)
     passed = sum(check.state is AuditState.PASSED for check in audit.checks)

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app import selectors, services
-from runs_app.models import BoardAudit, Evaluation, Status
+from runs_app.models import BoardAudit, Evaluation, QuarantineCase, Status
 from runs_app.services import lifecycle
 from tests import factories as make
 from tests.unit.runs_app.conftest import Jobs
@@ -207,6 +207,81 @@ def test_an_inconclusive_repetition_changes_nothing() -> None:
     assert audit_of(evaluation).state == "failed"
     services.cancel(evaluation=repeated, user=make.make_admin(), now=make.later(10))
     assert audit_of(evaluation).state == "failed"
+
+
+def ask_again(evaluation: Evaluation, seconds: float = 9) -> Evaluation:
+    """Another audit of the evaluation's place."""
+    return services.request_audit(
+        submission=evaluation.submission, device=evaluation.device, user=make.make_admin(),
+        now=make.later(seconds),
+    )  # fmt: skip
+
+
+def decide(case: QuarantineCase | None, state: str = "cleared") -> None:
+    """Let a person decide."""
+    assert case is not None
+    services.decide(
+        case=case, user=make.make_admin(), state=state, reason="I looked", now=make.later(20)
+    )
+
+
+@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("upheld", "failed")])
+@pytest.mark.parametrize("ends", ["before", "after"])
+def test_a_decision_on_an_older_audit_counts_if_its_repetition_says_nothing(
+    ends: str, decision: str, state: str
+) -> None:
+    evaluation = ranked()
+    first = end_audit(evaluation, MEMCHECK, SUSPICIOUS).evaluation
+    assert first is not None
+    ask_again(evaluation)
+    if ends == "before":
+        end_audit(evaluation, verdict=Verdict.UNSTABLE, reason="noise")
+        assert audit_of(evaluation).state == "suspicious"
+    decide(first.quarantine_case, decision)
+    assert audit_of(evaluation).state == state
+    if ends == "after":
+        end_audit(evaluation, verdict=Verdict.UNSTABLE, reason="noise")
+    evaluation.refresh_from_db()
+    assert audit_of(evaluation).state == evaluation.audited == state
+    assert stands(evaluation) is (decision == "cleared")
+
+
+def test_an_older_audit_that_is_cleared_without_a_result_waits_for_the_one_under_way() -> None:
+    evaluation = ranked()
+    required = ("memcheck", "kernels", "ncu")
+    audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS, SKIPPED, required=required)
+    assert audit.evaluation is not None
+    ask_again(evaluation)
+    decide(audit.evaluation.quarantine_case)
+    assert audit_of(evaluation).state == "waiting"
+
+
+def test_a_decision_on_an_older_audit_does_not_touch_what_a_newer_one_said() -> None:
+    evaluation = ranked()
+    first = end_audit(evaluation, MEMCHECK, SUSPICIOUS).evaluation
+    assert first is not None
+    ask_again(evaluation)
+    other = replace(SUSPICIOUS, reason="trsm ran")
+    second = end_audit(evaluation, MEMCHECK, other).evaluation
+    assert second is not None
+    assert second.quarantine_case != first.quarantine_case
+    ask_again(evaluation, 15)
+    end_audit(evaluation, verdict=Verdict.UNSTABLE, reason="noise")
+    decide(first.quarantine_case)
+    assert audit_of(evaluation).state == "suspicious"
+    decide(second.quarantine_case)
+    assert audit_of(evaluation).state == "passed"
+
+
+def test_whoever_clears_a_suspicion_has_not_cleared_a_check_that_failed() -> None:
+    evaluation = ranked()
+    audit = end_audit(evaluation, MEMCHECK, FAILED, SUSPICIOUS)
+    assert (audit.state, audit.reason) == ("failed", "racecheck: 2 hazards")
+    assert audit.evaluation is not None
+    decide(audit.evaluation.quarantine_case)
+    audit = audit_of(evaluation)
+    assert (audit.state, audit.reason) == ("failed", "racecheck: 2 hazards")
+    assert not stands(evaluation)
 
 
 def test_only_admins_ask_and_only_one_is_under_way() -> None:
