@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, Status
+from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, Status, TaskCheck
 from tasks_app.disclosure import public_payload
 
 log = logging.getLogger(__name__)
@@ -120,6 +120,15 @@ def send_runner(runner: Runner) -> None:
         "runner": runner.name,
         "state": runner.state,
     }
+    transaction.on_commit(lambda: _send(QUEUE_GROUP, message))
+
+
+def send_check(check: TaskCheck) -> None:
+    """Tell the watchers of the queue that a check changed, not of which task: drafts are private.
+
+    `seq` 0: nothing to replay.
+    """
+    message = {"seq": 0, "kind": "check", "device": check.device_id, "status": str(check.status)}
     transaction.on_commit(lambda: _send(QUEUE_GROUP, message))
 
 

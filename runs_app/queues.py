@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from django.conf import settings
 from redis import Redis
@@ -19,14 +20,17 @@ from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 
 from gpu_runner.data import codec
+from gpu_runner.data.check import CheckRequest
 from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.event import REFUSED
 from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, TaskCheck
 
 log = logging.getLogger(__name__)
 
 JOB_FUNCTION = "gpu_runner.daemon.jobs.evaluate"
+CHECK_FUNCTION = "gpu_runner.daemon.jobs.filter_task"
 ADVANCE_FUNCTION = "runs_app.jobs.advance_run"
 CALL_FUNCTION = "runs_app.jobs.answer_call"
 RUNS_QUEUE, CALLS_QUEUE = "runs", "calls"
@@ -39,8 +43,12 @@ _FAILURE_TTL_S = 24 * 3600
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
 
 
+Work = Evaluation | TaskCheck
+"""What runners work at, one job for each attempt."""
+
+
 class JobState(StrEnum):
-    """What RQ knows of an evaluation's job."""
+    """What RQ knows of a job."""
 
     MISSING = "missing"  # Redis was emptied, or the job never got there
     WAITING = "waiting"
@@ -50,10 +58,14 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True)
 class JobView:
-    """A job's state, and since when it has had it where RQ knows that."""
+    """A job's state, and since when it has had it where RQ knows that.
+
+    refusal: why its runner would not run it; empty unless it ended so.
+    """
 
     state: JobState
     since: datetime | None = None
+    refusal: str = ""
 
 
 def connection() -> Redis:
@@ -102,9 +114,10 @@ def _enqueue(
     )
 
 
-def job_id(evaluation: Evaluation, attempt: int | None = None) -> str:
+def job_id(work: Work, attempt: int | None = None) -> str:
     """Id of the job of one attempt (the current one if left out)."""
-    return f"evaluation-{evaluation.pk}-{attempt or evaluation.attempt}"
+    what = "evaluation" if isinstance(work, Evaluation) else "check"
+    return f"{what}-{work.pk}-{attempt or work.attempt}"
 
 
 def request_of(evaluation: Evaluation) -> EvaluationRequest:
@@ -119,25 +132,43 @@ def request_of(evaluation: Evaluation) -> EvaluationRequest:
     )
 
 
-def enqueue(evaluation: Evaluation) -> bool:
+def check_request_of(check: TaskCheck) -> CheckRequest:
+    """Everything that a runner needs to know of the check."""
+    return CheckRequest(
+        check_id=str(check.pk),
+        task=check.version.data,
+        device=check.device_id,
+        attempt=check.attempt,
+    )
+
+
+def enqueue(work: Work) -> bool:
     """Queue the current attempt; call it after the commit.
 
     False if Redis could not be reached: then `reconcile` queues it later.
     """
     try:
-        queue(evaluation.device_id, evaluation.urgency).enqueue(
-            JOB_FUNCTION,
-            args=(codec.encode(request_of(evaluation)),),
-            job_id=job_id(evaluation),
-            job_timeout=settings.JOB_TIMEOUT_S,
-            result_ttl=_RESULT_TTL_S,
-            failure_ttl=_FAILURE_TTL_S,
-            description=f"evaluate {evaluation.pk} attempt {evaluation.attempt}",
-        )
+        if isinstance(work, Evaluation):
+            _enqueue_job(work, work.urgency, JOB_FUNCTION, codec.encode(request_of(work)))
+        else:
+            document = codec.encode(check_request_of(work))
+            _enqueue_job(work, Urgency.PEOPLE, CHECK_FUNCTION, document)
     except RedisError as error:
-        log.warning("evaluation %s waits for Redis: %s", evaluation.pk, error)
+        log.warning("%s waits for Redis: %s", job_id(work), error)
         return False
     return True
+
+
+def _enqueue_job(work: Work, urgency: Urgency, function: str, request: Any) -> None:
+    queue(work.device_id, urgency).enqueue(
+        function,
+        args=(request,),
+        job_id=job_id(work),
+        job_timeout=settings.JOB_TIMEOUT_S,
+        result_ttl=_RESULT_TTL_S,
+        failure_ttl=_FAILURE_TTL_S,
+        description=f"{function.rpartition('.')[2]} {work.pk} attempt {work.attempt}",
+    )
 
 
 def enqueue_advance(run_id: object) -> bool:
@@ -194,10 +225,10 @@ def _mark(run_id: object) -> str:
     return f"kbench:advance:{run_id}"
 
 
-def drop(evaluation: Evaluation, attempt: int) -> None:
+def drop(work: Work, attempt: int) -> None:
     """Take an attempt's job out of the queue, or stop the work-horse that has begun it."""
     try:
-        job = _fetch(job_id(evaluation, attempt))
+        job = _fetch(job_id(work, attempt))
         if job is None:
             return
         if job.get_status() == JobStatus.STARTED:
@@ -207,7 +238,7 @@ def drop(evaluation: Evaluation, attempt: int) -> None:
     except (NoSuchJobError, InvalidJobOperation):
         return  # it ended, or its worker is gone, in the meantime
     except RedisError as error:
-        log.warning("job of evaluation %s attempt %d stays: %s", evaluation.pk, attempt, error)
+        log.warning("job %s stays: %s", job_id(work, attempt), error)
 
 
 def waiting_jobs(device_slug: str) -> set[str]:
@@ -238,18 +269,25 @@ def _is_lost(on_their_way: IntermediateQueue, job: str) -> bool:
     return True
 
 
-def look(evaluation: Evaluation) -> JobView:
+def look(work: Work) -> JobView:
     """What RQ knows of the current attempt's job; raises `RedisError` without Redis."""
-    job = _fetch(job_id(evaluation))
+    job = _fetch(job_id(work))
     status = job.get_status() if job is not None else None
     if job is None or status is None:
         return JobView(JobState.MISSING)
     if status in (JobStatus.QUEUED, JobStatus.DEFERRED, JobStatus.SCHEDULED):
-        is_there = job.id in waiting_jobs(evaluation.device_id)
+        is_there = job.id in waiting_jobs(work.device_id)
         return JobView(JobState.WAITING if is_there else JobState.MISSING)
     if status == JobStatus.STARTED:
         return JobView(JobState.STARTED, _aware(job.started_at))
-    return JobView(JobState.ENDED, _aware(job.ended_at or job.started_at))
+    since = _aware(job.ended_at or job.started_at)
+    return JobView(JobState.ENDED, since, _refusal(job) if status == JobStatus.FAILED else "")
+
+
+def _refusal(job: Job) -> str:
+    result = job.latest_result()
+    words = str(result.exc_string or "") if result is not None else ""
+    return words.removeprefix(REFUSED).strip() if words.startswith(REFUSED) else ""
 
 
 def _aware(moment: datetime | None) -> datetime | None:

@@ -17,6 +17,7 @@ from gpu_runner.daemon import lineage
 from gpu_runner.daemon.jobs import identity
 from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class SlotWorker(Worker):
         logger.error("refused job %s: %s", job.id, reason)
         job.retries_left = 0
         self.prepare_execution(job)
-        self.handle_job_failure(job, queue, exc_string=f"refused: {reason}")
+        self.handle_job_failure(job, queue, exc_string=f"{REFUSED}{reason}")
 
     def _report_loss(self, job: Job, pid: int | None, status: int | None, _: object) -> None:
         self._on_loss(_cause_of_death(status))

@@ -11,14 +11,18 @@ from typing import Any
 class EventKind(StrEnum):
     """Kinds of event; the comment says what the payload holds.
 
-    An evaluation's events carry its id and attempt, and `seq` counts from 1 in each attempt. A
-    runner's events (`runner`) have an empty evaluation id, attempt 0, and seq 0.
+    An evaluation's events carry its id and attempt, and `seq` counts from 1 in each attempt. So do
+    those of a task's check, whose id stands in the place of an evaluation's; their payloads are
+    the same but for STAGE and FINISHED. A runner's events (`runner`) have an empty evaluation id,
+    attempt 0, and seq 0.
     """
 
     STARTED = "started"  # {"runner": name, "at": unix seconds}
     STAGE = "stage"  # {"stage": Stage, "state": "running" | "done", "elapsed_s", "detail": str}
+    # of a check: {"detail": str, "elapsed_s"}
     ALIVE = "alive"  # {"runner": name}: still at work; every few seconds
     FINISHED = "finished"  # {"result": EvaluationResult}
+    # of a check: {"report": soundness report}, or {"reason": str} where there is none
     LOST = "lost"  # {"runner": name, "reason": str}: the work-horse died; the job may be retried
     RUNNER = "runner"  # RunnerState: the runner's heartbeat
 
@@ -51,5 +55,8 @@ class RunnerState:
     version: str
     at: float  # unix seconds
 
+
+REFUSED = "refused: "
+"""With this begins the failure of an RQ job that a runner would not run."""
 
 EVENT_STREAM = "kbench:events"

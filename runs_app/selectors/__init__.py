@@ -14,6 +14,16 @@ from runs_app.selectors.access import (
     visible_submissions,
 )
 from runs_app.selectors.baselines import Baselines, baselines
+from runs_app.selectors.checks import (
+    check_reason,
+    check_stage,
+    checks_of,
+    checks_under_way,
+    find_check,
+    knows_of,
+    may_cancel,
+    may_check,
+)
 from runs_app.selectors.devices import devices
 from runs_app.selectors.events import events, queue_events
 from runs_app.selectors.quarantine import (
@@ -58,6 +68,10 @@ __all__ = [
     "board_audit",
     "budgets",
     "callable_models",
+    "check_reason",
+    "check_stage",
+    "checks_of",
+    "checks_under_way",
     "compact_events",
     "decided_cases",
     "decision_reason",
@@ -65,12 +79,16 @@ __all__ = [
     "events",
     "filtered_runs",
     "find_candidate",
+    "find_check",
     "find_evaluation",
     "find_run",
     "find_submission",
     "held_usd",
+    "knows_of",
     "leader",
     "listed_evaluations",
+    "may_cancel",
+    "may_check",
     "may_control",
     "may_see",
     "money_limits",

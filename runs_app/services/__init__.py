@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runs_app.services.audits import request_audit
 from runs_app.services.calls import answer_call, test_language_model
+from runs_app.services.checks import cancel_check, request_check
 from runs_app.services.devices import resolve_device
 from runs_app.services.entries import enter_candidate
 from runs_app.services.errors import (
@@ -50,6 +51,7 @@ __all__ = [
     "answer_call",
     "budget_of",
     "cancel",
+    "cancel_check",
     "changed_budget",
     "decide",
     "enter_candidate",
@@ -62,6 +64,7 @@ __all__ = [
     "record_event",
     "replay_run",
     "request_audit",
+    "request_check",
     "rerun",
     "resolve_device",
     "resume_run",

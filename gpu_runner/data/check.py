@@ -1,0 +1,22 @@
+"""The request for a task's soundness report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_runner.data import codec
+from gpu_runner.data.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """Everything that a runner needs to know to check a task.
+
+    device: name of the device's queue, such as "cpu" or "nvidia-h200".
+    """
+
+    check_id: str
+    task: Task
+    device: str
+    attempt: int = 1
+    schema_version: int = codec.SCHEMA_VERSION

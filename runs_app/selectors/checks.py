@@ -1,0 +1,80 @@
+"""Checks of task versions, and what of them may be shown to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from runs_app.models import UNDER_WAY, TaskCheck
+from tasks_app.disclosure import public_text, sees_hidden
+from tasks_app.models import Draft, TaskVersion
+
+KEPT_BACK = "admins see why: the task has hidden workloads, of which the reason may tell"
+"""What others are shown in the place of such a reason."""
+
+_CAN_BE_CHECKED = (Draft.State.OPEN, Draft.State.REVIEW)
+
+
+def may_check(version: TaskVersion, user: Any) -> bool:
+    """Whether `user` may have it checked: admins, and who works on a draft of exactly this."""
+    if sees_hidden(user):
+        return True
+    drafts = version.drafts.filter(state__in=_CAN_BE_CHECKED)
+    return user.is_active and any(draft.open_to(user) for draft in drafts)
+
+
+def may_cancel(check: TaskCheck, user: Any) -> bool:
+    """Whether `user` may end a check that is under way: who asked for it, and admins."""
+    return not check.is_over and (sees_hidden(user) or check.asked_by_id == user.pk)
+
+
+def find_check(check_id: UUID | str, user: Any) -> TaskCheck | None:
+    """The check, or None if there is none that `user` may know of."""
+    check = _with_names(TaskCheck.objects.filter(pk=check_id)).first()
+    return check if check is not None and knows_of(check, user) else None
+
+
+def knows_of(check: TaskCheck, user: Any) -> bool:
+    """Whether `user` may know what is checked: admins, who asked, and authors of drafts of it."""
+    if sees_hidden(user) or (user.pk is not None and check.asked_by_id == user.pk):
+        return True
+    return any(draft.seen_by(user) for draft in check.version.drafts.all())
+
+
+def checks_of(version: TaskVersion) -> QuerySet[TaskCheck]:
+    """All checks of a version, the newest first."""
+    return _with_names(TaskCheck.objects.filter(version=version))
+
+
+def checks_under_way(device_slug: str) -> list[TaskCheck]:
+    """The checks that run or wait on a device, in the order in which runners take them."""
+    rows = TaskCheck.objects.filter(device_id=device_slug, status__in=UNDER_WAY)
+    ordered = _with_names(rows).order_by("queued_at", "pk")
+    return sorted(ordered, key=lambda check: check.started_at is None)
+
+
+def check_reason(check: TaskCheck, user: Any) -> str:
+    """Why it has no report, or was tried again, as `user` may see it.
+
+    The words of a task's own code could give away sizes of hidden workloads, not only names.
+    """
+    if not check.reason or not check.version.hidden_names or _sees_all(check, user):
+        return check.reason
+    return KEPT_BACK
+
+
+def check_stage(check: TaskCheck, user: Any) -> str:
+    """What its runner is at, as `user` may see it."""
+    hidden = () if _sees_all(check, user) else check.version.hidden_names
+    return public_text(check.stage, hidden)
+
+
+def _sees_all(check: TaskCheck, user: Any) -> bool:
+    """Whether `user` may see hidden workloads: admins, and those to whom a draft of it is open."""
+    return sees_hidden(user) or any(d.open_to(user) for d in check.version.drafts.all())
+
+
+def _with_names(rows: QuerySet[TaskCheck]) -> QuerySet[TaskCheck]:
+    return rows.select_related("device", "asked_by", "runner", "version__task")

@@ -1,0 +1,76 @@
+"""Have a runner check a task version, or have it stop."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.verdict import DeviceKind
+from runs_app import queues, selectors
+from runs_app.models import UNDER_WAY, Device, Status, TaskCheck
+from runs_app.services import check_lifecycle
+from tasks_app.models import Act, TaskVersion
+from tasks_app.services import CurationError, note
+
+
+@transaction.atomic
+def request_check(*, version: TaskVersion, device: Device, user: User, now: datetime) -> TaskCheck:
+    """Queue the making of a version's soundness report, and note it in the trail.
+
+    One that waits or runs on the device already is returned instead. Raises `CurationError` naming
+    the field: for those who may not, for a device that the task has no workload for, and for a
+    second check at a time of somebody who is no admin.
+    """
+    if not selectors.may_check(version, user):
+        raise CurationError("", "only admins and who works on its draft may have a task checked")
+    TaskVersion.objects.select_for_update().get(pk=version.pk)  # two requests take turns
+    under_way = TaskCheck.objects.filter(status__in=UNDER_WAY)
+    known = under_way.filter(version=version, device=device).first()
+    if known is not None:
+        return known
+    _refuse_device(version, device)
+    _refuse_second(user)
+    check = TaskCheck.objects.create(
+        version=version, device=device, asked_by=user, created_at=now, queued_at=now
+    )
+    draft = next((d for d in version.drafts.all() if d.open_to(user)), None)
+    details = {"device": device.slug, "check": str(check.pk)}
+    note(Act.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now)
+    check_lifecycle.queue(check)
+    return check
+
+
+@transaction.atomic
+def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
+    """Take a check out of the queue, or stop it; raises `CurationError` where that cannot be."""
+    locked = check_lifecycle.lock(check.pk)
+    if locked.is_over:
+        raise CurationError("", f"this check is {locked.status.lower()} already")
+    if not selectors.may_cancel(locked, user):
+        raise CurationError("", "only who asked for a check and admins may cancel it")
+    reason = f"cancelled by {user.get_username()}"
+    check_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
+    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+
+
+def _refuse_device(version: TaskVersion, device: Device) -> None:
+    kind = DeviceKind(device.kind)
+    for direction in version.data.directions:
+        if not version.data.workloads_for(kind, direction, hidden=False):
+            reason = f"the task has no public {direction} workload for a {kind} device"
+            raise CurationError("device", reason)
+
+
+def _refuse_second(user: User) -> None:
+    if user.is_staff:
+        return
+    User.objects.select_for_update().get(pk=user.pk)  # two requests take turns
+    other = TaskCheck.objects.filter(asked_by=user, status__in=UNDER_WAY).first()
+    if other is not None:
+        reason = (
+            f"your check of {other.version} on {other.device} is under way, and you may have one"
+            " at a time: wait for its end, or cancel it"
+        )
+        raise CurationError("", reason)
