@@ -1,58 +1,150 @@
-"""Evaluates every shipped kernel of the built-in tasks on one device.
+"""Evaluates the shipped kernels of the built-in tasks on one device: the table of docs/tasks.md.
 
-python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX]
+python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX] [--naive]
+    [--json OUT] [--threads 3] [--minutes 9]
+
+A row is printed as soon as it is there. With --json, rows are kept in that file, one JSON object
+a line, and a later call goes on where this one stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from gpu_runner.data.formats import catalog_folder, load_task
-from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor.config import default_cache_folder
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
+from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.report import duration
+from gpu_runner.supervisor.statistics import geometric_mean
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.tables import heading, table
 
-COLUMNS = ("task", "kernel", "verdict", "time", "of the limit", "wall (s)")
+COLUMNS = ("task", "kernel", "verdict", "time", "best baseline", "speedup", "of the limit")
+GOOD = (Verdict.CORRECT, Verdict.UNSTABLE)  # a time that varies makes no kernel wrong
 
 
-def entries(kind: DeviceKind) -> list[Entry]:
-    """The kernels in the language of this kind of device."""
-    tasks = [load_task(path.parent) for path in sorted(catalog_folder().glob("*/task.toml"))]
+def entries(kind: DeviceKind, *, naive: bool = False) -> list[Entry]:
+    """The kernels in the language of this kind of device; with `naive`, only the naive ones."""
     return [
-        Entry(f"{t.name}-{Path(k.path).stem}", t, t.files[k.path], k.direction)
-        for t in tasks
+        Entry(f"{t.name} {k.path}", t, t.files[k.path], k.direction)
+        for t in built_in_tasks()
         for k in t.kernels
-        if k.language is kind.language
+        if k.language is kind.language and (not naive or k.agent.endswith("-naive"))
     ]
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def row_of(entry: Entry, result: EvaluationResult, took_s: float) -> dict[str, Any]:
+    """What the table needs to know; times in nanoseconds, geometric means over the workloads."""
+    ratios = [w.speedups["best"] for w in result.workloads if w.speedups.get("best")]
+    return {
+        "label": entry.label,
+        "digest": entry.task.digest(),
+        "verdict": result.verdict.value,
+        "latency_ns": result.latency_ns,
+        "speedup": geometric_mean(ratios) if ratios else None,
+        "floor_fraction": result.floor_fraction,
+        "took_s": took_s,
+        "reason": "" if result.verdict is Verdict.CORRECT else f"{result.reason} {result.mismatch}",
+        "log": result.log[-2000:] if result.verdict is Verdict.SYSTEM_ERROR else "",
+    }
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A line of the table."""
+    name, _, kernel = row["label"].partition(" ")
+    latency_ns, speedup, fraction = row["latency_ns"], row["speedup"], row["floor_fraction"]
+    return [
+        name,
+        Path(kernel).stem,
+        row["verdict"],
+        duration(latency_ns) if latency_ns else "-",
+        duration(latency_ns * speedup) if latency_ns and speedup else "-",
+        f"{speedup:.2f}" if speedup else "-",
+        f"{fraction:.0%}" if fraction else "-",
+    ]
+
+
+class Rows:
+    """The rows so far, in memory and in a file."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the rows of an earlier call."""
+        self._path = path
+        self._lock = threading.Lock()
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self.all: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    def missing(self, chosen: Iterable[Entry]) -> list[Entry]:
+        """Those of which there is no row for the present version of their task."""
+        known = {(row["label"], row["digest"]) for row in self.all}
+        return [entry for entry in chosen if (entry.label, entry.task.digest()) not in known]
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Print and keep a row."""
+        with self._lock:
+            self.all.append(row)
+            print(*cells(row), f"{row['took_s']:.1f} s", row["reason"], row["log"], flush=True)
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+
+
+def evaluate_all(
+    chosen: Sequence[Entry],
+    config: SupervisorConfig,
+    rows: Rows,
+    *,
+    mode: Mode,
+    threads: int,
+    until: float,
+) -> None:
+    """Evaluate what has no row yet. Only one measures at a time; the rest of them overlaps."""
+
+    def one(entry: Entry) -> None:
+        if time.monotonic() < until:
+            rows.add(row_of(entry, *run_one(entry, config, mode, None)))
+
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        list(pool.map(one, rows.missing(chosen)))
+
+
+def main() -> int:
+    """Print the table; 1 if a kernel was not right."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
     parser.add_argument("--mode", type=Mode, default=Mode.QUICK)
-    parser.add_argument("--only", default="", help="regular expression over labels")
+    parser.add_argument("--only", default="", help="regular expression over 'task path'")
+    parser.add_argument("--naive", action="store_true", help="only the naive kernels")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     parser.add_argument("--build-only", action="store_true")
     options = parser.parse_args()
+    until = time.monotonic() + 60 * options.minutes
     config = make_config(options.device, options.cache)
-    chosen = [entry for entry in entries(options.device) if re.search(options.only, entry.label)]
-    build_all(chosen, config)
-    rows = []
-    for entry in [] if options.build_only else chosen:
-        result, took_s = run_one(entry, config, options.mode, None)
-        task, _, kernel = entry.label.partition("-")
-        time = duration(result.latency_ns) if result.latency_ns else "-"
-        limit = f"{result.floor_fraction:.0%}" if result.floor_fraction else "-"
-        rows.append([task, kernel, str(result.verdict), time, limit, f"{took_s:.1f}"])
-        print(rows[-1], "" if result.latency_ns else f"{result.reason} {result.log}", flush=True)
+    every = entries(options.device, naive=options.naive)
+    chosen = [entry for entry in every if re.search(options.only, entry.label)]
+    rows = Rows(options.json)
+    build_all(rows.missing(chosen), config)
+    if options.build_only:
+        return 0
+    evaluate_all(chosen, config, rows, mode=options.mode, threads=options.threads, until=until)
+    shown = sorted(rows.all, key=lambda row: row["label"])
     print(heading(config))
-    print(table(COLUMNS, rows))
+    print(table(COLUMNS, [cells(row) for row in shown]))
+    print(f"{len(rows.missing(chosen))} of {len(chosen)} were not tried")
+    return int(any(row["verdict"] not in GOOD for row in shown))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

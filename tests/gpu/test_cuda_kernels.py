@@ -14,7 +14,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.formats import built_in_tasks, catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
@@ -119,10 +119,9 @@ def torch_source(name: str) -> str:
 
 
 def shipped() -> list[ParameterSet]:
-    tasks = [load_task(path.parent) for path in sorted(catalog_folder().glob("*/task.toml"))]
     return [
         pytest.param(task, kernel, id=f"{task.name}-{Path(kernel.path).stem}")
-        for task in tasks
+        for task in built_in_tasks()
         for kernel in task.kernels
         if kernel.language is Language.CUDA
     ]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest
-from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import DeviceKind, Language, Mode
@@ -53,8 +53,7 @@ def found(task: Task, kernel: ShippedKernel, config: SupervisorConfig) -> list[s
 
 
 def test_no_shipped_kernel_is_accused(config: SupervisorConfig) -> None:
-    tasks = [load_task(path.parent) for path in sorted(catalog_folder().glob("*/task.toml"))]
-    kernels = [(t, k) for t in tasks for k in t.kernels if k.language is Language.CUDA]
+    kernels = [(t, k) for t in built_in_tasks() for k in t.kernels if k.language is Language.CUDA]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         results = list(pool.map(lambda pair: found(*pair, config), kernels))
     assert len(results) >= 20

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_devices, device_slug
@@ -22,20 +23,20 @@ pytestmark = [
     pytest.mark.skipif(not cuda_devices(), reason="this machine has no CUDA device"),
 ]
 
-NAMES = sorted(path.parent.name for path in catalog_folder().glob("*/task.toml"))
+TASKS = built_in_tasks()
 MARGIN = 0.7
 """Share of its bound that an honest kernel may need: vendor libraries choose their algorithms."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_mutant_survives_on_a_gpu(name: str) -> None:
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_no_mutant_survives_on_a_gpu(task: Task) -> None:
     config = SupervisorConfig(
         kind=DeviceKind.CUDA, device=device_slug(DeviceKind.CUDA, 0), oracle_timeout_s=600
     )
-    report = survey(load_task(catalog_folder() / name), config)
+    report = survey(task, config)
     folder = os.environ.get("OUT")
     if folder:
-        Path(folder, f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
+        Path(folder, f"{task.name}.json").write_text(json.dumps(report, indent=1) + "\n")
     assert report["passed"], describe_soundness(report)
     worst = max(report["honest"], key=lambda entry: entry["scaled"])
     assert worst["scaled"] <= MARGIN, worst
