@@ -9,6 +9,7 @@ from ninja import Field, Query, Router, Schema, Status
 
 from leaderboard_app import export, selectors
 from leaderboard_app.query import QueryError, parse_query
+from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
 
@@ -59,7 +60,7 @@ def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str 
     board = selectors.board(query, tasks)
     rows = export.records(board)
     if format == "csv":
-        response = HttpResponse(export.as_csv(rows), content_type="text/csv; charset=utf-8")
+        response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
         name = f"kbench-{query.by}-{query.device}.csv"
         response["Content-Disposition"] = f'attachment; filename="{name}"'
         return response

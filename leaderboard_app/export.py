@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 from leaderboard_app.query import By
 from leaderboard_app.ranking import Entry, Estimate, Group, Ranked
 from leaderboard_app.selectors import Board
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Record = dict[str, Any]
 
@@ -20,20 +16,6 @@ def records(board: Board) -> list[Record]:
     if board.query.by is By.SUBMISSION:
         return [_entry_record(ranked) for ranked in board.entries]
     return [_group_record(ranked) for ranked in board.groups]
-
-
-def as_csv(rows: list[Record]) -> str:
-    """Records as CSV with a header; text that a spreadsheet would run as a formula is quoted."""
-    out = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _bounds(name: str, estimate: Estimate | None) -> Record:

@@ -12,7 +12,8 @@ from django.db import transaction
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.loader import Report
-from tasks_app.models import Override, Soundness, Task, TaskVersion
+from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.services.trail import note
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,24 @@ def admit_all(
     now: datetime,
     override: str = "",
 ) -> list[Publication]:
-    """Admit several tasks; `reports` are by the digest of the task."""
-    return [
-        admit(data=data, report=reports.get(data.digest()), override=override, now=now)
-        for data in tasks
-    ]
+    """Admit several tasks, and note in the trail what changed; `reports` are by digest."""
+    return [_load(data, reports.get(data.digest()), override, now) for data in tasks]
+
+
+@transaction.atomic
+def _load(data: TaskData, report: Report | None, override: str, now: datetime) -> Publication:
+    known = Override.objects.filter(version__digest=data.digest()).count()
+    public = Task.objects.filter(slug=data.name, state=Task.State.PUBLISHED).exists()
+    publication = admit(data=data, report=report, override=override, now=now)
+    version = publication.version
+    taken_back = public and version.task.state != Task.State.PUBLISHED
+    if publication.is_new or taken_back:
+        note(Act.Kind.LOADED, now=now, version=version, reason=publication.refusal)
+    if version.overrides.count() > known:
+        note(Act.Kind.OVERRIDDEN, now=now, version=version, reason=override.strip())
+    if publication.made_public:
+        note(Act.Kind.PUBLISHED, now=now, version=version)
+    return publication
 
 
 @transaction.atomic
@@ -105,7 +119,8 @@ def store_version(
 ) -> tuple[Task, TaskVersion, bool]:
     """The task, locked, and its version that holds `data`; True if the version is new.
 
-    A task that did not exist begins in `state`. Nothing becomes public by this alone.
+    A task that did not exist, or was only proposed, goes on in `state`. Nothing becomes public by
+    this alone: the caller saves the task.
     """
     Task.objects.get_or_create(
         slug=data.name,
@@ -117,6 +132,8 @@ def store_version(
         },
     )
     task = Task.objects.select_for_update().get(slug=data.name)
+    if task.state == Task.State.DRAFT:
+        task.state = state
     digest = data.digest()
     version = TaskVersion.objects.filter(digest=digest).first()
     if version is not None:

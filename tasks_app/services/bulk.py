@@ -1,0 +1,131 @@
+"""One decision about many tasks: what it would change, and doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from tasks_app.models import Act, Task
+from tasks_app.services import curation
+from tasks_app.services.errors import CurationError
+
+
+class Action(StrEnum):
+    """What can be done to many tasks at once."""
+
+    RETIRE = "retire"
+    RESTORE = "restore"
+    CONTAMINATE = "contaminate"
+    CLEAR = "clear"
+    DIFFICULTY = "difficulty"
+    ADD_TAG = "add-tag"
+    REMOVE_TAG = "remove-tag"
+
+
+_KINDS = {
+    Action.RETIRE: Act.Kind.RETIRED,
+    Action.RESTORE: Act.Kind.RESTORED,
+    Action.CONTAMINATE: Act.Kind.CONTAMINATED,
+    Action.CLEAR: Act.Kind.CLEARED,
+}
+_NEEDS_REASON = (Action.RETIRE, Action.CONTAMINATE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk:
+    """An action with what it needs; `difficulty` and `tag` count for the actions about them."""
+
+    action: Action
+    reason: str = ""
+    difficulty: str = ""
+    tag: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became, or would become, of one task; it stays as it is if `refusal` says why."""
+
+    task: Task
+    refusal: str = ""
+
+
+def read_bulk(*, action: str, reason: str = "", difficulty: str = "", tag: str = "") -> Bulk:
+    """The decision that a form asks for; raises `CurationError` naming the field."""
+    if action not in list(Action):
+        raise CurationError("action", "choose what to do")
+    chosen = Action(action)
+    kept = curation.clean_reason(reason, "say why") if chosen in _NEEDS_REASON else reason
+    if chosen is Action.DIFFICULTY:
+        difficulty = curation.clean_difficulty(difficulty)
+    if chosen in (Action.ADD_TAG, Action.REMOVE_TAG):
+        tag = _tag(tag)
+    return Bulk(action=chosen, reason=kept, difficulty=difficulty, tag=tag)
+
+
+def _tag(text: str) -> str:
+    try:
+        tags = curation.clean_tags([text])
+    except CurationError as error:
+        raise CurationError("tag", error.reason) from None
+    if not tags:
+        raise CurationError("tag", "name the tag")
+    return tags[0]
+
+
+def preview(bulk: Bulk, tasks: Iterable[Task]) -> list[Outcome]:
+    """What the decision would do to each of the tasks as they stand."""
+    return [Outcome(task=task, refusal=_refusal(bulk, task)) for task in tasks]
+
+
+def decide_many(*, bulk: Bulk, tasks: Iterable[Task], user: User, now: datetime) -> list[Outcome]:
+    """Do it to each task to which it can be done; each is a transaction of its own."""
+    curation.must_curate(user)
+    return [_decide(bulk, task, user, now) for task in tasks]
+
+
+@transaction.atomic
+def _decide(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
+    locked = Task.objects.select_for_update().get(pk=task.pk)
+    if refusal := _refusal(bulk, locked):
+        return Outcome(task=locked, refusal=refusal)
+    reason = bulk.reason
+    if bulk.action is Action.RETIRE:
+        curation.retire(task=locked, user=user, reason=reason, now=now)
+    elif bulk.action is Action.RESTORE:
+        curation.restore(task=locked, user=user, reason=reason, now=now)
+    elif bulk.action is Action.CONTAMINATE:
+        curation.mark_contaminated(task=locked, user=user, reason=reason, now=now)
+    elif bulk.action is Action.CLEAR:
+        curation.clear_contamination(task=locked, user=user, reason=reason, now=now)
+    else:
+        tags, difficulty = _labels(bulk, locked)
+        curation.label(
+            task=locked, user=user, tags=tags, difficulty=difficulty, reason=reason, now=now
+        )
+    return Outcome(task=locked)
+
+
+def _refusal(bulk: Bulk, task: Task) -> str:
+    if kind := _KINDS.get(bulk.action):
+        return curation.refusal(kind, task)
+    tags, difficulty = _labels(bulk, task)
+    if (tags, difficulty) == (list(task.tags), task.difficulty):
+        return "is so already"
+    if len(tags) > curation.MOST_TAGS:
+        return f"has {curation.MOST_TAGS} tags, and may have no more"
+    return ""
+
+
+def _labels(bulk: Bulk, task: Task) -> tuple[list[str], str]:
+    tags = set(task.tags)
+    if bulk.action is Action.ADD_TAG:
+        tags.add(bulk.tag)
+    elif bulk.action is Action.REMOVE_TAG:
+        tags.discard(bulk.tag)
+    chosen = bulk.difficulty if bulk.action is Action.DIFFICULTY else task.difficulty
+    return sorted(tags), chosen

@@ -1,0 +1,232 @@
+"""What admins decide about tasks, and that each decision leaves a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+
+from tasks_app import services
+from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.services import CurationError, store_version
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+AT = make.later(60)
+
+
+@pytest.fixture
+def admin() -> User:
+    """Who decides."""
+    return make.make_admin(username="judge")
+
+
+@pytest.fixture
+def task() -> Task:
+    """A published task without a soundness report."""
+    return make.make_task_version().task
+
+
+def prove(version: TaskVersion, passed: bool = True) -> None:
+    survivors = [] if passed else ["forward: zeros"]
+    Soundness.objects.create(
+        version=version, passed=passed, mutants=1, survivors=survivors, filters=1,
+        document={}, created_at=make.NOW,
+    )  # fmt: skip
+
+
+def trail() -> list[tuple[str, str, str]]:
+    """Kind, task and reason of each act, the oldest first."""
+    return list(Act.objects.order_by("pk").values_list("kind", "name", "reason"))
+
+
+def test_a_task_is_retired_and_restored_with_a_trace(task: Task, admin: User) -> None:
+    retired = services.retire(task=task, user=admin, reason=" too easy ", now=AT)
+    assert retired.state == Task.State.RETIRED
+    with pytest.raises(CurationError, match="scale is retired"):
+        services.retire(task=task, user=admin, reason="again", now=AT)
+    restored = services.restore(task=task, user=admin, now=AT)
+    assert restored.state == Task.State.PUBLISHED
+    with pytest.raises(CurationError, match="scale is published, not retired"):
+        services.restore(task=task, user=admin, now=AT)
+    assert trail() == [("retired", "scale", "too easy"), ("restored", "scale", "")]
+    acts = Act.objects.order_by("pk")
+    assert [act.actor for act in acts] == [admin, admin]
+    assert acts[0].details == {"from": "published"}
+
+
+def test_what_a_report_speaks_against_comes_back_in_review(task: Task, admin: User) -> None:
+    services.retire(task=task, user=admin, reason="unsound", now=AT)
+    assert task.current_version is not None
+    prove(task.current_version, passed=False)
+    assert services.restore(task=task, user=admin, now=AT).state == Task.State.REVIEW
+
+
+def test_contamination_is_marked_once_and_cleared(task: Task, admin: User) -> None:
+    services.mark_contaminated(task=task, user=admin, reason="in a blog", now=AT)
+    with pytest.raises(CurationError, match="is marked contaminated: in a blog"):
+        services.mark_contaminated(task=task, user=admin, reason="still", now=AT)
+    assert services.clear_contamination(task=task, user=admin, now=AT).contaminated == ""
+    with pytest.raises(CurationError, match="is not marked contaminated"):
+        services.clear_contamination(task=task, user=admin, now=AT)
+    assert trail() == [("contaminated", "scale", "in a blog"), ("cleared", "scale", "")]
+
+
+def test_labels_are_made_alike_and_noted_only_if_they_change(task: Task, admin: User) -> None:
+    def label(tags: list[str], difficulty: str = "hard") -> Task:
+        return services.label(task=task, user=admin, tags=tags, difficulty=difficulty, now=AT)
+
+    labelled = label([" Memory-Bound", "attention", "memory-bound", ""])
+    assert (labelled.tags, labelled.difficulty) == (["attention", "memory-bound"], "hard")
+    label(["memory-bound", "ATTENTION"])
+    act = Act.objects.get()
+    assert act.details == {
+        "tags": [[], ["attention", "memory-bound"]],
+        "difficulty": ["", "hard"],
+    }
+    for tags, difficulty, field in (
+        (["two words"], "", "tags"),
+        (["x" * 31], "", "tags"),
+        ([f"t{i}" for i in range(11)], "", "tags"),
+        ([], "gruelling", "difficulty"),
+    ):
+        with pytest.raises(CurationError) as caught:
+            label(tags, difficulty)
+        assert caught.value.field == field
+    task.refresh_from_db()
+    assert task.tags == ["attention", "memory-bound"]
+
+
+@pytest.mark.parametrize("reason", ["", "  \n", "\0", "x" * 2001])
+@pytest.mark.parametrize("decide", [services.retire, services.mark_contaminated])
+def test_reasons_are_asked_for(
+    task: Task, admin: User, decide: Callable[..., Any], reason: str
+) -> None:
+    with pytest.raises(CurationError) as caught:
+        decide(task=task, user=admin, reason=reason, now=AT)
+    assert caught.value.field == "reason"
+    task.refresh_from_db()
+    assert (task.state, task.contaminated, trail()) == ("published", "", [])
+
+
+def test_only_admins_decide(task: Task) -> None:
+    user = make.make_user()
+    assert task.current_version is not None
+    for decide, fields in (
+        (services.retire, {"reason": "x"}),
+        (services.restore, {}),
+        (services.mark_contaminated, {"reason": "x"}),
+        (services.clear_contamination, {}),
+        (services.label, {"tags": ["x"], "difficulty": ""}),
+        (services.make_public, {"reason": "x", "version": task.current_version}),
+    ):
+        with pytest.raises(CurationError, match="only admins"):
+            decide(task=task, user=user, now=AT, **fields)  # type: ignore[operator]
+    bulk = services.read_bulk(action="retire", reason="x")
+    with pytest.raises(CurationError, match="only admins"):
+        services.decide_many(bulk=bulk, tasks=[task], user=user, now=AT)
+    task.refresh_from_db()
+    assert (task.state, trail()) == ("published", [])
+
+
+def test_an_older_version_becomes_public_again(admin: User) -> None:
+    first = make.make_task_version()
+    second = make.make_task_version(title="Better")
+    task = second.task
+    prove(first)
+    services.make_public(task=task, version=first, user=admin, reason="v2 is wrong", now=AT)
+    task.refresh_from_db()
+    assert (task.current_version, task.title) == (first, "Scale a vector")
+    assert trail() == [("version", "scale", "v2 is wrong")]
+    assert Act.objects.get().details == {"from": 2, "to": 1}
+    with pytest.raises(CurationError, match="version 1 is public"):
+        services.make_public(task=task, version=first, user=admin, reason="again", now=AT)
+    other = make.make_task_version(name="other")
+    with pytest.raises(CurationError, match="of another task"):
+        services.make_public(task=task, version=other, user=admin, reason="x", now=AT)
+
+
+def test_what_was_never_public_needs_a_proof_or_a_word(admin: User) -> None:
+    task = make.make_task_version().task
+    _, stored, _ = store_version(make.make_task(title="Tried"), make.NOW)
+    with pytest.raises(CurationError, match="no soundness report") as caught:
+        services.make_public(task=task, version=stored, user=admin, reason="newer", now=AT)
+    assert caught.value.field == "override"
+    task.refresh_from_db()
+    assert task.title == "Scale a vector"
+    services.make_public(
+        task=task, version=stored, user=admin, reason="newer", override="two read it", now=AT
+    )
+    stored.refresh_from_db()
+    assert stored.published_at == AT
+    override = Override.objects.get()
+    assert (override.reason, override.decided_by) == ("two read it", admin)
+    assert trail() == [("overridden", "scale", "two read it"), ("version", "scale", "newer")]
+
+
+def test_many_tasks_are_decided_at_once_and_the_rest_says_why(admin: User) -> None:
+    tasks = [make.make_task_version(name=name).task for name in ("a", "b", "c")]
+    services.retire(task=tasks[1], user=admin, reason="old", now=AT)
+    tasks[1].refresh_from_db()
+    bulk = services.read_bulk(action="retire", reason="a series that ends")
+    expected = [("a", ""), ("b", "is retired"), ("c", "")]
+    assert [(o.task.slug, o.refusal) for o in services.preview(bulk, tasks)] == expected
+    assert Task.objects.filter(state="retired").count() == 1
+    done = services.decide_many(bulk=bulk, tasks=tasks, user=admin, now=AT)
+    assert [(o.task.slug, o.refusal) for o in done] == expected
+    assert Task.objects.filter(state="retired").count() == 3
+    assert trail()[1:] == [("retired", name, "a series that ends") for name in ("a", "c")]
+
+    for name, fields, labels in (
+        ("add-tag", {"tag": "Old"}, (["old"], "")),
+        ("difficulty", {"difficulty": "easy"}, (["old"], "easy")),
+        ("remove-tag", {"tag": "old"}, ([], "easy")),
+    ):
+        bulk = services.read_bulk(action=name, **fields)
+        first, again = (
+            services.decide_many(bulk=bulk, tasks=tasks[:1], user=admin, now=AT) for _ in "12"
+        )
+        assert (first[0].refusal, again[0].refusal) == ("", "is so already")
+        tasks[0].refresh_from_db()
+        assert (tasks[0].tags, tasks[0].difficulty) == labels
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"action": "delete"}, "action"),
+        ({"action": "retire", "reason": " "}, "reason"),
+        ({"action": "add-tag", "tag": ""}, "tag"),
+        ({"action": "add-tag", "tag": "a b"}, "tag"),
+        ({"action": "difficulty", "difficulty": "x"}, "difficulty"),
+    ],
+)
+def test_a_bulk_decision_names_the_field_that_is_wrong(fields: dict[str, str], field: str) -> None:
+    with pytest.raises(CurationError) as caught:
+        services.read_bulk(**fields)
+    assert caught.value.field == field
+
+
+def test_loading_notes_new_versions_and_what_became_public(tmp_path: Path) -> None:
+    folder = tmp_path / "double"
+    folder.mkdir()
+    toml = (
+        'name = "double"\ntitle = "Double"\nabi = "c"\nsignature = "void f(float* o, int N)"\n'
+        '[[workloads]]\nname = "small"\nparameters = { N = 8 }\n'
+    )
+    (folder / "task.toml").write_text(toml)
+    (folder / "reference.py").write_text(
+        "def make_inputs(N):\n    return {}\n\n\ndef forward_fn(x):\n    return x\n"
+    )
+    call_command("load_tasks", str(folder), verbosity=0)
+    call_command("load_tasks", str(folder), verbosity=0)
+    assert [row[:2] for row in trail()] == [("loaded", "double")]
+    call_command("load_tasks", str(folder), "--publish-unproven", "by hand", verbosity=0)
+    assert trail()[1:] == [("overridden", "double", "by hand"), ("published", "double", "")]
+    act = Act.objects.latest("pk")
+    assert (act.actor, act.version) == (None, TaskVersion.objects.get())
