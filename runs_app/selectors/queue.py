@@ -88,7 +88,7 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     if evaluation.status != Status.QUEUED:
         return ""
     runners = runner_list(now, evaluation.device_id)
-    blocked = blocked(evaluation.device_id, runners)
+    blocked = why_blocked(evaluation.device_id, runners)
     earlier = Q(queued_at__lt=evaluation.queued_at)
     earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
     own_queue = list(Urgency).index(evaluation.urgency)
@@ -119,7 +119,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
         runners=runners,
         wait_p50_s=_percentile(waits, 0.50),
         wait_p95_s=_percentile(waits, 0.95),
-        reason=blocked(device.slug, runners),
+        reason=why_blocked(device.slug, runners),
     )
 
 
@@ -147,7 +147,7 @@ def _entries(rows: Any, user: Any, now: datetime) -> list[QueueEntry]:
     ]
 
 
-def blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
+def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
     """Why no runner of a device would take work; empty if one would."""
     if any(status.takes_work for status in runners):
         return ""
