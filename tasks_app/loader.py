@@ -48,7 +48,7 @@ def read_reports(path: Path) -> tuple[dict[str, Report], list[DataError]]:
         return {}, [DataError("soundness", f"there is no {str(path)!r}")]
     for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
         try:
-            report = _report(file)
+            report = report_of(_document(file))
         except DataError as error:
             errors.append(DataError(f"{file}: {error.field}", error.reason))
         else:
@@ -56,18 +56,11 @@ def read_reports(path: Path) -> tuple[dict[str, Report], list[DataError]]:
     return reports, errors
 
 
-def is_built_in(path: Path) -> bool:
-    """Whether `path` is the catalogue, or a task of it."""
-    return path.resolve().is_relative_to(catalog_folder().resolve())
+def report_of(document: Mapping[str, Any]) -> Report:
+    """A report as `gpu_runner.supervisor.soundness.survey` makes it, in JSON values.
 
-
-def command_argument(name: str) -> str:
-    """What `python -m gpu_runner` takes as --task: its name if built in, else a path to fill in."""
-    return name if name in catalog_specifications() else f"PATH/TO/{name}"
-
-
-def _report(file: Path) -> Report:
-    document = _document(file)
+    Raises `DataError` naming what is wrong with it.
+    """
     kinds = {"task": str, "digest": str, "passed": bool, "survivors": list, "mutants": list}
     for field, kind in kinds.items():
         if not isinstance(document.get(field), kind):
@@ -92,6 +85,16 @@ def _report(file: Path) -> Report:
         device=str(document.get("device", "")),
         document=document,
     )
+
+
+def is_built_in(path: Path) -> bool:
+    """Whether `path` is the catalogue, or a task of it."""
+    return path.resolve().is_relative_to(catalog_folder().resolve())
+
+
+def command_argument(name: str) -> str:
+    """What `python -m gpu_runner` takes as --task: its name if built in, else a path to fill in."""
+    return name if name in catalog_specifications() else f"PATH/TO/{name}"
 
 
 def _document(file: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The one job of a runner: evaluate a request and report every step of it."""
+"""The jobs of a runner: evaluate a kernel, check a task, and report every step of it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,43 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from rq.timeouts import JobTimeoutException
 
 from gpu_runner.daemon.events import EventStream, Reporter, Spool
 from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.data import codec
+from gpu_runner.data.check import CheckRequest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.verdict import Stage, Verdict
 from gpu_runner.supervisor import health
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.oracle import OracleError
+from gpu_runner.supervisor.soundness import Progress
+from gpu_runner.supervisor.task_check import check_task
 
 logger = logging.getLogger(__name__)
 
 ALIVE_S = 5.0
 _LAST_SENDING_S = 10.0
+_LONGEST_REASON = 4000  # characters; of what is longer, both ends are kept
+
+T = TypeVar("T")
 
 Report = Callable[[Stage, str, str], None]
 """report(stage, "running" | "done", detail): the supervisor calls it at each step."""
 
 Evaluate = Callable[[EvaluationRequest, SupervisorConfig, Report], EvaluationResult]
 """Runs the whole protocol; raises only where the fault is ours."""
+
+CheckTask = Callable[[CheckRequest, SupervisorConfig, Progress], Mapping[str, Any]]
+"""Makes a task's soundness report; raises `OracleError` where the task's own code fails."""
 
 After = Callable[[SupervisorConfig, Verdict], str]
 """Looks at the device after such a verdict, and marks it unfit if it does not work any more."""
@@ -45,20 +58,22 @@ class JobContext:
     stream: EventStream
     spool: Spool
     evaluate: Evaluate
+    check_task: CheckTask = check_task
     after: After = health.after
     alive_s: float = ALIVE_S
 
 
 def identity(request: object) -> tuple[str, int]:
-    """Evaluation id and attempt of a raw request; raises `DataError` where it has none."""
+    """Id and attempt of a raw request, of an evaluation or of a check; raises `DataError`."""
     if not isinstance(request, Mapping):
         raise DataError("request", "must be an object")
-    evaluation_id, attempt = request.get("evaluation_id"), request.get("attempt", 1)
-    if not isinstance(evaluation_id, str) or not 0 < len(evaluation_id) <= 100:
-        raise DataError("evaluation_id", "must be a string of 1 to 100 characters")
+    field = "check_id" if "check_id" in request else "evaluation_id"
+    about, attempt = request.get(field), request.get("attempt", 1)
+    if not isinstance(about, str) or not 0 < len(about) <= 100:
+        raise DataError(field, "must be a string of 1 to 100 characters")
     if not isinstance(attempt, int) or isinstance(attempt, bool) or not 0 < attempt < 1 << 31:
         raise DataError("attempt", "must be a whole number from 1")
-    return evaluation_id, attempt
+    return about, attempt
 
 
 def evaluate(request: Mapping[str, Any], *, context: JobContext) -> str:
@@ -67,25 +82,25 @@ def evaluate(request: Mapping[str, Any], *, context: JobContext) -> str:
     Everything else goes into the event stream: STARTED, STAGE, ALIVE and FINISHED, or LOST where
     this version of the runner cannot read the request (raises `DataError` then).
     """
-    evaluation_id, attempt = identity(request)
-    reporter = Reporter(context.stream, context.spool)
-    journal = Journal(evaluation_id, attempt, context.state, reporter)
-    try:
-        journal.write(EventKind.STARTED, {"runner": context.runner, "at": time.time()})
-        try:
-            decoded = codec.decode(EvaluationRequest, request)
-        except DataError as error:
-            reason = f"the runner cannot read the request: {error}"
-            journal.write(EventKind.LOST, {"runner": context.runner, "reason": reason}, keep=True)
-            raise
+    with _attempt(EvaluationRequest, request, context) as (decoded, journal):
         result = _evaluate(decoded, context, journal)
         journal.write(EventKind.FINISHED, {"result": codec.encode(result)}, keep=True)
-    finally:
-        reporter.close(_LAST_SENDING_S)
-    # The author does not wait for it, and the verdict stands whatever is found.
-    if reason := context.after(context.supervisor, result.verdict):
-        logger.error("%s is unfit after evaluation %s: %s", result.device, evaluation_id, reason)
+    _look_after(context, result.verdict, result.evaluation_id)
     return result.verdict.value
+
+
+def filter_task(request: Mapping[str, Any], *, context: JobContext) -> str:
+    """Make the soundness report of the task of an encoded `CheckRequest`; "" or why there is none.
+
+    Reports as `evaluate` does. A task whose own code fails ends like any other check.
+    """
+    with _attempt(CheckRequest, request, context) as (decoded, journal):
+        outcome = _check(decoded, context, journal)
+        journal.write(EventKind.FINISHED, outcome, keep=True)
+    reason = str(outcome.get("reason", ""))
+    verdict = Verdict.RUNTIME_ERROR if reason else Verdict.CORRECT
+    _look_after(context, verdict, decoded.check_id)
+    return reason
 
 
 class Journal:
@@ -116,6 +131,49 @@ class Journal:
                 self._state.finish()
 
 
+@contextmanager
+def _attempt(
+    cls: type[T], request: Mapping[str, Any], context: JobContext
+) -> Iterator[tuple[T, Journal]]:
+    """Report the beginning of a job; inside, the request and where to report the rest of it."""
+    reporter = Reporter(context.stream, context.spool)
+    journal = Journal(*identity(request), context.state, reporter)
+    try:
+        journal.write(EventKind.STARTED, {"runner": context.runner, "at": time.time()})
+        try:
+            decoded = codec.decode(cls, request)
+        except DataError as error:
+            reason = f"the runner cannot read the request: {error}"
+            journal.write(EventKind.LOST, {"runner": context.runner, "reason": reason}, keep=True)
+            raise
+        yield decoded, journal
+    finally:
+        reporter.close(_LAST_SENDING_S)
+
+
+def _look_after(context: JobContext, verdict: Verdict, about: str) -> None:
+    """Look at the device; nobody waits for it, and the outcome stands whatever is found."""
+    if reason := context.after(context.supervisor, verdict):
+        logger.error("%s is unfit after %s: %s", context.supervisor.device, about, reason)
+
+
+@contextmanager
+def _saying_alive(context: JobContext, journal: Journal) -> Iterator[None]:
+    ended = threading.Event()
+
+    def say() -> None:
+        while not ended.wait(context.alive_s):
+            journal.write(EventKind.ALIVE, {"runner": context.runner})
+
+    beat = threading.Thread(target=say, name="alive", daemon=True)
+    beat.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        beat.join()
+
+
 def _evaluate(
     request: EvaluationRequest, context: JobContext, journal: Journal
 ) -> EvaluationResult:
@@ -126,24 +184,47 @@ def _evaluate(
         payload = {"stage": stage, "state": state, "elapsed_s": elapsed_s, "detail": detail}
         journal.write(EventKind.STAGE, codec.encode(payload))
 
-    ended = threading.Event()
-    beat = threading.Thread(
-        target=_say_alive, args=(context, journal, ended), name="alive", daemon=True
-    )
-    beat.start()
-    try:
-        return context.evaluate(request, context.supervisor, report)
-    except Exception as error:
-        logger.exception("the evaluation %s failed, through our fault", request.evaluation_id)
-        return _system_error(request, error)
-    finally:
-        ended.set()
-        beat.join()
+    with _saying_alive(context, journal):
+        try:
+            return context.evaluate(request, context.supervisor, report)
+        except Exception as error:
+            logger.exception("the evaluation %s failed, through our fault", request.evaluation_id)
+            return _system_error(request, error)
 
 
-def _say_alive(context: JobContext, journal: Journal, ended: threading.Event) -> None:
-    while not ended.wait(context.alive_s):
-        journal.write(EventKind.ALIVE, {"runner": context.runner})
+def _check(request: CheckRequest, context: JobContext, journal: Journal) -> dict[str, Any]:
+    """Payload of the event that ends a check."""
+    began_at = time.monotonic()
+    stage = "it had not begun"
+
+    def progress(text: str) -> None:
+        nonlocal stage
+        stage = text
+        elapsed_s = time.monotonic() - began_at
+        journal.write(EventKind.STAGE, {"detail": text, "elapsed_s": elapsed_s})
+
+    with _saying_alive(context, journal):
+        try:
+            report = context.check_task(request, context.supervisor, progress)
+            return {"report": codec.encode(report)}
+        except OracleError as error:
+            reason = str(error)
+        except JobTimeoutException:
+            elapsed_s = time.monotonic() - began_at
+            reason = f"stopped after {elapsed_s:.0f} s, the most that a check may take, at: {stage}"
+        except Exception as error:
+            logger.exception("the check %s failed, through our fault", request.check_id)
+            reason = _our_fault(error)
+    return {"reason": _shortened(reason)}
+
+
+def _shortened(text: str) -> str:
+    half = _LONGEST_REASON // 2
+    return text if len(text) <= _LONGEST_REASON else f"{text[:half]}\n[...]\n{text[-half:]}"
+
+
+def _our_fault(error: Exception) -> str:
+    return f"the runner failed: {error or type(error).__name__}".splitlines()[0]
 
 
 def _system_error(request: EvaluationRequest, error: Exception) -> EvaluationResult:
@@ -151,7 +232,7 @@ def _system_error(request: EvaluationRequest, error: Exception) -> EvaluationRes
         evaluation_id=request.evaluation_id,
         attempt=request.attempt,
         verdict=Verdict.SYSTEM_ERROR,
-        reason=f"the runner failed: {error or type(error).__name__}".splitlines()[0],
+        reason=_our_fault(error),
         mode=request.mode,
         device=request.device,
         task=request.task.name,

@@ -21,7 +21,7 @@ class SlotState:
         self._memory = mmap.mmap(-1, _LAYOUT.size + _ID_BYTES)
 
     def begin(self, evaluation_id: str, attempt: int) -> None:
-        """Note the evaluation that this slot starts with."""
+        """Note the evaluation, or the check of a task, that this slot starts with."""
         name = evaluation_id.encode()[:_ID_BYTES]
         self._memory[_LAYOUT.size : _LAYOUT.size + len(name)] = name
         _LAYOUT.pack_into(self._memory, 0, 0, attempt, len(name), 0, 0)
@@ -43,7 +43,7 @@ class SlotState:
 
     @property
     def evaluation_id(self) -> str:
-        """The evaluation at work, or "" if the slot is idle."""
+        """The evaluation or check at work, or "" if the slot is idle."""
         length = _LAYOUT.unpack_from(self._memory)[2]
         return self._memory[_LAYOUT.size : _LAYOUT.size + length].decode(errors="replace")
 

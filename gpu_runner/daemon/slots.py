@@ -25,7 +25,10 @@ from gpu_runner.supervisor.config import SupervisorConfig
 logger = logging.getLogger(__name__)
 
 EVALUATE = "gpu_runner.daemon.jobs.evaluate"
-"""Name under which the site enqueues an evaluation: the whole allow-list."""
+"""Name under which the site enqueues an evaluation."""
+
+FILTER_TASK = "gpu_runner.daemon.jobs.filter_task"
+"""Name under which the site enqueues the check of a task; these two are the whole allow-list."""
 
 SOCKET_TIMEOUT_S = 5.0
 _FIRST_PAUSE_S = 0.5
@@ -82,7 +85,10 @@ def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
             context.runner.queues,
             name=f"{context.runner.name}-{slot.number}-{os.getpid()}-{context.runner.boot_id[:8]}",
             connection=connection,
-            functions={EVALUATE: functools.partial(jobs.evaluate, context=job_context)},
+            functions={
+                EVALUATE: functools.partial(jobs.evaluate, context=job_context),
+                FILTER_TASK: functools.partial(jobs.filter_task, context=job_context),
+            },
             state=slot.state,
             on_loss=functools.partial(_report_loss, slot.state, context, job_context.stream),
         )
@@ -92,7 +98,7 @@ def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
 
 
 def _report_loss(state: SlotState, context: SlotContext, stream: EventStream, cause: str) -> None:
-    """Report LOST for the evaluation that died in a slot, unless its result is safe already."""
+    """Report LOST for the work that died in a slot, unless its result is safe already."""
     if not state.lost:
         return
     event = Event(
@@ -102,7 +108,7 @@ def _report_loss(state: SlotState, context: SlotContext, stream: EventStream, ca
         kind=EventKind.LOST,
         payload={"runner": context.runner.name, "reason": cause},
     )
-    logger.error("lost evaluation %s: %s", event.evaluation_id, cause)
+    logger.error("lost %s: %s", event.evaluation_id, cause)
     state.finish()
     report_or_keep(event, stream, context.spool)
 

@@ -169,6 +169,7 @@ def survey(
             workloads = _smallest_first(task, config, direction)
             limits = (seeds, most_seeds)
             surveys[direction] = _survey(oracle, workloads, direction, limits, progress)
+            progress(f"{direction.value}: filters")
             findings += filters.find(task, direction, workloads, oracle.facts, config)
     return {**_report(task, config, surveys, findings), "filters": findings}
 
@@ -185,7 +186,7 @@ def _survey(
     for workload in workloads:
         for _ in range(fewest):
             settled = found.settled(fewest, keep_same=True)
-            progress(f"{direction.value} {workload.name}: {len(settled)} settled")
+            progress(_state_of(direction, workload, settled))
             seed = rng.getrandbits(62)
             found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
     for _ in range(most - fewest):
@@ -193,9 +194,14 @@ def _survey(
             if not found.open():
                 return found
             settled = found.settled(fewest, keep_same=False)
+            progress(_state_of(direction, workload, settled))
             seed = rng.getrandbits(62)
             found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
     return found
+
+
+def _state_of(direction: Direction, workload: Workload, settled: Sequence[str]) -> str:
+    return f"{direction.value} {workload.name}: {len(settled)} wrong kernels settled"
 
 
 def _smallest_first(task: Task, config: SupervisorConfig, direction: Direction) -> list[Workload]:

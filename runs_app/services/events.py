@@ -14,7 +14,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.event import Event, EventKind, RunnerState
 from gpu_runner.data.verdict import Mode, Stage
 from runs_app.models import Evaluation, Result, Runner, Status
-from runs_app.services import audits, journal, lifecycle, outcome, quarantine
+from runs_app.services import audits, check_events, journal, lifecycle, outcome, quarantine
 from runs_app.services.errors import EventError
 from runs_app.services.runners import record_runner
 from runs_app.services.text import storable
@@ -31,7 +31,9 @@ def record_event(*, event: Event, now: datetime) -> bool:
         return record_runner(state=codec.decode(RunnerState, storable(event.payload)), now=now)
     try:
         evaluation = lifecycle.lock(event.evaluation_id)
-    except (Evaluation.DoesNotExist, ValidationError, ValueError):
+    except Evaluation.DoesNotExist:
+        return check_events.record(event, now)
+    except (ValidationError, ValueError):
         raise EventError(f"there is no evaluation {event.evaluation_id!r}") from None
     if event.attempt > evaluation.attempt:
         raise EventError(f"attempt {event.attempt} has not begun")

@@ -19,12 +19,6 @@ def lock(evaluation_id: UUID | str) -> Evaluation:
     return Evaluation.objects.select_for_update(of=("self",)).get(pk=evaluation_id)
 
 
-def lock_in(evaluation_id: UUID | str, status: Status) -> Evaluation | None:
-    """The locked row if it has that status still, else None."""
-    evaluation = lock(evaluation_id)
-    return evaluation if evaluation.status == status else None
-
-
 def evaluate(
     *,
     submission: Submission,

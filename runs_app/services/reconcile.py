@@ -1,4 +1,4 @@
-"""Find evaluations that nobody works on any more, and see to it that somebody does."""
+"""Find evaluations and checks that nobody works on any more, and see to it that somebody does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from runs_app import queues
-from runs_app.models import Evaluation, Status
-from runs_app.queues import JobState
-from runs_app.services import lifecycle
+from runs_app.models import Status
+from runs_app.queues import JobState, JobView, Work
+from runs_app.services import work
 
 _SETTLING = timedelta(seconds=10)  # a job younger than this may be on its way between two states
 
@@ -28,41 +28,46 @@ def reconcile(*, now: datetime, listening_since: datetime) -> int:
 def _queue_forgotten(now: datetime, listening_since: datetime) -> int:
     if now - listening_since < _SETTLING:
         return 0
-    waiting = list(
-        Evaluation.objects.filter(status=Status.QUEUED, queued_at__lt=now - _SETTLING).order_by(
-            "queued_at"
-        )
-    )
-    devices = {evaluation.device_id for evaluation in waiting}
+    found = work.find(Q(status=Status.QUEUED, queued_at__lt=now - _SETTLING))
+    waiting = sorted(found, key=lambda row: row.queued_at)
+    devices = {row.device_id for row in waiting}
     known = {device: queues.waiting_jobs(device) for device in devices}
     return sum(
-        _requeue(evaluation, now, listening_since)
-        for evaluation in waiting
-        if queues.job_id(evaluation) not in known[evaluation.device_id]
+        _requeue(row, now, listening_since)
+        for row in waiting
+        if queues.job_id(row) not in known[row.device_id]
     )
 
 
 @transaction.atomic
-def _requeue(seen: Evaluation, now: datetime, listening_since: datetime) -> bool:
-    """Act on one queued evaluation, if RQ does not have its job in the queue."""
+def _requeue(seen: Work, now: datetime, listening_since: datetime) -> bool:
+    """Act on one that is queued, if RQ does not have its job in the queue."""
     job = queues.look(seen)
     if job.state is JobState.WAITING:
         return False
-    evaluation = lifecycle.lock_in(seen.pk, Status.QUEUED)
-    if evaluation is None or evaluation.attempt != seen.attempt:
+    row = work.lock_in(seen, Status.QUEUED)
+    if row is None or row.attempt != seen.attempt:
         return False
     if job.state is JobState.MISSING:
-        reason = "its job was not in the queue"
-        evaluation.queued_at = now
-        evaluation.save(update_fields=["queued_at"])
-        lifecycle.queue(evaluation, kind="requeued", reason=reason, now=now)
+        work.queue_again(row, reason="its job was not in the queue", now=now)
         return True
-    since = max(job.since or evaluation.queued_at, listening_since)
+    reason = _why_over(row, job, now, listening_since)
+    if reason:
+        work.retry_or_give_up(row, reason=reason, now=now)
+    return bool(reason)
+
+
+def _why_over(row: Work, job: JobView, now: datetime, listening_since: datetime) -> str:
+    """Why a job that began will bring no event any more; empty while one may come."""
+    if job.refusal:
+        return (
+            f"a runner of {row.device_id} refused it: {job.refusal}; a runner of an older version"
+            " does not know everything that this site asks for: update it"
+        )
+    since = max(job.since or row.queued_at, listening_since)
     if now - since < timedelta(seconds=settings.SILENCE_S):
-        return False
-    reason = f"its job {job.state.value} at a runner, but no event came for {settings.SILENCE_S} s"
-    lifecycle.retry_or_give_up(evaluation, reason=reason, now=now)
-    return True
+        return ""
+    return f"its job {job.state.value} at a runner, but no event came for {settings.SILENCE_S} s"
 
 
 def _retry_silent(now: datetime, listening_since: datetime) -> int:
@@ -70,16 +75,16 @@ def _retry_silent(now: datetime, listening_since: datetime) -> int:
     if listening_since > deadline:
         return 0
     silent = Q(last_event_at__lt=deadline) | Q(last_event_at__isnull=True, started_at__lt=deadline)
-    found = Evaluation.objects.filter(silent, status=Status.RUNNING).values_list("pk", flat=True)
-    return sum(_retry(evaluation_id, deadline, now) for evaluation_id in found)
+    found = work.find(silent & Q(status=Status.RUNNING))
+    return sum(_retry(row, deadline, now) for row in found)
 
 
 @transaction.atomic
-def _retry(evaluation_id: object, deadline: datetime, now: datetime) -> bool:
-    evaluation = lifecycle.lock_in(str(evaluation_id), Status.RUNNING)
-    if evaluation is None or (evaluation.last_event_at or deadline) > deadline:
+def _retry(seen: Work, deadline: datetime, now: datetime) -> bool:
+    row = work.lock_in(seen, Status.RUNNING)
+    if row is None or (row.last_event_at or deadline) > deadline:
         return False
-    runner = evaluation.runner.name if evaluation.runner else "its runner"
+    runner = row.runner.name if row.runner else "its runner"
     reason = f"{runner} fell silent for more than {settings.SILENCE_S} s"
-    lifecycle.retry_or_give_up(evaluation, reason=reason, now=now)
+    work.retry_or_give_up(row, reason=reason, now=now)
     return True

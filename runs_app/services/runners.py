@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import Q
 
 from gpu_runner.data.event import RunnerState
 from gpu_runner.data.verdict import DeviceKind
 from runs_app import broadcast
-from runs_app.models import Device, Evaluation, Runner, Status
-from runs_app.services import lifecycle
+from runs_app.models import Device, Runner, Status
+from runs_app.services import work
 from runs_app.services.errors import EventError
 from runs_app.services.shipped import submit_first_kernels
 
@@ -71,13 +72,11 @@ def _device(state: RunnerState, now: datetime) -> Device:
 
 def _lose(runner: Runner, reason: str, now: datetime, *, other_boots: bool) -> None:
     """Retry what ran on this boot of the runner, or on any boot but this one."""
-    running = Evaluation.objects.filter(runner=runner, status=Status.RUNNING)
-    this_boot = running.filter(runner_boot_id=runner.boot_id)
-    chosen = running.exclude(runner_boot_id=runner.boot_id) if other_boots else this_boot
-    for evaluation_id in chosen.values_list("pk", flat=True):
-        evaluation = lifecycle.lock_in(evaluation_id, Status.RUNNING)
-        if evaluation is not None:
-            lifecycle.retry_or_give_up(evaluation, reason=reason, now=now)
+    for seen in work.find(Q(runner=runner, status=Status.RUNNING)):
+        if (seen.runner_boot_id != runner.boot_id) is other_boots:
+            row = work.lock_in(seen, Status.RUNNING)
+            if row is not None:
+                work.retry_or_give_up(row, reason=reason, now=now)
 
 
 def _differ(before: Runner, after: Runner) -> bool:
