@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,8 +13,10 @@ from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.oracles import Oracles
 from tests.adversarial.kernels import Kernel, Stop
 
-ATTEMPTS = 4
+ATTEMPTS = 5
 """A busy host may make a measurement UNSTABLE, which proves nothing in either direction."""
+PAUSE_S = 3.0
+"""Before another attempt, longer each time: what disturbs a host comes in bursts."""
 
 BLIND = 0.05
 """Error of the outside clock, as a part of the time, that tells of a host too busy to judge."""
@@ -46,7 +49,8 @@ def run(
     kernel: Kernel, config: SupervisorConfig, oracles: Oracles | None = None
 ) -> tuple[EvaluationResult, Judgement]:
     """Evaluate and judge; again where the host was too noisy to say anything."""
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
+        time.sleep(attempt * PAUSE_S)
         result = evaluate(request(kernel, config), config, oracles=oracles)
         judgement = judge(kernel, result)
         if not _host_was_busy(result, judgement):
