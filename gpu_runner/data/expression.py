@@ -27,6 +27,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil,
 }
 _LARGEST_EXPONENT = 16
+_LARGEST = 1e300  # of what is computed on the way: the digits of a whole number cost time
+_LENGTH_LIMIT = 4000
 
 
 def evaluate(expression: str, parameters: Mapping[str, Any], field: str = "expression") -> float:
@@ -35,10 +37,14 @@ def evaluate(expression: str, parameters: Mapping[str, Any], field: str = "expre
     Names are looked up in `parameters`; numbers, + - * / // % **, parentheses and the functions
     min, max, sqrt, log2 and ceil are allowed. Anything else raises `DataError` naming `field`.
     """
+    if len(expression) > _LENGTH_LIMIT:
+        raise DataError(field, f"is longer than {_LENGTH_LIMIT} characters")
     try:
         value = float(_value(ast.parse(expression, mode="eval").body, parameters))
     except DataError as error:
         raise DataError(field, f"{error.reason} in {expression!r}") from None
+    except (RecursionError, MemoryError):
+        raise DataError(field, "is nested too deeply") from None
     except (SyntaxError, ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
         raise DataError(field, f"cannot evaluate {expression!r}: {error}") from None
     if not math.isfinite(value) or value < 0:
@@ -58,7 +64,10 @@ def _value(node: ast.expr, parameters: Mapping[str, Any]) -> Any:
             right_value = _value(right, parameters)
             if isinstance(op, ast.Pow) and abs(right_value) > _LARGEST_EXPONENT:
                 raise DataError("", f"exponent above {_LARGEST_EXPONENT}")
-            return _BINARY[type(op)](_value(left, parameters), right_value)
+            value = _BINARY[type(op)](_value(left, parameters), right_value)
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                raise DataError("", f"a value above {_LARGEST:g}")
+            return value
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(_value(arg, parameters) for arg in args))
     raise DataError("", f"{ast.unparse(node)!r} is not allowed")

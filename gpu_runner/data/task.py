@@ -124,9 +124,11 @@ class Task:
                 raise DataError("directions", "a c-ABI task has the forward direction only")
         if not self.workloads:
             raise DataError("workloads", "a task needs at least one workload")
-        names = [workload.name for workload in self.workloads]
-        if len(set(names)) != len(names):
-            raise DataError("workloads", "two workloads have the same name")
+        names: set[str] = set()
+        for index, workload in enumerate(self.workloads):
+            if workload.name in names:
+                raise DataError(f"workloads[{index}].name", "two workloads have the same name")
+            names.add(workload.name)
         for workload in self.workloads:
             self.reduction_length(workload)
             for direction in self.work:
@@ -164,9 +166,10 @@ class Task:
         if work is None:
             return None
         names = {"itemsize": _ITEMSIZES.get(self.dtype, 4), **workload.parameters}
-        flops = evaluate(work.flops, names, "work.flops")
-        size = evaluate(work.bytes, names, "work.bytes")
-        weight = evaluate(work.weight or work.flops, names, "work.weight")
+        field = f"work.{direction.value}"
+        flops = evaluate(work.flops, names, f"{field}.flops")
+        size = evaluate(work.bytes, names, f"{field}.bytes")
+        weight = evaluate(work.weight or work.flops, names, f"{field}.weight")
         return Cost(flops=flops, bytes=size, weight=weight)
 
 

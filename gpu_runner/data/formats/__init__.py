@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_runner.data.formats.folder import Fault, read_folder, write_folder
 from gpu_runner.data.formats.kbench import specifications
 from gpu_runner.data.formats.load import (
     FORMATS,
@@ -15,11 +16,14 @@ from gpu_runner.data.formats.load import (
 
 __all__ = [
     "FORMATS",
+    "Fault",
     "built_in_tasks",
     "catalog_folder",
     "catalog_specifications",
     "find_task",
     "load_task",
+    "read_folder",
     "read_task",
     "specifications",
+    "write_folder",
 ]

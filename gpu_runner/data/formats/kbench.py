@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -20,12 +21,21 @@ SPECIFICATION = "task.toml"
 REFERENCE = "reference.py"
 KERNELS = "kernels/"
 _VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
-_NOT_IN_TOML = ("files", "format", "schema_version")
+NOT_IN_TOML = ("files", "format", "schema_version")
+_KEY_LIMIT = 16
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{{_KEY_LIMIT}}}")
+"""A key for which the parser would need minutes if it were long enough."""
 
 
 def is_specification(path: Path) -> bool:
     """Whether a file of that name specifies a native task, or a variant of one."""
-    return path.name == SPECIFICATION or _VARIANT.fullmatch(path.name) is not None
+    return path.name == SPECIFICATION or is_variant(path.name)
+
+
+def is_variant(name: str) -> bool:
+    """Whether a file of that name, in a task's folder, specifies a variant of the task."""
+    return _VARIANT.fullmatch(name) is not None
 
 
 def specifications(folder: Path) -> list[Path]:
@@ -51,7 +61,7 @@ def load_kbench(path: Path) -> Task:
     document = _document(texts, SPECIFICATION)
     if path.name != SPECIFICATION and not path.is_dir():
         document = _variant(document, texts, path.name)
-    listed = {kernel.get("path") for kernel in _tables(document, "kernels")}
+    listed = [kernel.get("path") for kernel in _tables(document, "kernels")]
     held = {n: text for n, text in files.items() if not n.startswith(KERNELS) or n in listed}
     document |= {"files": held, "format": TaskFormat.KBENCH.value}
     task = codec.decode(Task, document)
@@ -59,9 +69,35 @@ def load_kbench(path: Path) -> Task:
     return check_task(task)
 
 
+def parse_specification(text: str, name: str) -> dict[str, Any]:
+    """The document in a specification's text, before its sweeps are written out.
+
+    Parameters of a workload that TOML cannot hold, as null, stand as JSON in a text. Raises
+    `DataError` naming the file or the field.
+    """
+    if _DEEP_KEY.search(text):
+        raise DataError(name, f"has a key of more than {_KEY_LIMIT} parts")
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError
+        raise DataError(name, f"is not valid TOML: {error}") from None
+    for index, workload in enumerate(_items(document, "workloads")):
+        if isinstance(workload, dict) and isinstance(workload.get("parameters"), str):
+            field = f"workloads[{index}].parameters"
+            workload["parameters"] = _from_json(workload["parameters"], field)
+    return document
+
+
+def _from_json(text: str, field: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise DataError(field, "must be a table, or a text that holds one as JSON") from None
+
+
 def _document(texts: Mapping[str, str], name: str) -> dict[str, Any]:
-    document = expand(_parse(texts[name], name))
-    for field in _NOT_IN_TOML:
+    document = expand(parse_specification(texts[name], name))
+    for field in NOT_IN_TOML:
         if field in document:
             raise DataError(field, f"does not belong into {name}")
     return document
@@ -79,9 +115,13 @@ def _variant(document: dict[str, Any], texts: Mapping[str, str], name: str) -> d
     return {**document, **changes, "name": f"{document.get('name', '')}_{match[1]}"}
 
 
-def _tables(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+def _items(document: Mapping[str, Any], field: str) -> list[Any]:
     found = document.get(field)
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    return found if isinstance(found, list) else []
+
+
+def _tables(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in _items(document, field) if isinstance(entry, dict)]
 
 
 def check_reference(task: Task) -> None:
@@ -95,10 +135,3 @@ def check_reference(task: Task) -> None:
     for index, workload in enumerate(task.workloads):
         field = f"workloads[{index}].parameters"
         check_keywords(have["make_inputs"], workload.parameters, field)
-
-
-def _parse(text: str, name: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(name, f"is not valid TOML: {error}") from None

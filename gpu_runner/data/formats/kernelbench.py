@@ -64,10 +64,16 @@ def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
 def check_sizes(task: Task) -> None:
     """Refuse workloads whose parameters are no sizes that `get_inputs()` alone reads.
 
-    Raises `DataError` naming the parameter. A global that follows from another is among them too.
+    Raises `DataError` naming the parameter, or the file if it is no problem file. A global that
+    follows from another is among the parameters too.
     """
+    if len(task.files) != 1:
+        raise DataError("files", "must be one Python file, with Model and get_inputs()")
     ((name, text),) = task.files.items()
-    sizes = Sizes.read(parse_module(text, name))
+    tree = parse_module(text, name)
+    _parts(tree, name)
+    check_imports(task.files)
+    sizes = Sizes.read(tree)
     for index, workload in enumerate(task.workloads):
         field = f"workloads[{index}].parameters"
         given = {

@@ -13,7 +13,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.reading import Reading, check_imports
-from gpu_runner.data.formats.robust_source import RobustSource
+from gpu_runner.data.formats.robust_source import Parameters, RobustSource
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import ShippedKernel, Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction, Language
@@ -67,6 +67,33 @@ def read_robust_kbench(folder: Path) -> Reading:
     return Reading(task=task, adaptations=tuple(_adaptations(files, sources)))
 
 
+def check_functions(task: Task) -> None:
+    """Refuse a task whose files lack a function that the oracle calls, or whose workloads do not
+    fit to it; raises `DataError` naming the file or the parameter."""
+    check_imports(task.files)
+    for direction in task.directions:
+        name = _function_file(direction)
+        if name not in task.files:
+            raise DataError(name, "is missing in the task's folder")
+        source = RobustSource.parse(task.files[name], direction)
+        for index, workload in enumerate(task.workloads):
+            if direction in workload.directions:
+                field = f"workloads[{index}].parameters"
+                parameters = _parts(workload.parameters, field)
+                source.check(parameters, f"{field}.inputs", f"{field}.init")
+
+
+def _parts(parameters: Mapping[str, Any], field: str) -> Parameters:
+    """The keyword arguments of get_inputs and of Model."""
+    for part in ("inputs", "init"):
+        if not isinstance(parameters.get(part), Mapping):
+            raise DataError(f"{field}.{part}", "must be a table of keyword arguments")
+    for part in parameters:
+        if part not in ("inputs", "init"):
+            raise DataError(f"{field}.{part}", "is neither inputs nor init")
+    return dict(parameters)
+
+
 def _adaptations(
     files: Mapping[str, str], sources: Mapping[Direction, RobustSource]
 ) -> Iterator[str]:
@@ -113,7 +140,8 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
         lists = (_entries(configs, kind, part, name) for part in _TAKERS)
         for init, inputs, shared in itertools.product(*lists):
             parameters = source.accepted({**init, **shared}, {**inputs, **shared})
-            source.check(parameters, f"{name}: {kind}")
+            start = f"{name}: {kind}"
+            source.check(parameters, f"{start}_input_configs", f"{start}_init_configs")
             key = json.dumps(source.with_defaults(parameters), sort_keys=True)
             if key in seen:
                 continue

@@ -72,11 +72,11 @@ class RobustSource:
         """
         return {"init": _taken(self.init, init), "inputs": _taken(self.get_inputs, inputs)}
 
-    def check(self, parameters: Parameters, field: str) -> None:
+    def check(self, parameters: Parameters, inputs_field: str, init_field: str) -> None:
         """Refuse parameters with which Model or get_inputs cannot be called."""
-        check_keywords(self.get_inputs, parameters["inputs"], f"{field}_input_configs")
+        check_keywords(self.get_inputs, parameters["inputs"], inputs_field)
         if self.init is not None:
-            check_keywords(self.init, {"self", *parameters["init"]}, f"{field}_init_configs")
+            check_keywords(self.init, {"self", *parameters["init"]}, init_field)
 
     def with_defaults(self, parameters: Parameters) -> Parameters:
         """The same parameters with the defaults of Model and get_inputs spelt out."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_runner.data.codec import DataError
 
 SWEEPS = "sweeps"
 _LARGEST = 256  # workloads of a sweep
+_MOST_WORKLOADS = 2048  # of all sweeps of a task
+_MOST_PARAMETERS = 64
+_NAME_LIMIT = 1000  # longer than a workload's name may be
 _OWN = ("prefix", "parameters")
 
 
@@ -26,8 +29,24 @@ def expand(document: Mapping[str, Any]) -> dict[str, Any]:
     sweeps, workloads = document[SWEEPS], document.get("workloads", [])
     if not isinstance(sweeps, list) or not isinstance(workloads, list):
         raise DataError(SWEEPS, "and workloads must be lists of tables: [[sweeps]]")
-    found = [w for index, sweep in enumerate(sweeps) for w in _sweep(sweep, f"sweeps[{index}]")]
+    found = [workload for workload, _ in itertools.islice(_swept(sweeps), _MOST_WORKLOADS + 1)]
+    if len(found) > _MOST_WORKLOADS:
+        raise DataError(SWEEPS, f"give more than {_MOST_WORKLOADS} workloads")
     return {**rest, "workloads": [*found, *workloads]}
+
+
+def origins(document: Mapping[str, Any]) -> list[str]:
+    """Where each workload of an expanded document stands in it: `sweeps[0]`, or `workloads[3]`."""
+    found = [origin for _, origin in _swept(document.get(SWEEPS, []))]
+    return [*found, *(f"workloads[{i}]" for i in range(len(document.get("workloads", []))))]
+
+
+def _swept(sweeps: Iterable[Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The sweeps' workloads, and where each comes from."""
+    for index, sweep in enumerate(sweeps):
+        origin = f"sweeps[{index}]"
+        for workload in _sweep(sweep, origin):
+            yield workload, origin
 
 
 def _sweep(sweep: Any, field: str) -> Iterator[dict[str, Any]]:
@@ -39,6 +58,8 @@ def _sweep(sweep: Any, field: str) -> Iterator[dict[str, Any]]:
     if not isinstance(prefix, str):
         raise DataError(f"{field}.prefix", "must be a text")
     names = list(sweep["parameters"])
+    if len(names) > _MOST_PARAMETERS:
+        raise DataError(f"{field}.parameters", f"are more than {_MOST_PARAMETERS}")
     values = [v if isinstance(v, list) else [v] for v in sweep["parameters"].values()]
     common = {name: value for name, value in sweep.items() if name not in _OWN}
     combinations = list(itertools.islice(itertools.product(*values), _LARGEST + 1))
@@ -47,4 +68,4 @@ def _sweep(sweep: Any, field: str) -> Iterator[dict[str, Any]]:
     for combination in combinations:
         parameters = dict(zip(names, combination, strict=True))
         name = prefix + "_".join(f"{key.lower()}{value}" for key, value in parameters.items())
-        yield {**common, "name": name, "parameters": parameters}
+        yield {**common, "name": name[:_NAME_LIMIT], "parameters": parameters}

@@ -139,7 +139,7 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ("D = 2", "D = 2, E = 1", "workloads[0].parameters.E", "is not a parameter of"),
         ("D = 2", "D = 1979-05-27", "workloads[0].parameters.D", "must be a number"),
         ("C = 16", "C = nan", "tolerance.reduction", "not a finite number"),
-        ('name = "large"', 'name = "small"', "workloads", "two workloads have the same name"),
+        ('name = "large"', 'name = "small"', "workloads[1].name", "have the same name"),
         ('name = "large"', 'name = ""', "workloads[1].name", "must be 1 to 200 printable"),
         ('["cuda"]', '["tpu"]', "workloads[1].devices[0]", "'tpu' is not one of"),
         ('["cuda"]', "[]", "workloads[1].devices", "is empty"),

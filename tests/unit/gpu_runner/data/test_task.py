@@ -92,14 +92,17 @@ def test_the_weight_can_differ_from_the_flops() -> None:
         ({"inout": ("nothing",)}, "inout"),
         ({"directions": (Direction.FORWARD, Direction.BACKWARD)}, "directions"),
         ({"workloads": ()}, "workloads"),
-        ({"workloads": (Workload(name="a", parameters={"N": 1, "C": 1}),) * 2}, "workloads"),
+        (
+            {"workloads": (Workload(name="a", parameters={"N": 1, "C": 1}),) * 2},
+            "workloads[1].name",
+        ),
         ({"workloads": (Workload(name="a", parameters={"N": 1}),)}, "tolerance.reduction"),
         ({"tolerance": Tolerance(reduction="C +")}, "tolerance.reduction"),
-        ({"work": {Direction.FORWARD: Work(flops="M", bytes="1")}}, "work.flops"),
-        ({"work": {Direction.FORWARD: Work(flops="1", bytes="-1")}}, "work.bytes"),
+        ({"work": {Direction.FORWARD: Work(flops="M", bytes="1")}}, "work.forward.flops"),
+        ({"work": {Direction.FORWARD: Work(flops="1", bytes="-1")}}, "work.forward.bytes"),
         (
             {"work": {Direction.FORWARD: Work(flops="1", bytes="1", weight="x")}},
-            "work.weight",
+            "work.forward.weight",
         ),
     ],
 )

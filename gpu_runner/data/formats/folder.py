@@ -1,0 +1,362 @@
+"""A task as a folder of texts that may be wrong: read with all that is wrong in it, and written."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import re
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tomli_w
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.check import check_task
+from gpu_runner.data.formats.kbench import (
+    NOT_IN_TOML,
+    SPECIFICATION,
+    check_reference,
+    is_variant,
+    parse_specification,
+)
+from gpu_runner.data.formats.kernelbench import check_sizes
+from gpu_runner.data.formats.robust_kbench import check_functions
+from gpu_runner.data.formats.source import parse_module
+from gpu_runner.data.formats.sweeps import expand, origins
+from gpu_runner.data.formats.text import check_files
+from gpu_runner.data.formats.toml_lines import field_lines, line_of
+from gpu_runner.data.task import Task, TaskFormat, Workload
+from gpu_runner.data.verdict import Abi
+
+FAULTS_LIMIT = 50
+"""Faults of a folder that are told at once."""
+_HEAD = (
+    *("name", "title", "format", "scenario", "description", "abi", "signature", "inout"),
+    *("directions", "dtype", "libraries", "baselines"),
+)
+"""Keys of task.toml in the order in which they are written, tables left out."""
+_APART = ("files", "tolerance", "work", "workloads", "kernels")
+_DEEPEST = 16  # tables and lists within others
+_INTEGER_BITS = 64
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$|^is not valid Python \(line (\d+)\)")
+_AT_END = "(at end of document)"
+_WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
+_SHOWN = 500  # characters of a field or a reason
+_NO_CHARACTER = "holds a character that is none: NUL, or half a surrogate pair"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPECIFY = "is missing: add it with name, title, abi and, for each workload, a table [[workloads]]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is wrong with a folder of texts, and where.
+
+    field: dotted path, as `DataError` has it; file: the file that is to be changed, empty if there
+    is none; line: 1-based, None where it cannot be said.
+    """
+
+    field: str
+    reason: str
+    file: str = ""
+    line: int | None = None
+
+
+def read_folder(files: Mapping[str, str]) -> tuple[Task | None, tuple[Fault, ...]]:
+    """The task that texts by relative path specify, or what is wrong with them.
+
+    There is a task if and only if there is no fault. `task.toml` is as on a disk, but may have a
+    `format`, so that tasks of other formats can be held too; a folder has no variants. Whatever
+    the texts are, nothing is raised; at most `FAULTS_LIMIT` faults are told.
+    """
+    task: Task | None = None
+    faults = list(_text_faults(files))
+    if not faults:
+        faults = list(_python_faults(files))
+        specification = _Specification(files, is_python=not faults)
+        task, found = specification.read()
+        faults += found
+    unique = tuple(dict.fromkeys(faults))[:FAULTS_LIMIT]
+    return (None if unique else task), unique
+
+
+def _text_faults(files: Mapping[str, str]) -> Iterator[Fault]:
+    """Texts and paths that no task can hold, whatever they mean."""
+    for name, text in files.items():
+        for reason in _text_reasons(name, text):
+            yield _about_file(name, reason)
+        for folder in _folders(name):
+            if folder in files:
+                yield _about_file(name, f"cannot be inside {folder!r}, which is a file")
+    try:
+        check_files((name, text) for name, text in files.items() if not _is_bad_text(name + text))
+    except DataError as error:
+        if error.field == "files":
+            yield Fault(field=error.field, reason=error.reason)
+
+
+def _text_reasons(name: str, text: str) -> Iterator[str]:
+    if _is_bad_text(name) or _is_bad_text(text):
+        yield _NO_CHARACTER
+        return
+    try:
+        check_files([(name, text)])
+    except DataError as error:
+        if error.field != "files":
+            yield error.reason
+    if is_variant(name):
+        yield "would be a variant of the task: upload it as a task of its own"
+
+
+def _about_file(name: str, reason: str) -> Fault:
+    shown = _cut(name.encode(errors="replace").decode())
+    return Fault(field=f"files.{shown}", reason=reason, file=name if shown == name else "")
+
+
+def _folders(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, min(len(parts), _DEEPEST))]
+
+
+def _python_faults(files: Mapping[str, str]) -> Iterator[Fault]:
+    for name, text in files.items():
+        if name.endswith(".py"):
+            try:
+                parse_module(text, name)
+            except DataError as error:
+                yield Fault(
+                    field=name, reason=error.reason, file=name, line=_line_in(error.reason, text)
+                )
+
+
+def _line_in(reason: str, text: str) -> int | None:
+    """The line that a parser names in its message, which may be the one after the last."""
+    last = len(text.rstrip("\n").split("\n"))
+    if reason.endswith(_AT_END):
+        return last
+    match = _AT_LINE.search(reason)
+    return max(1, min(int(match[1] or match[2]), last)) if match else None
+
+
+class _Specification:
+    """The task.toml of a folder, from its text to a task that passes every check."""
+
+    def __init__(self, files: Mapping[str, str], *, is_python: bool) -> None:
+        self._files = files
+        self._is_python = is_python  # whether every Python file is
+        self._origins: list[str] = []
+
+    def read(self) -> tuple[Task | None, list[Fault]]:
+        if SPECIFICATION not in self._files:
+            return None, [Fault(field=SPECIFICATION, reason=_SPECIFY)]
+        try:
+            task, errors = self._read()
+            return task, self._placed(errors)
+        except DataError as error:
+            return None, self._placed([error])
+        except (RecursionError, MemoryError):
+            return None, [Fault(field="files", reason="are nested too deeply, or too large")]
+
+    def _read(self) -> tuple[Task | None, list[DataError]]:
+        """The task and what speaks against it; raises the `DataError` that hides all others."""
+        document = parse_specification(self._files[SPECIFICATION], SPECIFICATION)
+        errors = list(_content_errors(document))
+        reserved = [name for name in NOT_IN_TOML if name in document and name != "format"]
+        errors += [DataError(name, f"does not belong into {SPECIFICATION}") for name in reserved]
+        if errors:
+            return None, errors
+        expanded = expand(document)
+        if isinstance(expanded.get("workloads"), list):
+            self._origins = origins(document)
+        held = {name: text for name, text in self._files.items() if name != SPECIFICATION}
+        expanded = {"format": TaskFormat.KBENCH.value, **expanded, "files": held}
+        errors = list(itertools.islice(_decode_errors(Task, expanded, ""), FAULTS_LIMIT))
+        if errors:
+            return None, errors
+        task = codec.decode(Task, expanded)
+        return task, list(_check_errors(task, is_python=self._is_python))
+
+    def _placed(self, errors: list[DataError]) -> list[Fault]:
+        """The errors as faults. Those of workloads that a sweep stands for are the sweep's."""
+        is_toml = all(error.field != SPECIFICATION for error in errors)
+        lines = field_lines(self._files[SPECIFICATION]) if errors and is_toml else {}
+        return [self._fault(error, lines) for error in errors]
+
+    def _fault(self, error: DataError, lines: Mapping[str, int]) -> Fault:
+        field = _WORKLOAD.sub(self._origin, error.field)
+        file, line = SPECIFICATION, line_of(lines, field)
+        if field.removeprefix("files.") in self._files:
+            file = field.removeprefix("files.")
+            line = _line_in(error.reason, self._files[file])
+        elif field == "files" or field.endswith(".py"):  # a file that is missing
+            file, line = "", None
+        return Fault(field=_cut(field), reason=_cut(error.reason), file=file, line=line)
+
+    def _origin(self, match: re.Match[str]) -> str:
+        index = int(match[1])
+        return self._origins[index] if index < len(self._origins) else match[0]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _content_errors(document: Mapping[str, Any]) -> Iterator[DataError]:
+    """Values that JSON or the site's database cannot hold, and what is too deep to look into."""
+    stack: list[tuple[str, Any, int]] = [("", document, 0)]
+    while stack:
+        field, value, depth = stack.pop()
+        inside = value if isinstance(value, dict) else {}
+        if any(_is_bad_text(key) for key in inside) or _is_bad_text(value):
+            yield DataError(field, _NO_CHARACTER)
+        elif depth > _DEEPEST:
+            yield DataError(field, f"is more than {_DEEPEST} levels deep")
+        elif isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
+            yield DataError(field, f"is a whole number of more than {_INTEGER_BITS} bits")
+        elif isinstance(value, list):
+            items = [(f"{field}[{i}]", item, depth + 1) for i, item in enumerate(value)]
+            stack += reversed(items)
+        else:
+            prefix = f"{field}." if field else ""
+            items = [(prefix + key, item, depth + 1) for key, item in inside.items()]
+            stack += reversed(items)
+
+
+def _is_bad_text(value: Any) -> bool:
+    return isinstance(value, str) and ("\0" in value or _SURROGATE.search(value) is not None)
+
+
+def _decode_errors(hint: Any, value: Any, field: str) -> Iterator[DataError]:
+    """Every value that does not fit its type, where `codec.decode` stops at the first."""
+    arguments = typing.get_args(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        yield from _dataclass_errors(typing.cast(type, hint), value, f"{field}." if field else "")
+    elif typing.get_origin(hint) is tuple and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _decode_errors(arguments[0], item, f"{field}[{index}]")
+    else:
+        try:
+            codec.decode(hint, value, field)
+        except DataError as error:
+            yield error
+
+
+def _dataclass_errors(cls: type, value: Mapping[str, Any], prefix: str) -> Iterator[DataError]:
+    hints = typing.get_type_hints(cls)
+    for name in value:
+        if name not in hints:
+            yield DataError(f"{prefix}{name}", "is not a known field")
+    for spec in dataclasses.fields(cls):
+        if spec.name in value:
+            yield from _decode_errors(hints[spec.name], value[spec.name], prefix + spec.name)
+        elif not _has_default(spec):
+            yield DataError(prefix + spec.name, "is missing")
+
+
+def _has_default(spec: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return spec.default is not missing or spec.default_factory is not missing
+
+
+def _check_errors(task: Task, *, is_python: bool) -> Iterator[DataError]:
+    for check in (check_task, _check_format) if is_python else (check_task,):
+        try:
+            check(task)
+        except DataError as error:
+            yield error
+
+
+def _check_format(task: Task) -> None:
+    """The checks of the task's own format."""
+    if task.format is TaskFormat.KBENCH:
+        check_reference(task)
+        return
+    if task.abi is not Abi.TORCH:
+        raise DataError("abi", f"a task of the format {task.format.value} has the torch ABI")
+    if task.format is TaskFormat.ROBUST_KBENCH:
+        check_functions(task)
+    else:
+        check_sizes(task)
+
+
+def write_folder(task: Task) -> dict[str, str]:
+    """The texts of a task's folder, from which `read_folder` makes the same task.
+
+    What has its default value is not written. Raises `DataError` where one of the task's own files
+    has the name of a specification.
+    """
+    for name in task.files:
+        if name == SPECIFICATION or is_variant(name):
+            raise DataError(f"files.{name}", "has the name of a file that specifies a task")
+    return {SPECIFICATION: _specification(task), **task.files}
+
+
+def _specification(task: Task) -> str:
+    given = _given(task)
+    if task.format is TaskFormat.KBENCH:
+        del given["format"]
+    order = dict.fromkeys((*_HEAD, *given))
+    head = {name: given[name] for name in order if name in given and name not in _APART}
+    tables = [_table("[tolerance]", given["tolerance"])] if "tolerance" in given else []
+    for direction, work in task.work.items():
+        tables.append(_table(f"[work.{direction.value}]", _given(work)))
+    for index, workload in enumerate(task.workloads):
+        parameters = _parameters(workload, f"workloads[{index}].parameters")
+        tables.append(_table("[[workloads]]", _given(workload) | {"parameters": parameters}))
+    tables += [_table("[[kernels]]", _given(kernel)) for kernel in task.kernels]
+    return "\n".join(("".join(_line(name, value) for name, value in head.items()), *tables))
+
+
+def _given(data: Any) -> dict[str, Any]:
+    """The fields of a dataclass that have not their default values, as JSON values."""
+    found = {}
+    for spec in dataclasses.fields(data):
+        value = getattr(data, spec.name)
+        factory = spec.default_factory
+        default = spec.default if factory is dataclasses.MISSING else factory()
+        if value != default:
+            found[spec.name] = codec.encode(value)
+    return found
+
+
+def _parameters(workload: Workload, field: str) -> Any:
+    """A table, or JSON in a text if the table holds a null, which TOML has not."""
+    try:
+        text = json.dumps(workload.parameters, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError):
+        raise DataError(field, "hold what JSON cannot hold") from None
+    document = json.loads(text)
+    return text if _has_null(document) else document
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return any(map(_has_null, value)) if isinstance(value, list) else value is None
+
+
+def _table(header: str, values: Mapping[str, Any]) -> str:
+    return f"{header}\n" + "".join(_line(name, value) for name, value in values.items())
+
+
+def _line(name: str, value: Any) -> str:
+    """`name = value` on one line, or on several where a text has several."""
+    if isinstance(value, str) and "\n" in value and "\r" not in value:
+        return tomli_w.dumps({name: value}, multiline_strings=True)
+    return f"{_key(name)} = {_inline(value)}\n"
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    return tomli_w.dumps({"x": value}).removeprefix("x = ").removesuffix("\n")
+
+
+def _key(name: str) -> str:
+    return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
