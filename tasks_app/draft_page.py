@@ -1,1 +1,341 @@
-"""To be written."""
+"""What the pages of drafts show: faults, facts, what to do next, and the trail."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from gpu_runner.data.formats.folder import Fault, read_folder
+from gpu_runner.data.formats.kbench import REFERENCE, SPECIFICATION
+from gpu_runner.data.formats.text import list_files, read_files
+from gpu_runner.data.task import Task as TaskData
+from gpu_runner.data.verdict import DeviceKind
+from tasks_app import services
+from tasks_app.models import Act, Draft, Soundness
+
+_EXAMPLE = Path(__file__).parent / "example"
+_MOST_LINES = 6000  # together, of two texts that are compared
+_MOST_DIFFERENCES = 400  # lines of a comparison that are shown
+_FIRST_FILES = (SPECIFICATION, REFERENCE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """A file in the list; `faults` counts what is wrong in it."""
+
+    path: str
+    size: int
+    faults: int
+    is_open: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What is to be done next, in a sentence; `tone` is the notice's class."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrailEntry:
+    """Acts of one person in a row that are alike; `count` is how many."""
+
+    act: Act
+    count: int
+    since: datetime
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffLine:
+    """A line of a comparison; `kind` is add, remove, place or same."""
+
+    kind: str
+    sign: str
+    text: str
+
+
+class DraftRow:
+    """A draft in a list, with what is wrong with it or speaks against it."""
+
+    def __init__(self, draft: Draft, user: Any) -> None:
+        self.draft = draft
+        self.bench = Workbench(draft, user)
+
+    @property
+    def words(self) -> str:
+        """What is wrong with it while it is open, what speaks against publishing it in review."""
+        if self.draft.state == Draft.State.REVIEW:
+            return self.bench.refusal
+        if self.draft.state == Draft.State.CLOSED:
+            return self.bench.last_reason
+        faults = self.bench.faults if self.draft.state == Draft.State.OPEN else ()
+        if not faults:
+            return ""
+        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        return f"{faults[0].field}: {faults[0].reason}{more}"
+
+
+class Workbench:
+    """A draft as one of its viewers sees it; nothing of it is executed."""
+
+    def __init__(self, draft: Draft, user: Any, path: str = "") -> None:
+        """Show the file of that path, or the first one."""
+        self.draft = draft
+        self.user = user
+        self.is_open = draft.open_to(user)
+        self.may_write = self.is_open and services.may_write(draft, user)
+        self.is_author = user.pk == draft.author_id
+        self.is_admin = bool(user.is_active and user.is_staff)
+        self._paths = _in_order(draft.files) if self.is_open else []
+        self.path = path if path in self._paths else next(iter(self._paths), "")
+
+    @property
+    def text(self) -> str:
+        """Text of the file that is shown."""
+        return str(self.draft.files[self.path]) if self.path else ""
+
+    @cached_property
+    def _read(self) -> tuple[TaskData | None, tuple[Fault, ...]]:
+        return read_draft(self.draft)
+
+    @property
+    def data(self) -> TaskData | None:
+        """The task as far as it can be read, for those who may see its files."""
+        return self._read[0] if self.is_open else None
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with the files, for those who may see them."""
+        return self._read[1] if self.is_open else ()
+
+    @property
+    def fault_lines(self) -> list[int]:
+        """Lines of the shown file in which something is wrong."""
+        found = {fault.line for fault in self.faults if fault.file == self.path and fault.line}
+        return sorted(line for line in found if line is not None)
+
+    @property
+    def files(self) -> list[FileEntry]:
+        """The files, the two that every task has first."""
+        wrong = [fault.file for fault in self.faults]
+        return [
+            FileEntry(
+                path=path,
+                size=len(self.draft.files[path].encode()),
+                faults=wrong.count(path),
+                is_open=path == self.path,
+            )
+            for path in self._paths
+        ]
+
+    @property
+    def workloads(self) -> list[tuple[str, int, int]]:
+        """Kinds of devices with their numbers of public and of hidden workloads."""
+        rows = self.data.workloads if self.data else ()
+        counts = []
+        for kind in DeviceKind:
+            mine = [workload.hidden for workload in rows if kind in workload.devices]
+            counts.append((kind.value, len(mine) - sum(mine), sum(mine)))
+        return counts
+
+    @cached_property
+    def soundness(self) -> Soundness | None:
+        """The report of the draft's version, if there is one."""
+        return Soundness.objects.filter(version=self.draft.version_id).first()
+
+    @cached_property
+    def refusal(self) -> str:
+        """Why its version may not be published; for admins, for it may name hidden workloads."""
+        version = self.draft.version
+        return version.unproven if self.is_admin and version is not None else ""
+
+    @property
+    def is_next_version(self) -> bool:
+        """Whether it was begun as the next version of a task."""
+        return services.is_next_version(self.draft)
+
+    @cached_property
+    def trail(self) -> list[TrailEntry]:
+        """What was done to it, the newest first; names of files only for those who see them."""
+        acts = self.draft.acts.select_related("actor", "version")
+        return trail_entries(acts, with_files=self.is_open)
+
+    @property
+    def last_reason(self) -> str:
+        """Why it was closed, or sent back."""
+        kinds = (Act.Kind.CLOSED, Act.Kind.RETURNED)
+        act = self.draft.acts.filter(kind__in=kinds).first()
+        return act.reason if act else ""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What this viewer may do with it now: send, take, back, publish, close."""
+        draft, found = self.draft, []
+        open_now = draft.state == Draft.State.OPEN
+        review = draft.state == Draft.State.REVIEW
+        if self.may_write:
+            found.append("send")
+        if self.is_admin and review:
+            found += ["publish", "back"]
+        untaken = draft.taken_by_id is None and not self.is_author
+        if self.is_admin and untaken and (open_now or review):
+            found.append("take")
+        if (open_now or review) and (self.is_admin or (self.is_author and self.is_open)):
+            found.append("close")
+        return tuple(found)
+
+    @property
+    def step(self) -> Step:
+        """What is to be done next, and by whom."""
+        if self.draft.state == Draft.State.CLOSED:
+            return Step(text=f"Closed: {self.last_reason}", tone="warn")
+        if self.draft.state == Draft.State.PUBLISHED:
+            return Step(text="It is published.", tone="good")
+        if not self.is_open:
+            return Step(
+                text="An admin has taken it over and decides about it; you need do nothing."
+            )
+        if self.draft.state == Draft.State.REVIEW:
+            return self._step_in_review()
+        return self._step_while_open()
+
+    def _step_in_review(self) -> Step:
+        if not self.is_admin:
+            return Step(text="An admin is to decide; until then its files stay as they are.")
+        if self.refusal:
+            text = f"It cannot be published yet: {self.refusal}."
+            return Step(text=f"{text} Have it checked below, or send it back.", tone="warn")
+        return Step(text="Nothing speaks against it: publish it, or send it back.", tone="good")
+
+    def _step_while_open(self) -> Step:
+        if not self.may_write:
+            return Step(text="Its author is writing it. Take it over to change it yourself.")
+        if self.faults:
+            return Step(
+                text="Mend what is wrong with it; it is kept as it is meanwhile.", tone="bad"
+            )
+        if self.soundness is None:
+            text = "Have it checked and its kernels tried below, then send it to review."
+            return Step(text=text)
+        if not self.soundness.passed:
+            text = (
+                "Its check found something, below: mend it, or send it to review and say why not."
+            )
+            return Step(text=text, tone="warn")
+        return Step(text="It is sound: send it to review.", tone="good")
+
+
+def read_draft(draft: Draft) -> tuple[TaskData | None, tuple[Fault, ...]]:
+    """The task of a draft if it can be read, and all that is wrong with it, its name included."""
+    data, faults = read_folder(draft.files)
+    under_way = draft.state in (Draft.State.OPEN, Draft.State.REVIEW)
+    name = data.name if data else draft.name
+    refusal = services.name_refusal(draft, name) if under_way and name else ""
+    if refusal:
+        line = _line_of(draft.files.get(SPECIFICATION, ""), "name")
+        fault = Fault(field="name", reason=refusal, file=SPECIFICATION, line=line)
+        return data, (*faults, fault)
+    return data, faults
+
+
+def example_files() -> dict[str, str]:
+    """The texts of a small task that works, to start from."""
+    return read_files(_EXAMPLE, list_files(_EXAMPLE))
+
+
+def find_draft(draft_id: object, user: Any) -> Draft | None:
+    """The draft, or None if there is none that `user` may know of."""
+    draft = (
+        Draft.objects.select_related("task__current_version", "version__task", "author", "taken_by")
+        .filter(pk=draft_id)
+        .first()
+    )
+    return draft if draft is not None and draft.seen_by(user) else None
+
+
+def open_limit(user: User) -> int | None:
+    """How many drafts `user` may have open or in review; None without a limit."""
+    return None if user.is_staff else settings.MAX_OPEN_DRAFTS_PER_USER
+
+
+def own_drafts(user: User) -> QuerySet[Draft]:
+    """The user's drafts, and those of others that they took over; the last changed first."""
+    mine = Draft.objects.filter(author=user) | Draft.objects.filter(taken_by=user)
+    return mine.select_related("task", "version", "author", "taken_by")
+
+
+def drafts_in_review() -> QuerySet[Draft]:
+    """What waits for an admin's decision, the longest wait first."""
+    rows = Draft.objects.filter(state=Draft.State.REVIEW).order_by("changed_at", "pk")
+    return rows.select_related("task", "version", "author", "taken_by")
+
+
+def open_drafts_of_others(user: User) -> QuerySet[Draft]:
+    """What others are writing, the last changed first."""
+    rows = Draft.objects.filter(state=Draft.State.OPEN).exclude(author=user).exclude(taken_by=user)
+    return rows.select_related("task", "version", "author", "taken_by")
+
+
+def difference(theirs: str, mine: str) -> list[DiffLine] | None:
+    """What `mine` changes of `theirs`; None for texts that are too long to compare."""
+    before, after = theirs.splitlines(), mine.splitlines()
+    if len(before) + len(after) > _MOST_LINES:
+        return None
+    lines = difflib.unified_diff(before, after, lineterm="", n=2)
+    return [_diff_line(line) for line in itertools.islice(lines, 2, 2 + _MOST_DIFFERENCES)]
+
+
+def trail_entries(acts: QuerySet[Act], *, with_files: bool) -> list[TrailEntry]:
+    """Acts with the savings of one person in a row as one entry."""
+
+    def alike(act: Act) -> object:
+        return (act.kind, act.actor_id) if act.kind == Act.Kind.EDITED else act.pk
+
+    entries = []
+    for _, group in itertools.groupby(acts, key=alike):
+        rows = list(group)
+        names = {name for row in rows for name in _names(row.details)} if with_files else set()
+        entries.append(
+            TrailEntry(
+                act=rows[0], count=len(rows), since=rows[-1].created_at, files=tuple(sorted(names))
+            )
+        )
+    return entries
+
+
+def _names(details: Mapping[str, Any]) -> Sequence[str]:
+    return [str(name) for name in details.get("files", ())]
+
+
+def _diff_line(line: str) -> DiffLine:
+    if line.startswith("@@"):
+        return DiffLine(kind="place", sign="", text=line)
+    kind = {"+": "add", "-": "remove"}.get(line[:1], "same")
+    return DiffLine(kind=kind, sign={"add": "+", "remove": "−"}.get(kind, " "), text=line[1:])
+
+
+def _in_order(files: Mapping[str, str]) -> list[str]:
+    first = [path for path in _FIRST_FILES if path in files]
+    return [*first, *sorted(path for path in files if path not in _FIRST_FILES)]
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """Line of a key of the first table."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.partition("=")[0].strip() == key and "=" in line:
+            return number
+        if line.lstrip().startswith("["):
+            return None
+    return None

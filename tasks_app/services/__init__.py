@@ -11,6 +11,21 @@ from tasks_app.services.curation import (
     restore,
     retire,
 )
+from tasks_app.services.draft_files import said_name
+from tasks_app.services.drafts import (
+    close_draft,
+    copy_version,
+    create_draft,
+    edit_draft,
+    is_next_version,
+    may_write,
+    name_refusal,
+    publish_draft,
+    send_back,
+    send_to_review,
+    snapshot,
+    take_over,
+)
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 from tasks_app.services.versions import (
@@ -32,17 +47,30 @@ __all__ = [
     "admit",
     "admit_all",
     "clear_contamination",
+    "close_draft",
+    "copy_version",
+    "create_draft",
     "decide_many",
+    "edit_draft",
+    "is_next_version",
     "label",
     "make_public",
     "mark_contaminated",
+    "may_write",
+    "name_refusal",
     "note",
     "override_gate",
     "preview",
     "publish",
+    "publish_draft",
     "read_bulk",
     "record_report",
     "restore",
     "retire",
+    "said_name",
+    "send_back",
+    "send_to_review",
+    "snapshot",
     "store_version",
+    "take_over",
 ]

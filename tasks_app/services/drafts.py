@@ -1,0 +1,319 @@
+"""Drafts of tasks: written by anybody, made into versions to be tried, and published by admins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.formats.folder import read_folder, write_folder
+from gpu_runner.data.task import Task as TaskData
+from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.services.draft_files import changed_paths, kept_files, said_name
+from tasks_app.services.errors import CurationError
+from tasks_app.services.trail import note
+from tasks_app.services.versions import make_current, override_gate, store_version
+
+REASON_LIMIT = 2000
+_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
+
+
+@transaction.atomic
+def create_draft(
+    *, user: User, files: Mapping[str, str], now: datetime, task: Task | None = None
+) -> Draft:
+    """Keep texts as a new draft, whatever is wrong with what they say.
+
+    With `task` it is a draft of that task's next version, which is for admins. Raises
+    `CurationError` for paths and sizes that no task may have, and beyond the user's limit.
+    """
+    return _create(user, files, now, task, {})
+
+
+@transaction.atomic
+def copy_version(*, version: TaskVersion, user: User, now: datetime) -> Draft:
+    """A draft of the task's next version, which begins as a copy of this one; for admins."""
+    files = write_folder(version.data)
+    return _create(user, files, now, version.task, {"version": version.number})
+
+
+@transaction.atomic
+def edit_draft(
+    *, draft: Draft, user: User, files: Mapping[str, str], revision: int, now: datetime
+) -> Draft:
+    """Replace all texts of a draft; they may be wrong in any way.
+
+    `revision` is the one that was edited. Raises `CurationError` with the field "revision" if
+    somebody else changed the draft meanwhile. Texts that are the same change nothing.
+    """
+    locked = _locked(draft)
+    _must_write(locked, user)
+    if locked.state != Draft.State.OPEN:
+        raise CurationError("", f"it is {_words(locked)}, so its files stay as they are")
+    if locked.revision != revision:
+        raise CurationError("revision", "somebody else saved it since you opened it")
+    kept = kept_files(files)
+    changed = changed_paths(locked.files, kept)
+    if not changed:
+        return locked
+    locked.files, locked.version, locked.name = kept, None, said_name(kept)
+    locked.revision += 1
+    locked.changed_at = now
+    locked.save()
+    details = {"revision": locked.revision, "files": changed}
+    note(Act.Kind.EDITED, now=now, actor=user, draft=locked, details=details)
+    return locked
+
+
+@transaction.atomic
+def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
+    """Make somebody else's proposal one that admins write on, whose files its author sees no more.
+
+    It may then get hidden workloads. Raises `CurationError` for anybody but admins.
+    """
+    locked = _locked(draft)
+    _must_curate(user)
+    if locked.state not in _UNDER_WAY:
+        raise CurationError("", f"it is {_words(locked)}")
+    if locked.taken_by_id is not None or locked.author_id == user.pk:
+        raise CurationError("", "admins write on it already")
+    locked.taken_by, locked.changed_at = user, now
+    locked.save()
+    note(Act.Kind.TAKEN, now=now, actor=user, draft=locked, version=locked.version)
+    return locked
+
+
+@transaction.atomic
+def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
+    """The immutable version of exactly the draft's files, made if there is none; it is not public.
+
+    Raises `CurationError` with the first fault of the files, or if the name is somebody else's.
+    """
+    locked = _locked(draft)
+    if locked.version is not None:
+        return locked.version
+    if locked.state not in _UNDER_WAY:
+        raise CurationError("", f"it is {_words(locked)}")
+    data = _read(locked.files)
+    task, version, _ = store_version(data, now, state=Task.State.DRAFT)
+    # asked behind the task's lock: two drafts may claim a name in the same moment
+    if refusal := name_refusal(locked, data.name):
+        raise CurationError("name", refusal)
+    locked.task, locked.version, locked.name = task, version, data.name
+    locked.save()
+    return version
+
+
+@transaction.atomic
+def send_to_review(*, draft: Draft, user: User, now: datetime) -> Draft:
+    """Ask admins to decide about a draft without faults; its files then stay as they are."""
+    locked = _locked(draft)
+    _must_write(locked, user)
+    if locked.state != Draft.State.OPEN:
+        raise CurationError("", f"it is {_words(locked)} already")
+    version = snapshot(draft=locked, now=now)
+    task = _locked_task(version)
+    if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
+        reason = f"nothing differs from version {version.number}, which is public"
+        raise CurationError("files", reason)
+    locked = _locked(draft)
+    locked.state, locked.changed_at = Draft.State.REVIEW, now
+    locked.save()
+    if task.state == Task.State.DRAFT:
+        _set_state(task, Task.State.REVIEW)
+    note(Act.Kind.SENT, now=now, actor=user, version=version, draft=locked)
+    return locked
+
+
+@transaction.atomic
+def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
+    """Let a draft in review be changed again, and say why; for admins."""
+    locked = _locked(draft)
+    _must_curate(user)
+    if locked.state != Draft.State.REVIEW:
+        raise CurationError("", f"it is {_words(locked)}, not in review")
+    why = _reason(reason, "say what is to be changed: its author reads it")
+    locked.state, locked.changed_at = Draft.State.OPEN, now
+    locked.save()
+    _leave_review(locked)
+    note(Act.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked, reason=why)
+    return locked
+
+
+@transaction.atomic
+def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
+    """End a draft without publishing it: its author withdraws it, or an admin turns it down."""
+    locked = _locked(draft)
+    if not (_is_admin(user) or _writes(locked, user)):
+        raise CurationError("", "only its author and admins close it")
+    if locked.state not in _UNDER_WAY:
+        raise CurationError("", f"it is {_words(locked)} already")
+    why = _reason(reason, "say why: its author reads it, and the next admin")
+    locked.state, locked.changed_at = Draft.State.CLOSED, now
+    locked.save()
+    _leave_review(locked)
+    note(Act.Kind.CLOSED, now=now, actor=user, version=locked.version, draft=locked, reason=why)
+    return locked
+
+
+@transaction.atomic
+def publish_draft(*, draft: Draft, user: User, now: datetime, override: str = "") -> TaskVersion:
+    """Make the version of a draft in review its task's public one; for admins.
+
+    Raises `CurationError` if wrong kernels pass it, a filter flags it, or nobody has shown the
+    opposite, unless `override` says why it may go all the same; that is kept and shown.
+    """
+    locked = _locked(draft)
+    _must_curate(user)
+    if locked.state != Draft.State.REVIEW:
+        raise CurationError("", f"it is {_words(locked)}: only what is in review can be published")
+    version = locked.version
+    if version is None or _read(locked.files).digest() != version.digest:
+        reason = "what was checked is not what its files say now: send it back, then to review"
+        raise CurationError("version", reason)
+    task = _locked_task(version)
+    if task.current_version_id is not None and not is_next_version(locked):
+        reason = f"another task {task.slug!r} was loaded or published meanwhile"
+        raise CurationError("name", reason)
+    if refusal := version.unproven:
+        if not override.strip():
+            raise CurationError("override", refusal)
+        why = _reason(override, "")
+        override_gate(version=version, user=user, reason=why, now=now)
+        note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, draft=locked, reason=why)
+    task.state = Task.State.PUBLISHED
+    make_current(task, version, now)
+    locked.state, locked.changed_at = Draft.State.PUBLISHED, now
+    locked.save()
+    note(Act.Kind.PUBLISHED, now=now, actor=user, version=version, draft=locked)
+    return version
+
+
+def name_refusal(draft: Draft, name: str) -> str:
+    """Why the draft's task may not have this name; empty if it may.
+
+    The name of a task that has never been more than a proposal is free for its author, and for
+    everybody once all drafts of it are closed.
+    """
+    if draft.task is not None:
+        keeps = f"must stay {draft.task.slug!r}: versions of that task have been made from it"
+        return "" if name == draft.task.slug else keeps
+    if "." in name:
+        return f"{name!r} has a '.', which no task's address on the site may have"
+    task = Task.objects.filter(slug=name).first()
+    if task is None:
+        return ""
+    others = task.drafts.exclude(author=draft.author_id).exclude(state=Draft.State.CLOSED)
+    if task.state == Task.State.DRAFT and not others.exists():
+        return ""
+    return f"there is a task {name!r} already, or somebody is writing one: choose another name"
+
+
+def is_next_version(draft: Draft) -> bool:
+    """Whether it was begun as the next version of a task, not as a task of its own."""
+    return draft.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists()
+
+
+def may_write(draft: Draft, user: Any) -> bool:
+    """Whether `user` may change the draft's files now."""
+    return draft.state == Draft.State.OPEN and _writes(draft, user)
+
+
+def _create(
+    user: User,
+    files: Mapping[str, str],
+    now: datetime,
+    task: Task | None,
+    details: Mapping[str, Any],
+) -> Draft:
+    if task is not None:
+        _must_curate(user)
+    _check_limit(user)
+    kept = kept_files(files)
+    draft = Draft.objects.create(
+        name=said_name(kept), task=task, files=kept, author=user, created_at=now, changed_at=now
+    )
+    note(Act.Kind.UPLOADED, now=now, actor=user, draft=draft, details=details)
+    return draft
+
+
+def _check_limit(user: User) -> None:
+    """Two uploads of one user at the same time take turns, so that both cannot be the last."""
+    User.objects.select_for_update().get(pk=user.pk)
+    limit = settings.MAX_OPEN_DRAFTS_PER_USER
+    count = Draft.objects.filter(author=user, state__in=_UNDER_WAY).count()
+    if not _is_admin(user) and count >= limit:
+        reason = f"you have {count} drafts that are open or in review, of at most {limit}"
+        raise CurationError("", f"{reason}: close one first")
+
+
+def _locked(draft: Draft) -> Draft:
+    return Draft.objects.select_for_update().get(pk=draft.pk)
+
+
+def _locked_task(version: TaskVersion) -> Task:
+    return Task.objects.select_for_update().get(pk=version.task_id)
+
+
+def _read(files: Mapping[str, str]) -> TaskData:
+    data, faults = read_folder(files)
+    if faults or data is None:
+        first = faults[0]
+        raise CurationError(first.field, first.reason)
+    return data
+
+
+def _leave_review(draft: Draft) -> None:
+    """A task that was never public and of which no draft is in review is a draft again."""
+    if draft.task_id is None:
+        return
+    task = Task.objects.select_for_update().get(pk=draft.task_id)
+    waits = task.drafts.filter(state=Draft.State.REVIEW).exists()
+    if task.state == Task.State.REVIEW and task.current_version_id is None and not waits:
+        _set_state(task, Task.State.DRAFT)
+
+
+def _set_state(task: Task, state: Task.State) -> None:
+    task.state = state
+    task.save(update_fields=["state"])
+
+
+def _is_admin(user: Any) -> bool:
+    return bool(user.is_active and user.is_staff)
+
+
+def _writes(draft: Draft, user: Any) -> bool:
+    """Its author until an admin took it over; from then on admins."""
+    if draft.taken_by_id is None:
+        return bool(user.is_active and user.pk == draft.author_id)
+    return _is_admin(user)
+
+
+def _must_write(draft: Draft, user: User) -> None:
+    if _writes(draft, user):
+        return
+    if _is_admin(user):
+        raise CurationError("", "take it over first: its author would not know what you changed")
+    raise CurationError("", "only its author writes on it, until an admin has taken it over")
+
+
+def _must_curate(user: User) -> None:
+    if not _is_admin(user):
+        raise CurationError("", "only admins do that")
+
+
+def _reason(reason: str, missing: str) -> str:
+    kept = reason.replace("\0", "").strip()
+    if not kept:
+        raise CurationError("reason", missing)
+    if len(kept) > REASON_LIMIT:
+        raise CurationError("reason", f"has {len(kept)} characters, at most {REASON_LIMIT}")
+    return kept
+
+
+def _words(draft: Draft) -> str:
+    return Draft.State(draft.state).label.lower()
