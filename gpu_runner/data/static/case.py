@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
+from gpu_runner.data.static import names
 from gpu_runner.data.static.preprocess import Unit
-from gpu_runner.data.static.tokens import Kind, Token
+from gpu_runner.data.static.tokens import Kind, Token, text_at
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
 
+MEMBER = {".", "->"}
 _AFTER_PARAMETERS = {"const", "noexcept", "override", "final", "volatile"}
-_PAIRS = {"(": ")", "[": "]"}
-SEARCH_LIMIT = 64
-"""Tokens looked at behind one token, so that no source takes time by the square of its size."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,21 @@ class Case:
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """Names that the source gives to functions, lambdas and macros of its own."""
+        """Names that the source gives to functions, lambdas, variables and macros of its own."""
         code = self.unit.expanded
-        lambdas = (a.text for a, b in pairwise(code) if b.text == "=")
+        lambdas = (
+            code[i].text
+            for i in range(len(code))
+            if text_at(code, i + 1) == "=" and text_at(code, i - 1) not in MEMBER
+        )
+        variables = (code[i].text for i in names.variables(code))
         macros = (d.rest[0].text for d in self.unit.directives if d.name == "define" and d.rest)
-        return frozenset((*self.defined, *lambdas, *macros))
+        return frozenset((*self.defined, *lambdas, *variables, *macros))
+
+    @cached_property
+    def perhaps_declared(self) -> frozenset[str]:
+        """Names that the source may have declared, as whatever."""
+        return names.perhaps_declared(self.unit.expanded)
 
 
 @dataclass(frozen=True)
@@ -77,26 +85,6 @@ class Rule:
     name: str
     looks_for: str
     find: Callable[[Case], Iterable[Finding]]
-
-
-def text_at(stream: Sequence[Token], index: int) -> str:
-    """Text of a mark or word; empty outside of the stream, and for strings."""
-    if 0 <= index < len(stream) and stream[index].kind is not Kind.STRING:
-        return stream[index].text
-    return ""
-
-
-def closing(stream: Sequence[Token], start: int) -> int:
-    """Index of the bracket that closes the one at `start`, or of where the search is given up."""
-    opens = stream[start].text
-    closes, depth = _PAIRS[opens], 0
-    end = min(start + SEARCH_LIMIT, len(stream))
-    for i in range(start, end):
-        if stream[i].kind is Kind.MARK:
-            depth += (stream[i].text == opens) - (stream[i].text == closes)
-            if depth == 0:
-                return i
-    return end
 
 
 def _definitions(stream: Sequence[Token]) -> Iterator[tuple[str, int]]:

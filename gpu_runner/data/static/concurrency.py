@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gpu_runner.data.static.case import SEARCH_LIMIT, Case, Finding, Rule, text_at
-from gpu_runner.data.static.tokens import Kind, Token
+from gpu_runner.data.static.case import Case, Finding, Rule
+from gpu_runner.data.static.tokens import SEARCH_LIMIT, Kind, Token, text_at
 
 _DETACHES = re.compile(
     r"pthread_detach|PTHREAD_CREATE_DETACHED|pthread_attr_setdetachstate|thrd_detach"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpu_runner.data.static.case import Case, Finding, Rule, closing, text_at
+from gpu_runner.data.static.case import Case, Finding, Rule
 from gpu_runner.data.static.preprocess import Directive
-from gpu_runner.data.static.tokens import Kind, Token, tokens
+from gpu_runner.data.static.tokens import Kind, Token, closing, text_at, tokens
 from gpu_runner.data.verdict import Language
 
 _ODD_PATH = re.compile(r"[\"<](?:/|~|\\|.*\.\.|.*//|proc/|dev/|etc/)|.*\.(?:so|py|toml|json|txt)\b")

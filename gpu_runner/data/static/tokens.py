@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -30,6 +30,9 @@ _DIGRAPHS = {"%:%:": "##", "%:": "#", "<:": "[", ":>": "]", "<%": "{", "%>": "}"
 _KEYWORDS = {"and": "&&", "or": "||", "not": "!", "not_eq": "!=", "bitand": "&"}
 _STRING_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+SEARCH_LIMIT = 64
+"""Tokens looked at behind one token, so that no source takes time by the square of its size."""
 
 
 class Kind(Enum):
@@ -148,3 +151,23 @@ def _unescaped(match: re.Match[str]) -> str:
     else:
         return _SIMPLE_ESCAPES.get(escape, escape)
     return chr(code) if code <= 0x10FFFF else "\ufffd"
+
+
+def text_at(stream: Sequence[Token], index: int) -> str:
+    """Text of a mark or word; empty outside of the stream, and for strings."""
+    if 0 <= index < len(stream) and stream[index].kind is not Kind.STRING:
+        return stream[index].text
+    return ""
+
+
+def closing(stream: Sequence[Token], start: int) -> int:
+    """Index of the bracket that closes the one at `start`, or of where the search is given up."""
+    opens = stream[start].text
+    closes, depth = _PAIRS[opens], 0
+    end = min(start + SEARCH_LIMIT, len(stream))
+    for i in range(start, end):
+        if stream[i].kind is Kind.MARK:
+            depth += (stream[i].text == opens) - (stream[i].text == closes)
+            if depth == 0:
+                return i
+    return end

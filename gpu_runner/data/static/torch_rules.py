@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpu_runner.data.static.case import Case, Finding, Rule, text_at
-from gpu_runner.data.static.tokens import Kind, Token
+from gpu_runner.data.static.case import Case, Finding, Rule
+from gpu_runner.data.static.tokens import Kind, Token, text_at
 from gpu_runner.data.verdict import Abi
 
 _OPERATIONS = re.compile(

@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpu_runner.data.static.case import Case, Finding, Rule, text_at
-from gpu_runner.data.static.tokens import Kind, Token
+from gpu_runner.data.static import names
+from gpu_runner.data.static.case import MEMBER, Case, Finding, Rule
+from gpu_runner.data.static.tokens import Kind, Token, text_at
 
-_MEMBER = {".", "->"}
-_OWN_NAMESPACES = {"", "std", "cuda"}
+_BEHIND_VALUES = {";", ",", ")", "}"}
+_SYSTEM_NAMESPACES = {"std", "cuda"}
 
 
 @dataclass(frozen=True)
 class _Words:
     """Words that no kernel uses by another meaning, and words that count only where called.
 
-    named: a match anywhere but behind `.` or `->`. called: a match before `(`, unless the source
-    defines a function of that name, or it is another namespace's.
+    named: a match anywhere but behind `.` or `->`. called: a match before `(`, or without it where
+    nothing else can be meant, unless the name is the source's own or another namespace's.
     """
 
     sentence: str  # with {} for the word
@@ -37,19 +38,34 @@ class _Words:
         called = {word for word in case.words if re.fullmatch(self.called, word)}
         for stream, i in case.places(named | called):
             word = stream[i].text
-            if text_at(stream, i - 1) not in _MEMBER and (
-                word in named or _is_call(case, stream, i)
+            if text_at(stream, i - 1) not in MEMBER and (
+                word in named or _is_call(case, stream, i) or _is_handed_over(case, stream, i)
             ):
                 yield Finding(word, stream[i].line, self.sentence.format(word))
 
 
 def _is_call(case: Case, stream: Sequence[Token], i: int) -> bool:
-    if text_at(stream, i + 1) != "(" or stream[i].text in case.own:
+    if text_at(stream, i + 1) != "(" or names.initialises_member(stream, i):
         return False
+    return _is_of_the_system(case, stream, i)
+
+
+def _is_handed_over(case: Case, stream: Sequence[Token], i: int) -> bool:
+    """Whether a function is used without a call of it here: `auto f = system;`, `run(&system)`."""
+    if text_at(stream, i + 1) not in _BEHIND_VALUES or stream is case.unit.written:
+        return False  # as written, macros take names apart from their arguments
+    return stream[i].text not in case.perhaps_declared and _is_of_the_system(case, stream, i)
+
+
+def _is_of_the_system(case: Case, stream: Sequence[Token], i: int) -> bool:
+    """Whether the name at `i` can be the C library's: neither the source's own nor qualified."""
+    name = stream[i].text
     if text_at(stream, i - 1) != "::":
-        return True
+        return name not in case.own
     before = text_at(stream, i - 2)
-    return not before.isidentifier() or before in _OWN_NAMESPACES
+    if not before.isidentifier() or names.begins_expression(before):
+        return name not in case.defined  # of the global namespace, which has no lambdas
+    return before in _SYSTEM_NAMESPACES
 
 
 _VENDORS = r"(?:cublas|cudnn|cusparse|cufft|cusolver|cutensor)(?:Lt|Xt|Dn|Sp|Mg)?[A-Z]\w*"
@@ -75,7 +91,7 @@ def _interposed(case: Case) -> Iterable[Finding]:
     for stream, i in case.places(handed_over):
         if stream is case.unit.written:  # there, macros take names apart from their arguments
             continue
-        if text_at(stream, i + 1) != "(" and text_at(stream, i - 1) not in _MEMBER:
+        if text_at(stream, i + 1) != "(" and text_at(stream, i - 1) not in MEMBER:
             word = stream[i].text
             yield Finding(word, stream[i].line, f"takes {word!r} without calling it")
 
@@ -84,9 +100,9 @@ def _entry_points(case: Case) -> Iterable[Finding]:
     """Driver functions looked up by name; encoders of tensor maps are found in no other way."""
     pattern = r"cudaGetDriverEntryPoint\w*|cuGetProcAddress\w*"
     for stream, i in case.places({word for word in case.words if re.fullmatch(pattern, word)}):
-        names = [token.text for token in stream[i + 1 : i + 3] if token.kind is Kind.STRING]
-        if not names or not names[0].startswith("cuTensorMap"):
-            what = f"looks up {names[0]!r}" if names else "looks up a computed name"
+        wanted = [token.text for token in stream[i + 1 : i + 3] if token.kind is Kind.STRING]
+        if not wanted or not wanted[0].startswith("cuTensorMap"):
+            what = f"looks up {wanted[0]!r}" if wanted else "looks up a computed name"
             yield Finding(stream[i].text, stream[i].line, f"{what} in the driver")
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_runner.data.static.case import Case, Finding, Rule, text_at
-from gpu_runner.data.static.tokens import Kind, Token
+from gpu_runner.data.static.case import Case, Finding, Rule
+from gpu_runner.data.static.tokens import Kind, Token, text_at
 
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)")
 _JOINS = {"&&", "(", ")"}
