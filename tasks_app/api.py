@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpRequest
-from ninja import Field, Router, Schema
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema
 
-from gpu_runner.data.codec import encode
-from tasks_app import selectors, soundness_page
-from tasks_app.models import Soundness, Task
+from gpu_runner.data.codec import DataError, encode
+from tasks_app import selectors, soundness_page, version_page
+from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.text_diff import Budget
 
 router = Router(tags=["tasks"])
 
@@ -26,6 +28,9 @@ class TaskSummary(Schema):
     directions: list[str] = Field(examples=[["forward"]])
     version: int = Field(examples=[1])
     url: str = Field(examples=["/tasks/softmax/"])
+    tags: list[str] = Field(examples=[["attention", "reduction"]])
+    difficulty: str = Field(description="easy, medium or hard; empty: nobody has said it.")
+    contaminated: str = Field(description="Why it counts in no aggregate; empty if it does.")
 
 
 class SoundnessOut(Schema):
@@ -99,6 +104,58 @@ class TaskDetail(TaskSummary):
     )
 
 
+class VersionSummary(Schema):
+    """A version of a task; admins see those that were never public as well."""
+
+    number: int = Field(examples=[2])
+    digest: str = Field(description="SHA-256 of the version; scores attach to it.")
+    current: bool = Field(description="Whether results on it are ranked, while the task is public.")
+    published_at: datetime | None = Field(description="Null: it was never public.")
+    created_at: datetime
+    changes: str = Field(
+        description="What changed against the public version before; empty: not compared.",
+        examples=["1 file changed, +2 −1 lines; 1 workload new: n8192"],
+    )
+    url: str = Field(examples=["/tasks/softmax/versions/2/"])
+
+
+class FactChangeOut(Schema):
+    """A fact about the task, or a workload, in both versions; empty where one lacks it."""
+
+    name: str = Field(examples=["Tolerance"])
+    before: str
+    after: str
+
+
+class FileChangeOut(Schema):
+    """A file that differs."""
+
+    path: str = Field(examples=["task.toml"])
+    state: str = Field(description="new, gone or changed.")
+    added: int = Field(description="Lines.")
+    removed: int = Field(description="Lines.")
+    diff: str | None = Field(description="Unified diff without its head; null: too large.")
+
+
+class VersionDetail(Schema):
+    """A version, and what differs from another."""
+
+    task: str = Field(examples=["softmax"])
+    number: int
+    digest: str
+    published_at: datetime | None
+    created_at: datetime
+    against: int | None = Field(description="The other version; null: all of it is new.")
+    facts: list[FactChangeOut]
+    workloads: list[FactChangeOut]
+    files: list[FileChangeOut] = Field(
+        description="Of the task as a folder; hidden workloads are shown to admins only."
+    )
+    hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
+    withheld_differ: bool = Field(description="Files differ that could list hidden workloads.")
+    document: dict[str, Any] = Field(description="The task, as under /tasks/{slug}.")
+
+
 @router.get("/tasks", response=list[TaskSummary], summary="All published tasks")
 def list_tasks(request: HttpRequest) -> list[dict[str, Any]]:
     """Answer with the published tasks, by name."""
@@ -108,14 +165,13 @@ def list_tasks(request: HttpRequest) -> list[dict[str, Any]]:
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
 def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
     """Answer with one task; hidden workloads are shown to admins only."""
-    task = selectors.find_task(slug, request.user)
-    if task is None or task.current_version is None:
+    version = selectors.shown_version(slug, request.user)
+    if version is None:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
-    document = selectors.task_document(task.current_version, request.user)
-    version = task.current_version
-    override = version.overrides.first()
+    document = selectors.task_document(version, request.user)
+    task, override = version.task, version.overrides.first()
     return {
-        **_summary(task),
+        **_summary(task, version),
         "digest": version.digest,
         "state": task.state,
         "soundness": Soundness.objects.filter(version=version).first(),
@@ -127,13 +183,13 @@ def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
 @router.get("/tasks/{slug}/soundness", response=SoundnessDetail, summary="What proves a task sound")
 def show_soundness(request: HttpRequest, slug: str) -> dict[str, Any]:
     """Answer with filters, wrong and honest kernels; hidden workloads are shown to admins only."""
-    task = selectors.find_task(slug, request.user)
-    soundness = Soundness.objects.filter(version=task.current_version).first() if task else None
-    if task is None or soundness is None:
+    version = selectors.shown_version(slug, request.user)
+    soundness = Soundness.objects.filter(version=version).first() if version else None
+    if soundness is None:
         raise Http404(f"there is no soundness report of a task {slug!r}")
     report = soundness_page.report_for(soundness, request.user)
     return {
-        "task": task.slug,
+        "task": slug,
         "version": soundness.version.number,
         "digest": soundness.version.digest,
         "device": soundness.device,
@@ -145,8 +201,86 @@ def show_soundness(request: HttpRequest, slug: str) -> dict[str, Any]:
     }
 
 
-def _summary(task: Task) -> dict[str, Any]:
-    version = task.current_version
+@router.get(
+    "/tasks/{slug}/versions", response=list[VersionSummary], summary="All versions of a task"
+)
+def list_versions(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
+    """Answer with the versions that were public, the newest first; retired tasks have them too."""
+    task = selectors.known_task(slug, request.user)
+    rows = version_page.rows(task, request.user) if task else []
+    if not rows:
+        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+    return [
+        {
+            "number": row.version.number,
+            "digest": row.version.digest,
+            "current": row.is_current,
+            "published_at": row.version.published_at,
+            "created_at": row.version.created_at,
+            "changes": row.comparison.summary if row.comparison else "",
+            "url": reverse("task-version", args=[slug, row.version.number]),
+        }
+        for row in rows
+    ]
+
+
+@router.get(
+    "/tasks/{slug}/versions/{number}", response=VersionDetail, summary="What a version changed"
+)
+def show_version(
+    request: HttpRequest,
+    slug: str,
+    number: int,
+    against: int | None = Query(  # type: ignore[type-arg]
+        None,
+        ge=0,
+        lt=2**31,
+        description="Another version; the public one before if left out, 0 for none.",
+    ),
+) -> dict[str, Any]:
+    """Answer with a version and its differences to another."""
+    version = _version(slug, number, request.user)
+    older = version_page.public_before(version)
+    if against is not None:
+        older = _version(slug, against, request.user) if against else None
+    try:
+        comparison = version_page.compare(older, version, request.user, Budget())
+    except DataError:
+        raise Http404("one of these versions has nothing that may be shown") from None
+    return {
+        "task": slug,
+        "number": number,
+        "digest": version.digest,
+        "published_at": version.published_at,
+        "created_at": version.created_at,
+        "against": older.number if older else None,
+        "facts": comparison.facts,
+        "workloads": comparison.workloads,
+        "files": [
+            {
+                "path": change.path,
+                "state": change.state,
+                "added": change.diff.added,
+                "removed": change.diff.removed,
+                "diff": change.diff.unified,
+            }
+            for change in comparison.files
+        ],
+        "hidden_differ": comparison.hidden_differ,
+        "withheld_differ": comparison.withheld_differ,
+        "document": selectors.task_document(version, request.user),
+    }
+
+
+def _version(slug: str, number: int, user: Any) -> TaskVersion:
+    version = selectors.find_version(slug, number, user)
+    if version is None:
+        raise Http404(f"there is no version {number} of a task {slug!r}")
+    return version
+
+
+def _summary(task: Task, version: TaskVersion | None = None) -> dict[str, Any]:
+    version = version or task.current_version
     assert version is not None, "a published task has a current version"
     return {
         "name": task.slug,
@@ -157,4 +291,7 @@ def _summary(task: Task) -> dict[str, Any]:
         "directions": list(version.directions),
         "version": version.number,
         "url": task.get_absolute_url(),
+        "tags": task.tags,
+        "difficulty": task.difficulty,
+        "contaminated": task.contaminated,
     }

@@ -17,14 +17,15 @@ def sees_hidden(user: Any) -> bool:
     return bool(user is not None and user.is_active and user.is_staff)
 
 
-def public_task(document: Mapping[str, Any]) -> JsonObject:
+def public_task(document: Mapping[str, Any], *, code_only: bool = False) -> JsonObject:
     """Copy of an encoded task without its hidden workloads.
 
     A task that has any keeps only the files of code: a configuration file could list the workloads.
+    `code_only` asks for the same of a version that is shown beside one that has.
     """
     workloads = [w for w in document["workloads"] if not w.get("hidden")]
     public = {**document, "workloads": workloads}
-    if len(workloads) != len(document["workloads"]):
+    if code_only or len(workloads) != len(document["workloads"]):
         public["files"] = {
             path: text for path, text in document["files"].items() if path.endswith(_CODE_SUFFIXES)
         }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
-from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.models import Act, Soundness, Task, TaskVersion
 
 
 def published_tasks() -> QuerySet[Task]:
@@ -33,6 +33,57 @@ def tasks_in_review(user: Any) -> QuerySet[Task]:
 def find_task(slug: str, user: Any = None) -> Task | None:
     """The task of that name if it is published, or `user` is an admin and it is in review."""
     return evaluable_tasks(user).filter(slug=slug).first()
+
+
+def known_task(slug: str, user: Any) -> Task | None:
+    """The task of that name if `user` may know of it.
+
+    A retired task stays known to everybody, because results point to it; what is in draft or in
+    review is for admins.
+    """
+    states = list(Task.State) if sees_hidden(user) else [Task.State.PUBLISHED, Task.State.RETIRED]
+    return (
+        Task.objects.filter(slug=slug, state__in=states).select_related("current_version").first()
+    )
+
+
+def seen_versions(task: Task, user: Any) -> QuerySet[TaskVersion]:
+    """The task's versions that `user` may see, the newest first: admins all, others public ones."""
+    versions = TaskVersion.objects.filter(task=task).select_related("task").order_by("-number")
+    if sees_hidden(user):
+        return versions
+    current = Q(task__state=Task.State.PUBLISHED, task__current_version=F("pk"))
+    return versions.filter(Q(published_at__isnull=False) | current)
+
+
+def find_version(slug: str, number: int, user: Any) -> TaskVersion | None:
+    """That version if `user` may see it."""
+    task = known_task(slug, user)
+    return seen_versions(task, user).filter(number=number).first() if task else None
+
+
+def shown_version(slug: str, user: Any) -> TaskVersion | None:
+    """The version that the task's page shows: the current one, if `user` may see the task.
+
+    A retired task may have got a new version that nobody was to see; its page shows the last
+    that was public.
+    """
+    task = known_task(slug, user)
+    if task is None or task.state == Task.State.DRAFT or task.current_version is None:
+        return None
+    if task.state != Task.State.RETIRED:
+        return task.current_version
+    public = seen_versions(task, None)
+    current = public.filter(pk=task.current_version.pk).first()
+    return current or public.first() or (task.current_version if sees_hidden(user) else None)
+
+
+def why_retired(task: Task) -> str:
+    """The reason that was given when the task was retired; empty if it is not, or none was."""
+    if task.state != Task.State.RETIRED:
+        return ""
+    act = task.acts.filter(kind=Act.Kind.RETIRED).first()
+    return act.reason if act else ""
 
 
 def task_document(version: TaskVersion, user: Any) -> dict[str, Any]:

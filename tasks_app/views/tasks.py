@@ -73,10 +73,10 @@ def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
-    task = selectors.find_task(slug, request.user)
-    if task is None or task.current_version is None:
+    version = selectors.shown_version(slug, request.user)
+    if version is None:
         raise Http404(f"There is no task {slug!r}.")
-    return task, task.current_version
+    return version.task, version
 
 
 def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
@@ -97,7 +97,8 @@ def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str,
         "soundness": Soundness.objects.filter(version=version).first(),
         "override": version.overrides.select_related("decided_by").first(),
         "refusal": version.unproven if task.state == Task.State.REVIEW else "",
-        "versions": task.versions.order_by("-number"),
+        "versions": selectors.seen_versions(task, request.user),
+        "why_retired": selectors.why_retired(task),
         "is_c": data.abi is Abi.C,
         "host": request.build_absolute_uri("/").rstrip("/"),
         "command": _command(task.slug, data.directions[0]),
