@@ -1,1 +1,261 @@
-"""To be written."""
+"""Read what somebody uploads as tasks, each a folder of texts; none of it is trusted or run."""
+
+from __future__ import annotations
+
+import io
+import re
+import stat
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats import write_folder
+from gpu_runner.data.formats.kbench import KERNELS, SPECIFICATION, is_specification
+from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
+from tasks_app.importing import Row, import_path
+
+UNPACKED_LIMIT_BYTES = 8 * 1024 * 1024
+"""Limit for everything in an upload together, before and after it is unpacked."""
+TASKS_LIMIT = 64
+ENTRIES_LIMIT = 4096
+_FIELD = "files"  # of the form
+_PATH_LIMIT_BYTES = 200
+_SKIPPED = frozenset({"__pycache__", "__MACOSX"})
+_ARCHIVES = frozenset(
+    {".7z", ".bz2", ".gz", ".jar", ".rar", ".tar", ".tgz", ".whl", ".xz", ".zip", ".zst"}
+)
+_KERNEL_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp"})
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 1  # a bit of ZipInfo.flag_bits
+_BROKEN = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError),
+    *(OSError, ValueError, zlib.error),
+)
+"""What zipfile raises on an archive that is none; `ValueError` is also that of a bad name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """A file as the browser sent it."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uploaded:
+    """The tasks of an upload as texts by path; `refused`: what in it was taken for a task or a
+    kernel and could not be read, the field naming the file."""
+
+    folders: list[dict[str, str]] = field(default_factory=list)
+    refused: list[DataError] = field(default_factory=list)
+
+
+def read_upload(uploads: Sequence[Upload]) -> Uploaded:
+    """Read one zip, or several files, as tasks of any format that can be imported.
+
+    A variant becomes a folder of its own. A native task with faults is kept as it is, without its
+    variants, so that it can be mended. Raises `DataError` where the upload is unsafe, too large or
+    no text, naming the file, and where there is no task in it.
+    """
+    if not uploads:
+        raise DataError(_FIELD, "are missing: choose a zip, or the files of a task")
+    if sum(len(upload.content) for upload in uploads) > UNPACKED_LIMIT_BYTES:
+        raise DataError(_FIELD, f"have more than {UNPACKED_LIMIT_BYTES} bytes")
+    top = "upload"
+    if not any(map(_is_zip, uploads)):
+        texts = _texts(_arranged(uploads))
+    elif len(uploads) == 1:
+        texts = _texts(_members(uploads[0].content))
+        stem = re.sub(r"[^\w.-]+", "_", PurePosixPath(uploads[0].name).stem)
+        top = stem.strip("._")[: _PATH_LIMIT_BYTES // 4] or top
+    else:
+        raise DataError(_FIELD, "are a zip and others: choose one zip, or files without one")
+    with TemporaryDirectory(prefix="kbench-upload-") as scratch:
+        return _read(Path(scratch) / top, texts)
+
+
+def _is_zip(upload: Upload) -> bool:
+    return upload.name.lower().endswith(".zip") or upload.content[:4] in (
+        b"PK\x03\x04",
+        b"PK\x05\x06",
+    )
+
+
+def _arranged(uploads: Iterable[Upload]) -> Iterator[tuple[str, bytes]]:
+    """Single files by the path that they have in a task: a browser sends no folders."""
+    names = [PurePosixPath(upload.name).name for upload in uploads]
+    named = list(zip(names, (upload.content for upload in uploads), strict=True))
+    is_native = SPECIFICATION in names
+    listed: dict[str, str] = {}
+    for name, content in named:
+        if is_specification(Path(name)):
+            listed |= {PurePosixPath(path).name: path for path in _listed(content)}
+    for name, content in named:
+        is_kernel = is_native and PurePosixPath(name).suffix in _KERNEL_SUFFIXES
+        yield listed.get(name, KERNELS + name if is_kernel else name), content
+
+
+def _listed(specification: bytes) -> list[str]:
+    """Paths of the kernels in a specification; none where it has faults."""
+    try:
+        kernels = tomllib.loads(specification.decode()).get("kernels", [])
+        return [kernel["path"] for kernel in kernels if isinstance(kernel["path"], str)]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def _members(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Files of a zip. What it says of their sizes is not believed."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            if len(entries) > ENTRIES_LIMIT:
+                raise DataError(_FIELD, f"are more than {ENTRIES_LIMIT} in the zip")
+            left = UNPACKED_LIMIT_BYTES
+            for entry in entries:
+                name = entry.orig_filename
+                _check_path(name.removesuffix("/"))
+                if entry.is_dir() or _is_skipped(name):
+                    continue
+                _check_member(name, entry)
+                with archive.open(entry) as file:
+                    member = file.read(left + 1)
+                left -= len(member)
+                if left < 0:
+                    raise DataError(_FIELD, f"unpack to more than {UNPACKED_LIMIT_BYTES} bytes")
+                yield name, member
+    except DataError:
+        raise
+    except _BROKEN as error:
+        raise DataError(_FIELD, f"cannot be unpacked: {error}") from None
+
+
+def _check_member(name: str, entry: zipfile.ZipInfo) -> None:
+    mode = stat.S_IFMT(entry.external_attr >> 16)
+    if mode not in (0, stat.S_IFREG):
+        raise DataError(name, "is a link or a special file; put a copy of the file into the zip")
+    if entry.flag_bits & _ENCRYPTED:
+        raise DataError(name, "is encrypted")
+    if entry.compress_type not in _METHODS:
+        raise DataError(name, "is compressed in another way than `deflate`")
+
+
+def _is_skipped(name: str) -> bool:
+    return any(part.startswith(".") or part in _SKIPPED for part in name.split("/"))
+
+
+def _check_path(name: str) -> None:
+    """Refuse paths that lead elsewhere, or mean different files on different systems."""
+    shown = name if name.isprintable() else ascii(name)
+    if not name or not name.isprintable() or "\\" in name or ":" in name:
+        raise DataError(shown or _FIELD, "is no plain path")
+    if name.startswith("/") or not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise DataError(shown, "leads out of the upload")
+    if len(name.encode()) > _PATH_LIMIT_BYTES:
+        raise DataError(shown, f"is a path of more than {_PATH_LIMIT_BYTES} bytes")
+
+
+def _texts(entries: Iterable[tuple[str, bytes]]) -> dict[str, str]:
+    """The entries as texts by path; raises `DataError` naming the one that is none."""
+    texts: dict[str, str] = {}
+    seen: dict[str, str] = {}  # as a system sees them that tells no case
+    for name, content in entries:
+        _check_path(name)
+        if _is_skipped(name):
+            continue
+        if PurePosixPath(name).suffix.lower() in _ARCHIVES:
+            raise DataError(name, "is an archive inside the upload: unpack it first")
+        same = seen.setdefault(name.casefold(), name)
+        if name in texts or same != name:
+            raise DataError(name, f"is there twice, also as {same}")
+        texts[name] = _text(name, content)
+    for name in texts:
+        for folder in PurePosixPath(name.casefold()).parents:
+            if str(folder) in seen:
+                raise DataError(name, f"is inside {seen[str(folder)]}, which is a file")
+    return texts
+
+
+def _text(name: str, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(name, f"is not UTF-8 text (byte {error.start})") from None
+    if "\0" in text:
+        raise DataError(name, "contains a NUL character: is it a binary file?")
+    return text
+
+
+def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
+    """Import the texts from `folder`, into which they are written."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    tops = {name.split("/")[0] for name in texts}
+    start = folder / tops.pop() if len(tops) == 1 else folder
+    found = Uploaded()
+    try:
+        rows = import_path(start if start.is_dir() else folder).rows if texts else []
+    except (RecursionError, MemoryError):
+        raise DataError(_FIELD, "are nested too deeply") from None
+    for row in rows:
+        try:
+            found.folders.append(_folder(row, folder, texts))
+        except DataError as error:
+            found.refused.append(_shown(error, row, folder))
+    if len(found.folders) > TASKS_LIMIT:
+        raise DataError(_FIELD, f"hold more than {TASKS_LIMIT} tasks")
+    if not found.folders:
+        raise _nothing(found.refused)
+    return found
+
+
+def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts of what was read; raises `DataError` where it is to be refused."""
+    if row.task is not None:
+        written = write_folder(row.task)
+        try:
+            "".join(written.values()).encode()
+        except UnicodeEncodeError:
+            raise DataError(_FIELD, "hold half of a surrogate pair, which is no text") from None
+        return written
+    if row.offer is not None:
+        raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")
+    assert row.fault is not None
+    prefix = "" if row.path == root else f"{row.path.relative_to(root).as_posix()}/"
+    if prefix + SPECIFICATION not in texts:
+        raise row.fault
+    found = {
+        name.removeprefix(prefix): text
+        for name, text in texts.items()
+        if name.startswith(prefix)
+        and (name == prefix + SPECIFICATION or not is_specification(Path(name)))
+    }
+    size = sum(len(text.encode()) for text in found.values())
+    if len(found) > FILES_LIMIT or size > TASK_LIMIT_BYTES:
+        raise row.fault
+    return found
+
+
+def _shown(error: DataError, row: Row, root: Path) -> DataError:
+    """The error with the paths of the upload instead of those of this machine."""
+    path = "" if row.path == root else row.path.relative_to(root).as_posix()
+    reason = str(error).replace(f"{root}/", "").replace(str(root), "the upload")
+    return DataError(path or _FIELD, reason.removeprefix(f"{row.path.name}: "))
+
+
+def _nothing(refused: Sequence[DataError]) -> DataError:
+    if not refused:
+        return DataError(
+            _FIELD,
+            f"hold no task: neither {SPECIFICATION}, nor func_forward.py, nor a KernelBench file",
+        )
+    more = f" (and {len(refused) - 1} more were refused)" if len(refused) > 1 else ""
+    return DataError(refused[0].field, refused[0].reason + more)

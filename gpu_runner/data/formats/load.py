@@ -35,7 +35,7 @@ def load_json(path: Path) -> Task:
     """Read an encoded `Task`; raises `DataError` naming the field."""
     try:
         document = json.loads(read_text(path, path.name, _JSON_LIMIT_BYTES))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path.name, f"is not valid JSON: {error}") from None
     task = check_task(codec.decode(Task, document))
     if task.format is TaskFormat.KBENCH:

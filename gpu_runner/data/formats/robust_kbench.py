@@ -159,7 +159,7 @@ def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workl
 def _configs(text: str, name: str) -> dict[str, Any]:
     try:
         configs = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(name, f"is not valid JSON: {error}") from None
     if not isinstance(configs, dict):
         raise DataError(name, "must be an object")
