@@ -224,7 +224,7 @@ def _shortened(text: str) -> str:
 
 
 def _our_fault(error: Exception) -> str:
-    return f"the runner failed: {error or type(error).__name__}".splitlines()[0]
+    return f"the runner failed: {str(error) or type(error).__name__}".splitlines()[0]
 
 
 def _system_error(request: EvaluationRequest, error: Exception) -> EvaluationResult:

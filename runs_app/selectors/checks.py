@@ -72,8 +72,13 @@ def check_stage(check: TaskCheck, user: Any) -> str:
 
 
 def _sees_all(check: TaskCheck, user: Any) -> bool:
-    """Whether `user` may see hidden workloads: admins, and those to whom a draft of it is open."""
-    return sees_hidden(user) or any(d.open_to(user) for d in check.version.drafts.all())
+    """Whether `user` may see hidden workloads: admins, and those to whom a draft of it is open.
+
+    Who asked had the whole version before them then; that it was edited or taken over since makes
+    other versions of it.
+    """
+    asked = user.pk is not None and check.asked_by_id == user.pk
+    return sees_hidden(user) or asked or any(d.open_to(user) for d in check.version.drafts.all())
 
 
 def _with_names(rows: QuerySet[TaskCheck]) -> QuerySet[TaskCheck]:

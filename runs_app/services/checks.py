@@ -35,7 +35,8 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     check = TaskCheck.objects.create(
         version=version, device=device, asked_by=user, created_at=now, queued_at=now
     )
-    draft = next((d for d in version.drafts.all() if d.open_to(user)), None)
+    drafts = [draft for draft in version.drafts.all() if draft.open_to(user)]
+    draft = min(drafts, key=lambda draft: draft.author_id != user.pk, default=None)
     details = {"device": device.slug, "check": str(check.pk)}
     note(Act.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now)
     check_lifecycle.queue(check)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests about submissions and evaluations."""
+"""Fixtures of the tests about submissions, evaluations and checks of tasks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from runs_app import queues
-from runs_app.models import Evaluation
-from runs_app.queues import JobState, JobView
+from runs_app.models import Evaluation, TaskCheck
+from runs_app.queues import JobState, JobView, Work
 
 
 @dataclass
@@ -19,23 +19,24 @@ class Jobs:
     dropped: list[str] = field(default_factory=list)
     states: dict[str, JobView] = field(default_factory=dict)
 
-    def enqueue(self, evaluation: Evaluation) -> bool:
+    def enqueue(self, work: Work) -> bool:
         """Remember a job."""
-        self.enqueued.append(queues.job_id(evaluation))
+        self.enqueued.append(queues.job_id(work))
         return True
 
-    def drop(self, evaluation: Evaluation, attempt: int) -> None:
+    def drop(self, work: Work, attempt: int) -> None:
         """Remember that a job was taken back."""
-        self.dropped.append(queues.job_id(evaluation, attempt))
+        self.dropped.append(queues.job_id(work, attempt))
 
     def waiting_jobs(self, device_slug: str) -> set[str]:
-        """Every queued evaluation's job that a test has not given another state."""
-        queued = Evaluation.objects.filter(device_id=device_slug, status="QUEUED")
-        return {queues.job_id(row) for row in queued} - set(self.states)
+        """The job of all that is queued, unless a test has given it another state."""
+        evaluations = Evaluation.objects.filter(device_id=device_slug, status="QUEUED")
+        checks = TaskCheck.objects.filter(device_id=device_slug, status="QUEUED")
+        return {queues.job_id(row) for row in (*evaluations, *checks)} - set(self.states)
 
-    def look(self, evaluation: Evaluation) -> JobView:
+    def look(self, work: Work) -> JobView:
         """Waiting, unless a test says otherwise."""
-        return self.states.get(queues.job_id(evaluation), JobView(JobState.WAITING))
+        return self.states.get(queues.job_id(work), JobView(JobState.WAITING))
 
 
 @pytest.fixture

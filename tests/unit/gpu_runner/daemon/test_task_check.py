@@ -1,0 +1,159 @@
+"""The job that checks a task: what it reports, and how it ends where the task's code fails."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rq.timeouts import JobTimeoutException
+
+from gpu_runner.daemon import jobs
+from gpu_runner.daemon.events import Spool
+from gpu_runner.daemon.jobs import JobContext
+from gpu_runner.daemon.slot_state import SlotState
+from gpu_runner.daemon.slots import FILTER_TASK
+from gpu_runner.data import codec
+from gpu_runner.data.check import CheckRequest
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.task import Task, TaskFormat, Workload
+from gpu_runner.data.verdict import Abi, Verdict
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import exclusive
+from gpu_runner.supervisor.jail import JailError
+from gpu_runner.supervisor.oracle import OracleError
+from tests.unit.gpu_runner.daemon.conftest import StartDaemon
+from tests.unit.gpu_runner.daemon.running import RunningDaemon
+
+needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+BROKEN = "def make_inputs(n):\n    raise RuntimeError('no such size as 7')\n"
+
+
+def broken_task(reference: str = BROKEN) -> Task:
+    return Task(
+        name="broken",
+        title="Broken",
+        format=TaskFormat.KBENCH,
+        abi=Abi.TORCH,
+        workloads=(Workload(name="n8", parameters={"n": 8}),),
+        files={"reference.py": reference + "\ndef forward_fn(x):\n    return x\n"},
+    )
+
+
+def request_for(task: Task) -> dict[str, Any]:
+    encoded: dict[str, Any] = codec.encode(CheckRequest(check_id="c1", task=task, device="cpu"))
+    return encoded
+
+
+def enqueue(daemon: RunningDaemon, task: Task) -> None:
+    daemon.queue.enqueue(FILTER_TASK, request_for(task), job_timeout=120)
+
+
+class Sent:
+    """Stands in for the event stream."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def send(self, event: Event) -> None:
+        self.events.append(event)
+
+
+def run(
+    tmp_path: Path, check_task: jobs.CheckTask, request: dict[str, Any] | None = None
+) -> tuple[list[Event], list[Verdict]]:
+    """Events of the job, and with which verdicts the device was looked at afterwards."""
+    sent, looks = Sent(), list[Verdict]()
+
+    def after(config: SupervisorConfig, verdict: Verdict) -> str:
+        looks.append(verdict)
+        return ""
+
+    context = JobContext(
+        runner="host-1",
+        supervisor=SupervisorConfig(cache_folder=tmp_path),
+        state=SlotState(),
+        stream=sent,  # type: ignore[arg-type]
+        spool=Spool(tmp_path / "spool"),
+        evaluate=lambda *_: pytest.fail("this is no evaluation"),
+        check_task=check_task,
+        after=after,
+        alive_s=0.05,
+    )
+    jobs.filter_task(request or request_for(broken_task()), context=context)
+    return sent.events, looks
+
+
+@needs_jail
+def test_a_built_in_task_is_checked_under_the_lock_of_the_device(
+    start_daemon: StartDaemon,
+) -> None:
+    daemon = start_daemon()
+    task = find_task("vector_add")
+    config = SupervisorConfig(cache_folder=daemon.config.cache_folder)
+    with exclusive(config):
+        enqueue(daemon, task)
+        assert daemon.wait_for(EventKind.STAGE, "c1").payload["detail"] == "waits for cpu"
+        time.sleep(1.0)  # some heartbeats
+        assert daemon.wait_for_state("ready")["current"] == ["c1"]
+        assert len(daemon.events("c1")) == 2
+    report = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=90).payload["report"]
+    assert (report["task"], report["digest"]) == ("vector_add", task.digest())
+    assert (report["device"], report["passed"]) == ("cpu", True)
+    assert report["mutants"]
+    assert report["filters"]
+    events = daemon.events("c1")
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    stages = [event.payload["detail"] for event in events if event.kind is EventKind.STAGE]
+    assert "forward: filters" in stages
+    assert any("wrong kernels settled" in stage for stage in stages)
+
+
+@needs_jail
+def test_a_task_whose_own_code_raises_ends_with_its_words(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    enqueue(daemon, broken_task())
+    payload = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=60).payload
+    assert "report" not in payload
+    assert "no such size as 7" in payload["reason"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OracleError("the oracle ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
+        (JailError("no jail on this host"), "the runner failed: no jail on this host"),
+        (KeyError(), "the runner failed: KeyError"),
+        (JobTimeoutException("3600 s"), "the most that a check may take, at: forward n8"),
+    ],
+)
+def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: str) -> None:
+    def fail(*arguments: Any) -> dict[str, Any]:
+        arguments[2]("forward n8")
+        raise error
+
+    events, looks = run(tmp_path, fail)
+    assert [event.kind.value for event in events] == ["started", "stage", "finished"]
+    assert words in events[-1].payload["reason"]
+    assert looks == [Verdict.RUNTIME_ERROR]
+
+
+def test_numbers_that_json_does_not_have_travel_as_words(tmp_path: Path) -> None:
+    def slow(*_: Any) -> dict[str, Any]:
+        time.sleep(0.2)
+        return {"honest": [{"scaled": float("inf")}], "passed": False}
+
+    events, looks = run(tmp_path, slow)
+    assert EventKind.ALIVE in {event.kind for event in events}
+    assert events[-1].payload == {"report": {"honest": [{"scaled": "inf"}], "passed": False}}
+    assert looks == [Verdict.CORRECT]
+
+
+def test_a_request_of_a_newer_site_is_lost_with_the_field(tmp_path: Path) -> None:
+    request = {**request_for(broken_task()), "colour": "blue"}
+    with pytest.raises(DataError, match="colour"):
+        run(tmp_path, lambda *_: {}, request)
