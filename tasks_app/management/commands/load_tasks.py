@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ class Command(BaseCommand):
         """
         if options["publish_unproven"] is not None and not options["publish_unproven"].strip():
             raise CommandError("--publish-unproven: is empty; give the reason to store and show")
+        if options["report"] is not None and (reason := _not_writable(options["report"])):
+            raise CommandError(f"--report: {reason}; nothing was loaded")
         path: Path = options["path"] or catalog_folder()
         found = import_path(path, options["format"], proposals=not options["no_proposals"])
         reports, faults, override = _reports(path, options)
@@ -88,6 +91,18 @@ class Command(BaseCommand):
 def _unused(reports: Mapping[str, loader.Report], digests: set[str]) -> list[loader.Report]:
     """The reports, by digest, that are about none of the versions with these digests."""
     return [report for digest, report in reports.items() if digest not in digests]
+
+
+def _not_writable(path: Path) -> str:
+    """Why a report cannot be written there; empty if nothing speaks against it."""
+    if path.is_dir():
+        return f"{path} is a folder; name a file in it"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    if path.exists():
+        return "" if os.access(path, os.W_OK) else f"{path} cannot be written to"
+    can_be_made = os.access(path.parent, os.W_OK | os.X_OK)
+    return "" if can_be_made else f"no file can be made in {path.parent}"
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:

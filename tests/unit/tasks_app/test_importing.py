@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,28 @@ def test_origin_kernels_are_matched_and_change_no_task(
     assert not Task.objects.exists()
 
 
-def test_an_empty_folder_and_an_unwritable_report_are_faults(tmp_path: Path) -> None:
+def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
     assert "neither task.toml nor func_forward.py" in load(tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "locked", "words"),
+    [
+        ("out", None, "{}/out is a folder; name a file in it"),
+        ("none/r.json", None, "there is no folder {}/none"),
+        ("r.json", "", "no file can be made in {}"),
+        ("old.json", "old.json", "{}/old.json cannot be written to"),
+    ],
+)
+def test_an_unwritable_report_is_a_fault_before_anything_is_stored(
+    name: str, locked: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, "2_First.py", KERNELBENCH)
-    assert "cannot be written" in load(tmp_path, "--report", tmp_path / "none" / "r.json")[1]
+    write(tmp_path, "old.json", "{}")
+    (tmp_path / "out").mkdir()
+    if locked is not None:  # by the system's answer, because root may write to every file
+        monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path / locked)
+    lines, error = load(tmp_path / "2_First.py", "--report", tmp_path / name)
+    assert error == f"--report: {words.format(tmp_path)}; nothing was loaded"
+    assert not lines
+    assert not Task.objects.exists()
