@@ -283,9 +283,9 @@ def _check_format(task: Task) -> None:
 
 
 def write_folder(task: Task) -> dict[str, str]:
-    """The texts of a task's folder, from which `read_folder` makes the same task.
+    """The texts of a task's folder, from which `read_folder` makes the same task, digest and all.
 
-    What has its default value is not written. Raises `DataError` where one of the task's own files
+    Tuples among parameters become lists. What has its default value is not written. Raises `DataError` where one of the task's own files
     has the name of a specification.
     """
     for name in task.files:

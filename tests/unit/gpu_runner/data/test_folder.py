@@ -1,0 +1,389 @@
+"""Texts become a task or faults with their lines, and a task becomes texts again."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.codec import DataError, decode, encode
+from gpu_runner.data.formats import (
+    Fault,
+    built_in_tasks,
+    load_task,
+    read_folder,
+    write_folder,
+)
+from gpu_runner.data.formats.folder import FAULTS_LIMIT
+from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
+from gpu_runner.data.formats.toml_lines import field_lines, line_of
+from gpu_runner.data.task import Task, Tolerance, Workload
+from gpu_runner.data.verdict import Direction
+from tests.unit.gpu_runner.data import (
+    test_formats_kernelbench as kernelbench,
+)
+from tests.unit.gpu_runner.data import (
+    test_formats_robust_kbench as robust,
+)
+from tests.unit.gpu_runner.data.test_formats_kbench import REFERENCE, SPECIFICATION, write
+
+SWEEP = """
+[[sweeps]]
+prefix = "s_"
+parameters = { N = [1, 2], C = [3], D = 1 }
+[[sweeps]]
+prefix = "t_"
+parameters = { N = [1, 2], C = 3, D = [1] }
+"""
+TOML = '''# [[workloads]]
+"title" = """
+[[workloads]]
+quotes: "", ""\\""""
+name = \'\'\'it\'s\'\'\'
+a."b c".d = 1 # = 2
+list = [
+    1, [2,
+    3],
+    { x = 1, y = { z = "}]" } },
+]
+[work]
+[work . forward]
+bytes = 1979-05-27 07:32:00
+[[workloads]]
+name = "a"
+[workloads.parameters]
+N = 1
+[[workloads]]
+parameters.N = 2
+parameters.list = [
+    "#",
+    2.5]
+'''
+
+
+def texts(specification: str = SPECIFICATION, **files: str) -> dict[str, str]:
+    found = {
+        "task.toml": specification,
+        "reference.py": REFERENCE,
+        "kernels/naive.cpp": "// a kernel",
+    }
+    return found | {name.replace("__", "."): text for name, text in files.items()}
+
+
+def faults(files: Mapping[str, str]) -> tuple[Fault, ...]:
+    task, found = read_folder(files)
+    assert (task is None) == bool(found)
+    for fault in found:
+        assert fault.reason
+        if fault.line is not None:
+            assert 1 <= fault.line <= len(files[fault.file].split("\n"))
+    return found
+
+
+def line(fault: Fault, files: Mapping[str, str]) -> str:
+    """The text at which a fault points."""
+    assert fault.line is not None
+    return files[fault.file].split("\n")[fault.line - 1]
+
+
+def assert_round_trip(task: Task) -> None:
+    again, found = read_folder(write_folder(task))
+    assert found == ()
+    assert again == task
+    assert again is not None
+    assert again.digest() == task.digest()
+
+
+def test_texts_are_the_task_of_the_same_folder(tmp_path: Path) -> None:
+    assert read_folder(texts()) == (load_task(write(tmp_path)), ())
+
+
+def test_every_built_in_task_survives_being_written() -> None:
+    tasks = built_in_tasks()
+    assert len(tasks) >= 130
+    for task in tasks:
+        assert_round_trip(task)
+
+
+def test_tasks_of_other_formats_survive_being_written(tmp_path: Path) -> None:
+    module = tmp_path / "level1" / "3_Scale.py"
+    module.parent.mkdir()
+    module.write_text(kernelbench.PROBLEM)
+    assert_round_trip(load_task(module))
+    folder = robust.write(tmp_path / "task_1")
+    robust.add_backward(folder)
+    (folder / "forward.cu").write_text("// a kernel")
+    assert_round_trip(load_task(folder))
+    assert 'format = "robust-kbench"' in write_folder(load_task(folder))["task.toml"]
+
+
+def test_a_specification_is_short_and_readable() -> None:
+    task, _ = read_folder(texts())
+    assert task is not None
+    workloads = write_folder(task)["task.toml"].split("[[workloads]]\n")[1:]
+    assert workloads[0] == 'name = "small"\nparameters = { N = 4, C = 16, D = 2 }\n\n'
+    described = replace(task, description="Two\nlines.")
+    assert 'description = """\nTwo\nlines."""\n' in write_folder(described)["task.toml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"""', "a\n\n", "\na\r\nb", "\t\x7f\x01\n\\", "\r", "é😀\u2028\n'''", '\n"', "ends in \\\n"],
+)
+def test_any_description_survives(text: str) -> None:
+    task, _ = read_folder(texts())
+    assert task is not None
+    assert_round_trip(replace(task, description=text, title="t" + text))
+
+
+def test_parameters_that_toml_cannot_hold(tmp_path: Path) -> None:
+    task, _ = read_folder(texts(reference__py=REFERENCE.replace("D)", "D, **rest)")))
+    assert task is not None
+    sizes = {"N": 1, "C": 2, "D": 3}
+    held: dict[str, Any] = {"": [1, [True, 2.5e-7, "é\n"]], "a.b": {"x y": {}}, "big": 2**63}
+    plain = Workload(name="p", parameters=sizes | held)
+    null = Workload(name="n", parameters=sizes | held | {"none": [None, {"x": None}]})
+    odd = replace(task, workloads=(*task.workloads, plain, null))
+    assert_round_trip(odd)
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    for name, text in write_folder(replace(odd, files={"reference.py": "", **odd.files})).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    assert load_task(folder) == odd
+    nan = Workload(name="nan", parameters=sizes | {"x": math.nan})
+    with pytest.raises(DataError) as caught:
+        write_folder(replace(task, workloads=(*task.workloads, nan)))
+    assert caught.value.field == "workloads[2].parameters"
+    wrong = texts(SPECIFICATION.replace("{ N = 4, C = 16, D = 2 }", "'{'"))
+    (fault,) = faults(wrong)
+    assert fault.field == "workloads[0].parameters"
+    assert "JSON" in fault.reason
+    assert line(fault, wrong) == "parameters = '{'"
+
+
+def test_infinite_bounds_and_libraries_survive() -> None:
+    task, _ = read_folder(texts())
+    assert task is not None
+    bound = Tolerance(reduction="C", constant=math.inf, growth=1e22)
+    assert_round_trip(replace(task, tolerance=bound, libraries=True, baselines=()))
+
+
+def test_a_file_cannot_have_the_name_of_a_specification() -> None:
+    task, _ = read_folder(texts())
+    assert task is not None
+    for name in ("task.toml", "task_bf16.toml"):
+        with pytest.raises(DataError, match="specifies a task"):
+            write_folder(replace(task, files={**task.files, name: ""}))
+    (fault,) = faults(texts(task_bf16__toml=""))
+    assert fault.file == "task_bf16.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "at"),
+    [
+        ("C = 16", "C = 1979-05-27", "tolerance.reduction", 'reduction = "C"'),
+        ("D = 2 }", "D = 07:00:00 }", "workloads[0].parameters.D", "parameters = { N = 4"),
+        (", D = 2 }", " }", "workloads[0].parameters.D", "parameters = { N = 4, C = 16 }"),
+        ('flops = "N * C"', 'flops = "Q"', "work.forward.flops", 'flops = "Q"'),
+        ("[work.forward]", "[work.sideways]", "work", "[work.sideways]"),
+        ('abi = "c"', 'abi = "rust"', "abi", 'abi = "rust"'),
+        ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "colour = 1"),
+        ('abi = "c"', 'abi = "c"\nfiles = 1', "files", None),
+        ('abi = "c"', 'abi = "c"\nformat = "cuda"', "format", 'format = "cuda"'),
+        ('abi = "c"', 'abi = "c"\nabi = "c"', "task.toml", 'abi = "c"'),
+        ('name = "row_sum"', "", "name", None),
+        ('name = "small"', "", "workloads[0].name", "[[workloads]]"),
+        ('name = "large"', 'name = "small"', "workloads[1].name", 'name = "small"'),
+        ('["cuda"]', '["cuda",\n"tpu"\n]', "workloads[1].devices[1]", '"tpu"'),
+        ('["cuda"]', "3", "workloads[1].devices", "devices = 3"),
+        ("naive.cpp", "b.cpp", "kernels[0].path", 'path = "kernels/b.cpp"'),
+        ("[tolerance]", "[tolerance", "task.toml", "[tolerance"),
+        ('title = "Row sums"', 'title = "\\u0000"', "title", 'title = "\\u0000"'),
+        ("D = 2 }", f"D = 0x1{'0' * 5000} }}", "workloads[0].parameters.D", "parameters = { N"),
+        ("D = 2 }", "D = " + "[" * 40 + "]" * 40 + " }", None, "parameters = { N"),
+        ("D = 2 }", "D = " + "[" * 9000 + "]" * 9000 + " }", "task.toml", None),
+        ('title = "Row sums"', "title = " + "9" * 5000, "task.toml", None),
+        ('title = "Row sums"', "a" + ".a" * 300_000 + " = 1", "task.toml", None),
+        ('language = "cpp"', SWEEP.replace("D = 1", "E = 1"), "kernels[0].language", "[[kernels]]"),
+        ('language = "cpp"', 'language = "cpp"\n' + SWEEP.replace("D = 1", "E = 1"), None, "E = 1"),
+        ('language = "cpp"', 'language = "cpp"\n[[sweeps]]\nx = 1', None, "[[sweeps]]"),
+        ("parameters = { N = 4,", SWEEP.strip() + "\nx = 4\n#", None, "x = 4"),
+    ],
+)
+def test_a_fault_points_at_its_line(old: str, new: str, field: str | None, at: str | None) -> None:
+    assert old in SPECIFICATION
+    files = texts(SPECIFICATION.replace(old, new, 1))
+    fault = faults(files)[0]
+    assert fault.field == field or field is None
+    if at is None:
+        assert fault.line is None
+    else:
+        assert fault.file == "task.toml"
+        assert at in line(fault, files)
+    assert len(fault.reason) < 1000
+
+
+def test_the_faults_of_a_sweep_are_told_once() -> None:
+    files = texts(SPECIFICATION + SWEEP.replace("C = 3,", "").replace("prefix", "hidden", 1))
+    assert [fault.field for fault in faults(files)] == ["sweeps[0].hidden"]
+    files = texts(SPECIFICATION + SWEEP.replace("D = [1]", "E = [1]"))
+    assert [fault.field for fault in faults(files)] == ["sweeps[1].parameters.E"]
+    doubled = texts(SPECIFICATION.replace('"large"', '"s_n1_c3_d1"') + SWEEP)
+    (fault,) = faults(doubled)
+    assert fault.field == "workloads[1].name"
+    assert line(fault, doubled) == 'name = "s_n1_c3_d1"'
+
+
+def test_several_faults_are_told_at_once() -> None:
+    files = texts(
+        SPECIFICATION.replace('abi = "c"', "abi = 1\ncolour = 1").replace("hidden = true", "x = 1"),
+        reference__py="def f(:\n",
+        other__py="\n\nx = (",
+    )
+    told = [(fault.file, fault.field, fault.line) for fault in faults(files)]
+    assert told == [
+        ("reference.py", "reference.py", 1),
+        ("other.py", "other.py", 3),
+        ("task.toml", "colour", 7),
+        ("task.toml", "abi", 6),
+        ("task.toml", "workloads[1].x", 19),
+    ]
+    many = SPECIFICATION.replace('abi = "c"', "".join(f"x{i} = 1\n" for i in range(999)))
+    assert len(faults(texts(many))) == FAULTS_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("files", "field", "reason", "file"),
+    [
+        ({}, "task.toml", "is missing: add it with name", ""),
+        ({"reference.py": REFERENCE}, "task.toml", "is missing", ""),
+        ({"task.toml": ""}, "title", "is missing", "task.toml"),
+        ({"task.toml": SPECIFICATION}, "kernels[0].path", "has no file", "task.toml"),
+        (texts(b="\0"), "files.b", "NUL", "b"),
+        (texts(b="\ud800"), "files.b", "surrogate", "b"),
+        (texts(**{"\udc00": ""}), "files.?", "surrogate", ""),
+        (texts(**{"../x": ""}), "files.../x", "is not a relative path", "../x"),
+        (texts(**{"/x": ""}), "files./x", "is not a relative path", "/x"),
+        (texts(**{"reference.py/x": ""}), "files.reference.py/x", "which is a file", None),
+        (texts(b="x" * (TASK_LIMIT_BYTES + 1)), "files", "hold more than", ""),
+        (texts(**{str(i): "" for i in range(FILES_LIMIT)}), "files", "has at most", ""),
+        (texts(task__toml="\ud800"), "files.task.toml", "surrogate", "task.toml"),
+        (texts(b__py="\0"), "files.b.py", "NUL", "b.py"),
+        (texts(b__py="-" * 100_000 + "1"), "b.py", "is not valid Python", "b.py"),
+        (texts(b__py="1" + "+1" * 100_000), "b.py", "is not valid Python", "b.py"),
+        (texts(reference__py=""), "reference.py", "must define", "reference.py"),
+        (texts(SPECIFICATION.replace("N * C", "+1" * 1999)), None, "nested too deeply", None),
+        (texts(SPECIFICATION.replace("N * C", "(((9**16)**16)**16)**16")), None, "above", None),
+    ],
+)
+def test_bad_content_is_a_fault(
+    files: dict[str, str], field: str | None, reason: str, file: str | None
+) -> None:
+    found = faults(files)
+    matching = [f for f in found if reason in f.reason and field in (None, f.field)]
+    assert matching
+    assert matching[0].file == file or file is None
+    json.dumps([encode(fault) for fault in found], ensure_ascii=False).encode()
+
+
+def test_a_module_of_another_format_is_checked(tmp_path: Path) -> None:
+    module = tmp_path / "1_Scale.py"
+    module.write_text(kernelbench.PROBLEM)
+    files = write_folder(load_task(module))
+    assert faults(files | {"2.py": ""})[0].reason.startswith("must be one Python file")
+    no_inputs = files["1_Scale.py"].replace("def get_inputs", "def other")
+    assert faults(files | {"1_Scale.py": no_inputs})[0].file == "1_Scale.py"
+    c = files["task.toml"].replace('abi = "torch"', 'abi = "c"\nsignature = "void f(float* x)"')
+    assert faults(files | {"task.toml": c})[0].field == "abi"
+    wrong = files["task.toml"] + '[[workloads]]\nname = "w"\nparameters = { Q = 3 }\n'
+    (fault,) = faults(files | {"task.toml": wrong})
+    assert fault.field.endswith("parameters.Q")
+    assert line(fault, {"task.toml": wrong}) == "parameters = { Q = 3 }"
+
+
+def test_workloads_of_robust_kbench_fit_their_functions(tmp_path: Path) -> None:
+    files = write_folder(load_task(robust.write(tmp_path / "task_1")))
+    start = '[[workloads]]\nname = "w"\n'
+    for parameters, field in (
+        ("{ inputs = { rows = 1 } }", "init"),
+        ("{ inputs = { wrong = 1 }, init = {} }", "inputs.wrong"),
+        ("{ inputs = {}, init = {}, rows = 1 }", "rows"),
+    ):
+        wrong = f"{files['task.toml']}\n{start}parameters = {parameters}\n"
+        (fault,) = faults(files | {"task.toml": wrong})
+        assert fault.field.endswith(f"].parameters.{field}")
+        assert line(fault, {"task.toml": wrong}) == f"parameters = {parameters}"
+    del files["func_forward.py"]
+    assert "func_forward.py" in [fault.field for fault in faults(files)]
+
+
+def test_lines_of_fields() -> None:
+    lines = field_lines(TOML)
+    expected = {
+        "title": 2,
+        "name": 5,
+        "a.b c.d": 6,
+        "list": 7,
+        "list[1]": 8,
+        "list[1][1]": 9,
+        "list[2].y.z": 10,
+        "list[2].y.q": 10,
+        "work": 12,
+        "work.forward.bytes": 14,
+        "work.forward.flops": 13,
+        "workloads": 15,
+        "workloads[0].name": 16,
+        "workloads[0].parameters": 17,
+        "workloads[0].parameters.N": 18,
+        "workloads[1].name": 19,
+        "workloads[1].parameters.N": 20,
+        "workloads[1].parameters.list[1]": 23,
+        "missing": None,
+    }
+    assert {field: line_of(lines, field) for field in expected} == expected
+
+
+def test_garbled_specifications_are_faults_or_tasks() -> None:
+    draw = random.Random(7)
+    base = SPECIFICATION + SWEEP
+    for _ in range(400):
+        lines = base.split("\n")
+        for _ in range(draw.randint(1, 3)):
+            index = draw.randrange(len(lines))
+            text = lines[index]
+            at = draw.randrange(len(text) + 1)
+            lines[index] = draw.choice(
+                [
+                    text[:at] + draw.choice("\"'[]{}=,.#\\\0\r\x85é-1") + text[at:],
+                    text[:at] + text[at + 1 :],
+                    text[at:],
+                    text + "\n" + draw.choice(lines),
+                    "",
+                ]
+            )
+        faults(texts("\n".join(lines)))
+
+
+def test_garbled_references_are_faults_or_tasks() -> None:
+    draw = random.Random(11)
+    for _ in range(200):
+        at, length = draw.randrange(len(REFERENCE)), draw.randint(0, 9)
+        garbled = (
+            REFERENCE[:at] + draw.choice(["", "\r", "(", '"', "\x0c"]) + REFERENCE[at + length :]
+        )
+        faults(texts(reference__py=garbled))
+
+
+def test_a_task_from_json_survives(tmp_path: Path) -> None:
+    task, _ = read_folder(texts(SPECIFICATION + SWEEP))
+    assert task is not None
+    stored = decode(Task, json.loads(json.dumps(encode(task))))
+    assert stored.directions == (Direction.FORWARD,)
+    assert_round_trip(stored)
