@@ -7,8 +7,10 @@ from django.urls import path
 from runs_app.views import (
     ablation,
     authors,
+    bulk,
     compare,
     quarantine,
+    reevaluation,
     run_start,
     runs,
     trials,
@@ -44,6 +46,12 @@ urlpatterns = [
     path("quarantine/", quarantine.quarantine, name="quarantine"),
     path(
         "quarantine/<int:case_id>/decide/", quarantine.quarantine_decide, name="quarantine-decide"
+    ),
+    path("tasks/<slug:slug>/reevaluate/", reevaluation.task_reevaluate, name="task-reevaluate"),
+    path(
+        "tasks/<slug:slug>/reevaluate/<int:act_id>/cancel/",
+        reevaluation.task_reevaluate_cancel,
+        name="task-reevaluate-cancel",
     ),
     path("queue/", views.queue, name="queue"),
     path("runs/", runs.run_list, name="runs"),
@@ -81,7 +89,10 @@ urlpatterns = [
         name="language-model-test",
     ),
     path("drafts/<uuid:draft_id>/check/", trials.draft_check, name="draft-check"),
+    path("drafts/<uuid:draft_id>/try/", trials.draft_try, name="draft-try"),
     path("drafts/<uuid:draft_id>/trials/", trials.draft_trials, name="draft-trials"),
+    path("checks/<uuid:check_id>/cancel/", trials.check_cancel, name="check-cancel"),
+    path("curate/check/", bulk.tasks_check, name="tasks-check"),
     path("verifiers/", verifiers.verifiers, name="verifiers"),
     path("verifiers/tunings/<uuid:tuning_id>/", verifiers.tuning, name="tuning"),
 ]

@@ -42,6 +42,10 @@ class Submission(models.Model):
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, blank=True, related_name="trials"
     )
+    # The submission of another version of the task that the site entered again, as this one.
+    carried_from = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="carried_to"
+    )
     created_at = models.DateTimeField()
 
     class Meta:

@@ -33,7 +33,8 @@ class Quota:
 def quota(user: User, now: datetime) -> Quota:
     """What `user` has used, and what the limits are."""
     entered = Evaluation.objects.filter(submission__author=user, submission__run__isnull=True)
-    own = entered.exclude(mode=Mode.AUDIT.value)  # nobody chooses to be audited
+    # nobody chooses to be audited, or to be measured again by the site
+    own = entered.exclude(mode=Mode.AUDIT.value).exclude(background=True)
     recent = own.filter(created_at__gt=now - _DAY)
     oldest = recent.order_by("created_at").values_list("created_at", flat=True).first()
     return Quota(

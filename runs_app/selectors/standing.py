@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
@@ -15,7 +17,7 @@ def ranked_evaluations() -> QuerySet[Evaluation]:
     A SYSTEM_ERROR is not the author's, and so it is not there; nor is what a person has not yet
     decided on or has refused, or what an audit keeps off the board.
     """
-    return _judged().filter(quarantine__in=COUNTING).exclude(audited__in=BARRED)
+    return _counting(_judged())
 
 
 def standing_evaluations() -> QuerySet[Evaluation]:
@@ -24,13 +26,17 @@ def standing_evaluations() -> QuerySet[Evaluation]:
     The fastest of many re-runs would be the luckiest draw; so a re-run replaces what was before,
     even if the new one waits for a person.
     """
-    newer = _judged().filter(
-        Q(created_at__gt=OuterRef("created_at"))
-        | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
-        submission=OuterRef("submission"),
-        device=OuterRef("device"),
-    )
-    return ranked_evaluations().filter(~Exists(newer), verdict=Verdict.CORRECT.value)
+    return _standing(_judged())
+
+
+def standing_on(version: TaskVersion, before: datetime | None = None) -> QuerySet[Evaluation]:
+    """What stands on the boards of one version, current or not.
+
+    Of a version that is no longer current: what would stand there if it were. With `before`, what
+    had ended by then.
+    """
+    rows = _entered().filter(task_version=version)
+    return _standing(rows if before is None else rows.filter(finished_at__lte=before))
 
 
 def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation | None:
@@ -44,12 +50,31 @@ def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation |
     return rows.select_related("submission", "device").order_by("latency_ns").first()
 
 
+def _standing(judged: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    newer = judged.filter(
+        Q(created_at__gt=OuterRef("created_at"))
+        | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
+        submission=OuterRef("submission"),
+        device=OuterRef("device"),
+    )
+    return _counting(judged).filter(~Exists(newer), verdict=Verdict.CORRECT.value)
+
+
+def _counting(judged: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    return judged.filter(quarantine__in=COUNTING).exclude(audited__in=BARRED)
+
+
 def _judged() -> QuerySet[Evaluation]:
+    return _entered().filter(
+        task_version__task__state="published",
+        task_version=F("task_version__task__current_version"),
+    )
+
+
+def _entered() -> QuerySet[Evaluation]:
     return Evaluation.objects.filter(
         mode=Mode.RANKED.value,
         status=Status.FINISHED,
         submission__private=False,
         submission__run__isnull=True,  # trials of runs were not entered
-        task_version__task__state="published",
-        task_version=F("task_version__task__current_version"),
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)

@@ -6,6 +6,7 @@ from runs_app.services.audits import request_audit
 from runs_app.services.calls import answer_call, test_language_model
 from runs_app.services.checks import cancel_check, request_check
 from runs_app.services.devices import resolve_device
+from runs_app.services.dry_run import DRY_MODES, dry_run
 from runs_app.services.entries import enter_candidate
 from runs_app.services.errors import (
     EventError,
@@ -17,6 +18,7 @@ from runs_app.services.errors import (
 from runs_app.services.events import record_event
 from runs_app.services.quarantine import decide
 from runs_app.services.reconcile import reconcile
+from runs_app.services.reevaluation import cancel_reevaluation, reevaluate
 from runs_app.services.run_advance import advance_run
 from runs_app.services.run_control import (
     changed_budget,
@@ -40,6 +42,7 @@ from runs_app.services.shipped import (
 from runs_app.services.submission import cancel, rerun, submit
 
 __all__ = [
+    "DRY_MODES",
     "Estimate",
     "EventError",
     "NotAllowed",
@@ -52,8 +55,10 @@ __all__ = [
     "budget_of",
     "cancel",
     "cancel_check",
+    "cancel_reevaluation",
     "changed_budget",
     "decide",
+    "dry_run",
     "enter_candidate",
     "estimate_run",
     "extend_run",
@@ -62,6 +67,7 @@ __all__ = [
     "reconcile",
     "reconcile_runs",
     "record_event",
+    "reevaluate",
     "replay_run",
     "request_audit",
     "request_check",
