@@ -10,6 +10,7 @@ from django.db.models import Q
 from runs_app import queues
 from runs_app.models import LanguageModelCall, Run
 from runs_app.services.calls import interrupt_call
+from runs_app.services.task_judging import settle_ended
 
 _SETTLING = timedelta(seconds=10)  # a job younger than this may be on its way to a worker
 _STEP_EVERY = timedelta(seconds=20)  # a running run that was not looked at for so long is
@@ -19,12 +20,16 @@ _OVER = ("ANSWERED", "FAILED", "INTERRUPTED")
 def reconcile_runs(*, now: datetime, listening_since: datetime) -> int:
     """End calls whose process died, queue forgotten ones, wake runs; returns how many calls.
 
+    Judgements of tasks whose call has ended, and whose command has not lived to read it, are read.
+
     `listening_since` is when database and Redis were last seen to come back: silence before it
     proves nothing. Raises `RedisError` without Redis.
     """
     if now - listening_since < _SETTLING:
         return 0
-    count = _interrupt_silent(now, listening_since) + _queue_forgotten(now)
+    count = _interrupt_silent(now, listening_since)
+    settle_ended(before=now - _SETTLING)
+    count += _queue_forgotten(now)
     for run_id in _asleep(now):
         queues.enqueue_advance(run_id)
     return count

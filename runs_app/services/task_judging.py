@@ -28,6 +28,7 @@ ROLE = "judge"
 
 _STATUS = LanguageModelCall.Status
 _OPEN = (_STATUS.WAITING, _STATUS.SENT)
+_OVER = (_STATUS.ANSWERED, _STATUS.FAILED, _STATUS.INTERRUPTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +49,7 @@ def judge_task(*, request: JudgeRequest, clock: Callable[[], datetime]) -> TaskJ
     version, model = _version(request.task), _model(request.model)
     if not 0 <= request.max_usd < float("inf"):
         raise SubmissionError("max-usd", "must be 0 or more")
-    for left in TaskJudgement.objects.filter(version=version, verdicts=[], problem=""):
-        settle(judgement=left)
+    settle_ended(before=clock())
     judgement = _stored(version, model, request.max_usd, clock())
     try:
         answer_call(call_id=judgement.call_id, clock=clock)
@@ -58,6 +58,15 @@ def judge_task(*, request: JudgeRequest, clock: Callable[[], datetime]) -> TaskJ
         settle(judgement=judgement)
         raise
     return settle(judgement=judgement)
+
+
+def settle_ended(*, before: datetime) -> None:
+    """Read the answers of calls that ended before a moment, and whose command did not."""
+    unread = TaskJudgement.objects.filter(
+        verdicts=[], problem="", call__status__in=_OVER, call__ended_at__lt=before
+    )
+    for judgement in unread:
+        settle(judgement=judgement)
 
 
 def settle(*, judgement: TaskJudgement) -> TaskJudgement:

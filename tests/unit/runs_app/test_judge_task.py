@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
 
+from runs_app import services
 from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
 from runs_app.services import task_judging
 from tasks_app.models import Task
@@ -159,6 +161,38 @@ def test_an_answer_that_nobody_read_is_read_by_the_next_command() -> None:
         assert len(endpoint.asked) == 2
     rows = TaskJudgement.objects.filter(version=version)
     assert [len(row.verdicts) for row in rows] == [2, 2]
+
+
+@pytest.mark.usefixtures("model")
+def test_a_command_that_was_killed_while_it_waited_leaves_a_reason(
+    client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """The site finds the silent call by itself, and says so on the page and in the API."""
+    make.make_task_version()
+
+    def killed(*, call_id: Any, **_: Any) -> bool:
+        LanguageModelCall.objects.filter(pk=call_id).update(status="SENT", heard_at=make.NOW)
+        raise SystemExit(137)
+
+    monkeypatch.setattr(task_judging, "answer_call", killed)
+    with pytest.raises(SystemExit):
+        call_command("judge_task", "scale", model="judge")
+
+    def shown() -> tuple[str, str]:
+        [row] = client.get("/api/v1/tasks/scale/judgements").json()
+        return row["problem"], client.get("/tasks/scale/soundness/").content.decode()
+
+    problem, page = shown()
+    assert problem == ""
+    assert "under way" in page
+    ended = make.later(settings.CALL_SILENCE_S + 1)
+    services.reconcile_runs(now=ended, listening_since=make.NOW)
+    assert TaskJudgement.objects.get().call.status == "INTERRUPTED"
+    services.reconcile_runs(now=ended + timedelta(seconds=11), listening_since=make.NOW)
+    problem, page = shown()
+    assert problem == "the process that waited for the answer was silent for 90 s"
+    assert problem in page
+    assert "under way" not in page
 
 
 @pytest.mark.usefixtures("model")
