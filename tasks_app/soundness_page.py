@@ -17,7 +17,11 @@ _COMMAND = ".venv/bin/python -m gpu_runner filter --device cpu --task {task} --j
 
 def report_for(soundness: Soundness, user: Any) -> SoundnessReport:
     """The report as `user` may see it, with what speaks against the task first."""
-    report = read_report(selectors.soundness_document(soundness, user))
+    return in_order(read_report(selectors.soundness_document(soundness, user)))
+
+
+def in_order(report: SoundnessReport) -> SoundnessReport:
+    """The report with what speaks against the task first."""
     return SoundnessReport(
         filters=tuple(sorted(report.filters, key=lambda f: _FILTER_ORDER.index(f.state))),
         mutants=tuple(sorted(report.mutants, key=lambda m: _rank(m.state))),

@@ -25,8 +25,12 @@ def visible_submissions(user: Any) -> QuerySet[Submission]:
 
 
 def listed_evaluations(user: Any) -> QuerySet[Evaluation]:
-    """The visible evaluations of what somebody entered; trials of runs are on their run's page."""
-    return visible_evaluations(user).filter(submission__run__isnull=True)
+    """The visible evaluations of what somebody entered.
+
+    Trials of runs are on their run's page, and dry runs of what was never public on their draft's.
+    """
+    entered = visible_evaluations(user).filter(submission__run__isnull=True)
+    return entered.exclude(submission__private=True, task_version__published_at__isnull=True)
 
 
 def visible_evaluations(user: Any) -> QuerySet[Evaluation]:

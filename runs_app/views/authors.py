@@ -37,11 +37,11 @@ _RECENT = 50
 def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
     """An agent and what it entered last."""
     agent = get_object_or_404(Agent, pk=agent_id)
-    evaluations = selectors.visible_evaluations(request.user).filter(submission__agent=agent)
+    evaluations = selectors.listed_evaluations(request.user).filter(submission__agent=agent)
     context = {
         "name": agent.name,
         "kind": agent.get_kind_display(),
-        "evaluations": evaluations.filter(submission__run=None)[:_RECENT],
+        "evaluations": evaluations[:_RECENT],
     }
     return render(request, "runs_app/author.html", context)
 

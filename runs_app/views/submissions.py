@@ -23,7 +23,8 @@ from runs_app.models import Evaluation, Status, Submission
 from runs_app.services import SubmissionError
 from runs_app.views.quarantine import evaluation_context
 from tasks_app.disclosure import sees_hidden
-from tasks_app.selectors import evaluable_tasks, find_task
+from tasks_app.models import TaskVersion
+from tasks_app.selectors import evaluable_tasks, find_task, shown_version
 
 
 @never_cache
@@ -119,6 +120,7 @@ def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse
     context = _live_context(request, chosen) | {
         "submission": submission,
         "evaluations": evaluations,
+        **_way_to_task(submission.task_version, request.user),
     }
     return render(request, "runs_app/submission.html", context)
 
@@ -226,6 +228,19 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         "is_mine": mine,
         "may_cancel": mine and (evaluation.mode != Mode.AUDIT or sees_hidden(user)),
         "is_admin": sees_hidden(user),
+    }
+
+
+def _way_to_task(version: TaskVersion, user: Any) -> dict[str, Any]:
+    """Whether the task has a page for `user`, whether it takes submissions, and a draft of it.
+
+    The draft is the one in which a version that was never public is written, if `user` may open it.
+    """
+    drafts = version.drafts.defer("files") if version.published_at is None else ()
+    return {
+        "task_has_page": shown_version(version.task.slug, user) is not None,
+        "task_is_open": find_task(version.task.slug, user) is not None,
+        "draft": next((draft for draft in drafts if draft.open_to(user)), None),
     }
 
 

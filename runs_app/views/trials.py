@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,43 +16,109 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from runs_app import services
-from runs_app.selectors.trials import trials
+from runs_app import selectors, services
+from runs_app.models import Device
 from runs_app.services import SubmissionError
+from runs_app.templatetags.trials import may_ask, results_context, trials_context
 from tasks_app import services as task_services
-from tasks_app.models import Act, Draft
+from tasks_app.models import Draft, TaskVersion
 from tasks_app.services import CurationError
+
+RESULTS = "trials-results"
+"""Id of the element that asks for itself while something is under way."""
+
+Ask = Callable[[TaskVersion, Device, datetime], object]
 
 
 @login_required
 @never_cache
 @require_safe
 def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
-    """The part of the page, for htmx."""
-    draft = _draft(request, draft_id)
-    context = trials(draft, request.user, timezone.now())
+    """That part alone, or only its results where these ask for themselves."""
+    draft, now = _draft(request, draft_id), timezone.now()
+    if request.headers.get("HX-Target") == RESULTS:
+        context = results_context(draft, request.user, now)
+        news = {"say": context["status_key"] != request.GET.get("said", "")}
+        return render(request, "runs_app/parts/trial_results.html", context | news)
+    context = trials_context(draft, request.user, now)
     return render(request, "runs_app/parts/trials.html", context)
 
 
 @login_required
 @require_POST
 def draft_check(request: HttpRequest, draft_id: UUID) -> HttpResponse:
-    """Have a draft's present files checked on a device."""
-    draft = _draft(request, draft_id)
-    user, now = request.user, timezone.now()
-    assert isinstance(user, User), "the view asks for a sign-in"
+    """Have a draft's files checked on a device, as they are now."""
+    user = _user(request)
+
+    def ask(version: TaskVersion, device: Device, now: datetime) -> object:
+        return services.request_check(version=version, device=device, user=user, now=now)
+
+    return _asked(request, draft_id, ask, "Not checked")
+
+
+@login_required
+@require_POST
+def draft_try(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+    """Try the kernels that come with a draft, as its files are now."""
+    user, mode = _user(request), request.POST.get("mode", "")
+
+    def ask(version: TaskVersion, device: Device, now: datetime) -> object:
+        return services.dry_run(version=version, device=device, user=user, mode=mode, now=now)
+
+    return _asked(request, draft_id, ask, "Not tried")
+
+
+@login_required
+@require_POST
+def check_cancel(request: HttpRequest, check_id: UUID) -> HttpResponse:
+    """Take a check back; the form says on which draft's page it stands."""
     try:
+        draft = _draft(request, UUID(request.POST.get("draft", "")))
+    except ValueError:
+        raise Http404("There is no such draft.") from None
+    check = selectors.find_check(check_id, request.user)
+    if check is None:
+        raise Http404("There is no such check, or it is somebody else's.")
+    refusal = None
+    try:
+        services.cancel_check(check=check, user=_user(request), now=timezone.now())
+    except CurationError as error:
+        refusal = error
+    return _answer(request, draft, refusal, "Not cancelled")
+
+
+def _asked(request: HttpRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
+    """Ask for something about the version of a draft's files; stores nothing if it is refused."""
+    draft, now = _draft(request, draft_id), timezone.now()
+    refusal: CurationError | SubmissionError | None = None
+    try:
+        if not may_ask(draft, request.user):
+            state = draft.get_state_display().lower()
+            raise CurationError("", f"this draft is {state}, so nothing of it is checked or tried")
         with transaction.atomic():
-            device = services.resolve_device(request.POST.get("device", ""), "")
-            version = task_services.snapshot(draft=draft, now=now)
-            services.request_check(version=version, device=device, user=user, now=now)
-            details = {"device": device.slug}
-            task_services.note(
-                Act.Kind.CHECKED, now=now, actor=user, version=version, draft=draft, details=details
-            )
+            device = services.resolve_device(request.POST.get("device", ""))
+            ask(task_services.snapshot(draft=draft, now=now), device, now)
     except (CurationError, SubmissionError) as error:
-        messages.error(request, f"Not checked: {error}.", extra_tags="bad")
-    return redirect(draft)
+        refusal = error
+    return _answer(request, draft, refusal, words)
+
+
+def _answer(
+    request: HttpRequest,
+    draft: Draft,
+    refusal: CurationError | SubmissionError | None,
+    words: str,
+) -> HttpResponse:
+    """The part of the page for htmx, and the way back to the page for everybody else."""
+    if request.headers.get("HX-Request") == "true":
+        fresh = _draft(request, draft.pk)
+        context = trials_context(fresh, request.user, timezone.now(), request.POST.dict())
+        context |= {"refusal": refusal, "refused": words}
+        status = 422 if refusal else 200
+        return render(request, "runs_app/parts/trials.html", context, status=status)
+    if refusal:
+        messages.error(request, f"{words}: {refusal}.", extra_tags="bad")
+    return redirect(f"{draft.get_absolute_url()}#trials")
 
 
 def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
@@ -58,3 +126,8 @@ def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
     if draft is None or not draft.open_to(request.user):
         raise Http404("There is no such draft, or it is somebody else's.")
     return draft
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "the view asks for a sign-in"
+    return request.user
