@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -24,8 +24,6 @@ from tasks_app import services
 from tasks_app.models import Act, Draft, Soundness
 
 _EXAMPLE = Path(__file__).parent / "example"
-_MOST_LINES = 6000  # together, of two texts that are compared
-_MOST_DIFFERENCES = 400  # lines of a comparison that are shown
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
 
 
@@ -55,15 +53,6 @@ class TrailEntry:
     count: int
     since: datetime
     files: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiffLine:
-    """A line of a comparison; `kind` is add, remove, place or same."""
-
-    kind: str
-    sign: str
-    text: str
 
 
 class DraftRow:
@@ -255,7 +244,7 @@ def example_files() -> dict[str, str]:
     return read_files(_EXAMPLE, list_files(_EXAMPLE))
 
 
-def find_draft(draft_id: object, user: Any) -> Draft | None:
+def find_draft(draft_id: UUID, user: Any) -> Draft | None:
     """The draft, or None if there is none that `user` may know of."""
     draft = (
         Draft.objects.select_related("task__current_version", "version__task", "author", "taken_by")
@@ -288,15 +277,6 @@ def open_drafts_of_others(user: User) -> QuerySet[Draft]:
     return rows.select_related("task", "version", "author", "taken_by")
 
 
-def difference(theirs: str, mine: str) -> list[DiffLine] | None:
-    """What `mine` changes of `theirs`; None for texts that are too long to compare."""
-    before, after = theirs.splitlines(), mine.splitlines()
-    if len(before) + len(after) > _MOST_LINES:
-        return None
-    lines = difflib.unified_diff(before, after, lineterm="", n=2)
-    return [_diff_line(line) for line in itertools.islice(lines, 2, 2 + _MOST_DIFFERENCES)]
-
-
 def trail_entries(acts: QuerySet[Act], *, with_files: bool) -> list[TrailEntry]:
     """Acts with the savings of one person in a row as one entry."""
 
@@ -317,13 +297,6 @@ def trail_entries(acts: QuerySet[Act], *, with_files: bool) -> list[TrailEntry]:
 
 def _names(details: Mapping[str, Any]) -> Sequence[str]:
     return [str(name) for name in details.get("files", ())]
-
-
-def _diff_line(line: str) -> DiffLine:
-    if line.startswith("@@"):
-        return DiffLine(kind="place", sign="", text=line)
-    kind = {"+": "add", "-": "remove"}.get(line[:1], "same")
-    return DiffLine(kind=kind, sign={"add": "+", "remove": "−"}.get(kind, " "), text=line[1:])
 
 
 def _in_order(files: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,142 @@
+// The workbench: line numbers, keys, marks of faults, and a warning before unsaved text is lost.
+(() => {
+  "use strict";
+
+  const form = document.getElementById("draft-form");
+  const text = document.getElementById("id_text");
+  if (!form || !text) return;
+  const gutter = form.querySelector(".gutter");
+  const save = document.getElementById("save");
+  const path = form.elements.path.value;
+  const state = () => document.getElementById("draft-status");
+  let stored = document.querySelector("[data-unsaved]") ? null : text.value;
+  let sent = "";
+  let leaving = false; // Escape was pressed: Tab leaves the editor
+  let going = false; // the page is being left on purpose
+  let numbered = 0;
+
+  const isChanged = () => stored === null || text.value !== stored;
+
+  function wrongLines() {
+    const data = document.getElementById("fault-lines");
+    return new Set(data ? JSON.parse(data.textContent) : []);
+  }
+
+  function number(always) {
+    const count = text.value.split("\n").length;
+    if (always || count !== numbered) {
+      const wrong = wrongLines();
+      gutter.replaceChildren(...Array.from({ length: count }, (_, index) => {
+        const line = document.createElement("span");
+        line.textContent = index + 1;
+        if (wrong.has(index + 1)) line.className = "wrong";
+        return line;
+      }));
+      numbered = count;
+    }
+    gutter.scrollTop = text.scrollTop;
+  }
+
+  // Makes the gutter as high as the text: a textarea may be dragged higher.
+  function fit() {
+    gutter.style.height = `${text.offsetHeight}px`;
+    gutter.scrollTop = text.scrollTop;
+  }
+
+  function goTo(line) {
+    const lines = text.value.split("\n");
+    const index = Math.min(Math.max(line, 1), lines.length) - 1;
+    const start = lines.slice(0, index).reduce((length, each) => length + each.length + 1, 0);
+    text.focus();
+    text.setSelectionRange(start, start + lines[index].length);
+    text.scrollTop = Math.max((text.scrollHeight / lines.length) * (index - 5), 0);
+    text.scrollLeft = 0;
+    number(false);
+  }
+
+  function say(words) {
+    const place = document.getElementById("save-words");
+    if (place) place.textContent = words;
+  }
+
+  function sayUnsaved(words) {
+    const notice = document.createElement("p");
+    notice.className = "notice bad";
+    notice.textContent = `Not saved; what you wrote is still in the editor. ${words}`;
+    state().replaceChildren(notice);
+  }
+
+  function keys(event) {
+    if (event.key === "Escape") leaving = true;
+    else if (event.key === "Tab" && !event.shiftKey && !leaving && !text.readOnly) {
+      event.preventDefault();
+      // The only way to insert that can be undone with Ctrl+Z.
+      if (!document.execCommand("insertText", false, "  ")) text.setRangeText("  ", text.selectionStart, text.selectionEnd, "end");
+    } else if (event.key !== "Shift") leaving = false;
+  }
+
+  gutter.hidden = false;
+  number(true);
+  new ResizeObserver(fit).observe(text);
+  if (text.dataset.line) goTo(Number(text.dataset.line));
+  text.addEventListener("keydown", keys);
+  text.addEventListener("blur", () => { leaving = false; });
+  text.addEventListener("scroll", () => { gutter.scrollTop = text.scrollTop; });
+  text.addEventListener("input", () => {
+    number(false);
+    say(isChanged() ? "Unsaved changes." : "As it is stored.");
+  });
+  if (!save) return;
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "s" && (event.ctrlKey || event.metaKey) && !event.altKey) {
+      event.preventDefault();
+      save.click();
+    }
+  });
+  // Enter in a field does what the button below it says, not what the form's first button does.
+  form.addEventListener("keydown", (event) => {
+    const action = event.key === "Enter" && event.target.dataset?.enter;
+    if (!action) return;
+    event.preventDefault();
+    form.querySelector(`button[value="${action}"]`).click();
+  });
+  form.addEventListener("submit", () => { going = true; });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-leave]")) going = true;
+    const fault = event.target.closest(".faults button[name=open]");
+    if (!fault || !form.contains(fault)) return;
+    const at = fault.value.lastIndexOf("#");
+    if (fault.value.slice(0, at) !== path) return;
+    event.preventDefault();
+    goTo(Number(fault.value.slice(at + 1)) || 1);
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (!going && isChanged()) event.preventDefault();
+  });
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.detail.elt !== save) return;
+    sent = text.value;
+    say("Saving…");
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.requestConfig?.elt !== save) return;
+    const { xhr } = event.detail;
+    if (!xhr.responseText.includes('id="draft-status"')) {
+      event.detail.shouldSwap = false;
+      sayUnsaved(xhr.status === 200 ? "You are signed out: sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
+    } else if (xhr.status === 409 || xhr.status === 422) {
+      event.detail.shouldSwap = true;
+      event.detail.isError = false;
+    }
+  });
+  document.addEventListener("htmx:sendError", (event) => {
+    if (event.detail.requestConfig?.elt === save) sayUnsaved("The site does not answer; try again.");
+  });
+  document.addEventListener("draft-saved", () => {
+    stored = sent;
+    number(true);
+    if (isChanged()) say("Saved; there are newer changes.");
+  });
+})();
