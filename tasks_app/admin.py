@@ -1,83 +1,67 @@
-"""Tasks in the admin: their state can change, their versions cannot."""
+"""Tasks in the admin, to be read: what changes them is in the trail."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
 from django.contrib import admin
-from django.contrib.auth.models import User
 from django.db.models import Model
 from django.http import HttpRequest
-from django.utils import timezone
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from tasks_app.models import Override, Soundness, Task, TaskVersion
-from tasks_app.services import override_gate
+from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
 
 
-class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Publishes an unproven version only with a reason."""
+class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Rows that only services write, so that each change is in the trail."""
 
-    override_reason = forms.CharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Needed to publish a version that no soundness report proves: a wrong kernel"
-        " passes it, a filter flags it, or there is no report. It is stored with your name, and"
-        " shown on the task's page.",
-    )
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse."""
+        return False
 
-    class Meta:
-        """What the admin may change."""
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
 
-        model = Task
-        fields = ("title", "scenario", "state", "current_version", "override_reason")
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse to make an unproven version public without a reason."""
-        values: dict[str, Any] = super().clean() or {}
-        version = values.get("current_version")
-        public = values.get("state") == Task.State.PUBLISHED
-        changes = {"state", "current_version"} & set(self.changed_data)
-        if (
-            version is None
-            or not public
-            or not changes
-            or values.get("override_reason", "").strip()
-        ):
-            return values
-        if refusal := version.unproven:
-            self.add_error("override_reason", f"Say why it may be published anyway: {refusal}.")
-        return values
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: scores attach to versions, and the trail is kept."""
+        return False
 
 
 @admin.register(Task)
-class TaskAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Publish, retire, or go back to an older version."""
+class TaskAdmin(_ReadOnlyAdmin):
+    """Read a task; it is changed on the site's pages for curators."""
 
-    form = TaskForm
-    list_display = ("slug", "title", "scenario", "state", "current_version")
-    list_filter = ("state", "scenario")
+    list_display = ("slug", "title", "scenario", "state", "current_version", "curate")
+    list_filter = ("state", "scenario", "difficulty")
     search_fields = ("slug", "title")
-    readonly_fields = ("slug", "created_at")
+    fields = (
+        "slug",
+        "title",
+        "scenario",
+        "state",
+        "current_version",
+        "difficulty",
+        "tags",
+        "contaminated",
+        "created_at",
+        "curate",
+    )
+    readonly_fields = ("curate",)
 
-    def save_model(
-        self,
-        request: HttpRequest,
-        obj: Task,
-        form: forms.ModelForm[Task],
-        change: bool,  # noqa: FBT001 - Django's signature
-    ) -> None:
-        """Store the task, and the reason why it is public without a proof."""
-        super().save_model(request, obj, form, change)
-        reason = form.cleaned_data.get("override_reason", "").strip()
-        if reason and obj.current_version is not None and isinstance(request.user, User):
-            override_gate(
-                version=obj.current_version, user=request.user, reason=reason, now=timezone.now()
-            )
+    @admin.display(description="Change it")
+    def curate(self, task: Task) -> SafeString:
+        """A link to the page on which it is curated."""
+        return format_html('<a href="{}">Curate</a>', reverse("task-curate", args=[task.slug]))
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Tasks come from `manage.py load_tasks`, which checks them."""
-        return False
+
+@admin.register(Act)
+class ActAdmin(_ReadOnlyAdmin):
+    """Read the trail of what curators did."""
+
+    list_display = ("created_at", "kind", "name", "actor", "reason")
+    list_filter = ("kind",)
+    search_fields = ("name", "reason")
 
 
 class _ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]
@@ -108,22 +92,10 @@ class OverrideInline(_ReadOnlyInline):
 
 
 @admin.register(TaskVersion)
-class TaskVersionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class TaskVersionAdmin(_ReadOnlyAdmin):
     """Read a version, with what is known of its soundness."""
 
     inlines = (SoundnessInline, OverrideInline)
     list_display = ("__str__", "abi", "dtype", "digest", "created_at")
     list_filter = ("abi", "dtype")
     search_fields = ("task__slug", "digest")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Versions come from `manage.py load_tasks`."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: TaskVersion | None = None) -> bool:
-        """A version never changes."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: TaskVersion | None = None) -> bool:
-        """Scores attach to versions."""
-        return False

@@ -109,7 +109,11 @@ def label(
     after: dict[str, Any] = {"tags": clean_tags(tags), "difficulty": clean_difficulty(difficulty)}
     why = _short(reason)
     before = {"tags": list(locked.tags), "difficulty": locked.difficulty}
-    changed = {name: [before[name], after[name]] for name in after if before[name] != after[name]}
+    changed = {
+        name: {"from": before[name], "to": after[name]}
+        for name in after
+        if before[name] != after[name]
+    }
     if not changed:
         return locked
     locked.tags, locked.difficulty = after["tags"], after["difficulty"]

@@ -39,3 +39,20 @@ def note(  # noqa: PLR0913 - keywords only: one for each thing that an act is ab
         details=dict(details or {}),
         created_at=now,
     )
+
+
+def details_text(details: Mapping[str, Any]) -> str:
+    """An act's details in words: "difficulty: from easy to hard; to: 2"."""
+    return "; ".join(
+        f"{name}: {_detail_text(value)}" for name, value in details.items() if value is not None
+    )
+
+
+def _detail_text(value: Any) -> str:
+    if value in ("", [], {}):
+        return "none"
+    if isinstance(value, list):
+        return ", ".join(_detail_text(each) for each in value)
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_detail_text(each)}" for name, each in value.items())
+    return str(value)

@@ -86,8 +86,8 @@ def test_labels_are_made_alike_and_noted_only_if_they_change(task: Task, admin: 
     label(["memory-bound", "ATTENTION"])
     act = Act.objects.get()
     assert act.details == {
-        "tags": [[], ["attention", "memory-bound"]],
-        "difficulty": ["", "hard"],
+        "tags": {"from": [], "to": ["attention", "memory-bound"]},
+        "difficulty": {"from": "", "to": "hard"},
     }
     for tags, difficulty, field in (
         (["two words"], "", "tags"),

@@ -11,7 +11,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
-from django.urls import reverse
 
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from runs_app import services as runs
@@ -182,17 +181,13 @@ def test_a_flagged_filter_is_named_and_needs_an_admins_reason(
     load(task, "--soundness", folder)
     row = Task.objects.get()
     client.force_login(make.make_admin(username="judge"))
-    address = reverse("admin:tasks_app_task_change", args=[row.pk])
-    form = {
-        "title": row.title, "scenario": row.scenario, "state": "published",
-        "current_version": row.current_version_id, "override_reason": "",
-    }  # fmt: skip
-    assert "1 of 1 filters flag it: forward: input impact: x" in (
-        client.post(address, form).content.decode()
-    )
+    form = {"action": "make-public", "version": "1", "reason": "x is a mask"}
+    answer = client.post("/tasks/double/curate/", form)
+    assert answer.status_code == 422
+    assert "1 of 1 filters flag it: forward: input impact: x" in answer.content.decode()
     row.refresh_from_db()
     assert row.state == Task.State.REVIEW
-    client.post(address, form | {"override_reason": "x is a mask"})
+    client.post("/tasks/double/curate/", form | {"override": "1"})
     row.refresh_from_db()
     assert row.state == Task.State.PUBLISHED
     page = Client().get("/tasks/double/soundness/").content.decode()
@@ -275,22 +270,23 @@ def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> No
     text = client.get("/tasks/scale/").content.decode()
     assert "In review, seen by admins alone" in text
     assert "nobody has shown" in text
-    assert "/tasks/scale/" in client.get("/tasks/").content.decode()
+    listed = client.get("/tasks/").content.decode()
+    assert "1 task is in review" in listed
+    assert "/tasks/scale/" not in listed
+    assert 'href="/curate/?state=review"' in listed
+    assert "/tasks/scale/" in client.get("/curate/?state=review").content.decode()
     assert 'value="scale"' in client.get("/submit/").content.decode()
 
 
-def test_the_admin_asks_why(client: Client) -> None:
+def test_a_version_without_a_proof_is_made_public_with_a_reason_alone(client: Client) -> None:
     admit(data=make.make_task(), now=make.NOW)
     task = Task.objects.get()
     client.force_login(make.make_admin(username="judge"))
-    address = reverse("admin:tasks_app_task_change", args=[task.pk])
-    form = {
-        "title": task.title, "scenario": task.scenario, "state": "published",
-        "current_version": task.current_version_id, "override_reason": "",
-    }  # fmt: skip
-    answer = client.post(address, form)
-    assert "Say why it may be published anyway" in answer.content.decode()
-    answer = client.post(address, form | {"override_reason": "two people read it"})
+    form = {"action": "make-public", "version": "1", "reason": "two people read it"}
+    answer = client.post("/tasks/scale/curate/", form)
+    assert answer.status_code == 422
+    assert "no soundness report" in answer.content.decode()
+    answer = client.post("/tasks/scale/curate/", form | {"override": "1"})
     assert answer.status_code == 302
     task.refresh_from_db()
     assert task.state == "published"
