@@ -46,7 +46,9 @@ def home(request: HttpRequest) -> HttpResponse:
     finished = evaluations.filter(finished_at__isnull=False).order_by("-finished_at")
     under_way = evaluations.filter(finished_at__isnull=True)
     context = {
-        "boards": [(device, top(device.slug)) for device in devices_with_results()],
+        "boards": [
+            (device, rows) for device in devices_with_results() if (rows := top(device.slug))
+        ],
         "recent": finished[:_RECENT],
         "active": under_way.order_by("background", "-status", "created_at")[:_RECENT],
         "queues": selectors.queue_overview(request.user, timezone.now()),

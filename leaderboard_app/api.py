@@ -33,6 +33,16 @@ class BoardIn(Schema):
     p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
     sort: str = Field("", description="speedup, latency, fast, correct, score or floor")
     verified: str = Field("", description="1: only results whose submission passed an audit.")
+    contaminated: str = Field(
+        "", description="1: with contaminated tasks, which a board over tasks leaves out."
+    )
+
+
+class ContaminatedOut(Schema):
+    """A task that counts in no figure over tasks."""
+
+    task: str = Field(examples=["softmax"])
+    reason: str
 
 
 class BoardOut(Schema):
@@ -43,6 +53,10 @@ class BoardOut(Schema):
     p: float
     sort: str
     verified: bool
+    contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
+    contaminated_tasks: list[ContaminatedOut] = Field(
+        description="Those of this selection; left out unless asked for, or named as `task`."
+    )
     problems: int = Field(description="Tasks, each in each of its directions, on this board.")
     rows: list[dict[str, Any]]
 
@@ -70,6 +84,10 @@ def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str 
         "p": query.p,
         "sort": query.sort.value,
         "verified": query.verified,
+        "contaminated": query.contaminated,
+        "contaminated_tasks": [
+            {"task": task.slug, "reason": task.contaminated} for task in board.contaminated
+        ],
         "problems": len(board.problems),
         "rows": rows,
     }

@@ -56,6 +56,12 @@ class Query:
     p: float = 1.0
     sort: Sort = Sort.SPEEDUP
     verified: bool = False  # only what passed an audit
+    contaminated: bool = False  # with tasks that count in no figure over tasks
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether contaminated tasks count: asked for, or the board is about a single task."""
+        return self.contaminated or bool(self.task)
 
     def address(self, **changes: object) -> str:
         """The query string of this board with some parameters changed; defaults are left out.
@@ -65,7 +71,7 @@ class Query:
         values = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if {"by", "task"} & set(changes) and "sort" not in changes:
             values["sort"] = default_sort(By(str(values["by"])), str(values["task"]))
-        usual = {"by": By.SUBMISSION, "p": 1.0, "verified": False} | {
+        usual = {"by": By.SUBMISSION, "p": 1.0, "verified": False, "contaminated": False} | {
             "sort": default_sort(By(str(values["by"])), str(values["task"]))
         }
         shown = {
@@ -107,6 +113,7 @@ def parse_query(values: Mapping[str, str], choices: Choices, default_device: str
         p=_threshold(values),
         sort=Sort(sort),
         verified=_flag(values, "verified"),
+        contaminated=_flag(values, "contaminated"),
     )
 
 

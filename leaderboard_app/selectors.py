@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import Count, F, Max, Q, QuerySet, Window
@@ -42,14 +42,20 @@ class BoardTask:
     scenario: str
     dtype: str
     directions: tuple[str, ...]
+    contaminated: str  # why it counts in no figure over tasks; empty if it does
 
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A board, ranked: `entries` by submission, else `groups`."""
+    """A board, ranked: `entries` by submission, else `groups`.
+
+    `contaminated` are the tasks of the selection that are marked so: they are left out, unless
+    the query counts all.
+    """
 
     query: Query
     problems: tuple[Problem, ...]
+    contaminated: tuple[BoardTask, ...] = ()
     entries: tuple[Ranked[Entry], ...] = ()
     groups: tuple[Ranked[Group], ...] = ()
 
@@ -71,10 +77,18 @@ def board_tasks() -> list[BoardTask]:
         "scenario",
         "current_version__dtype",
         "current_version__document__directions",
+        "contaminated",
     )
     return [
-        BoardTask(slug=slug, title=title, scenario=scenario, dtype=dtype, directions=tuple(words))
-        for slug, title, scenario, dtype, words in rows
+        BoardTask(
+            slug=slug,
+            title=title,
+            scenario=scenario,
+            dtype=dtype,
+            directions=tuple(words),
+            contaminated=contaminated,
+        )
+        for slug, title, scenario, dtype, words, contaminated in rows
     ]
 
 
@@ -121,22 +135,33 @@ def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]
     """The problems that a board is about, solved or not."""
     return tuple(
         Problem(task.slug, direction)
-        for task in tasks
-        if query.task in ("", task.slug)
-        and query.scenario in ("", task.scenario)
-        and query.dtype in ("", task.dtype)
+        for task in _chosen(query, tasks)
+        if query.counts_all or not task.contaminated
         for direction in task.directions
         if query.direction in ("", direction)
     )
 
 
+def _chosen(query: Query, tasks: Iterable[BoardTask]) -> list[BoardTask]:
+    return [
+        task
+        for task in tasks
+        if query.task in ("", task.slug)
+        and query.scenario in ("", task.scenario)
+        and query.dtype in ("", task.dtype)
+        and (not query.direction or query.direction in task.directions)
+    ]
+
+
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     """The ranked board for `query`."""
     problems = problems_of(query, tasks)
+    marked = tuple(task for task in _chosen(query, tasks) if task.contaminated)
+    found = Board(query=query, problems=problems, contaminated=marked)
     entries = _best(_standing(query))
     if query.by is By.SUBMISSION:
         best = best_entries(entries, lambda author: f"{author.submitter}\n{author.agent}")
-        return Board(query=query, problems=problems, entries=tuple(rank_entries(best, query.sort)))
+        return replace(found, entries=tuple(rank_entries(best, query.sort)))
     groups = group_entries(
         entries,
         _tallies(_matching(query, ranked_evaluations())),
@@ -144,7 +169,7 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
         len(problems),
         query.p,
     )
-    return Board(query=query, problems=problems, groups=tuple(rank_groups(groups, query.sort)))
+    return replace(found, groups=tuple(rank_groups(groups, query.sort)))
 
 
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
@@ -189,6 +214,8 @@ def _matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
         "task_version__dtype": query.dtype,
         "direction": query.direction,
     }
+    if not query.counts_all:
+        rows = rows.filter(task_version__task__contaminated="")
     return rows.filter(**{name: value for name, value in wanted.items() if value})
 
 

@@ -22,6 +22,7 @@ MOST_CANDIDATES = 20_000
 """Candidates that the mean improvement looks at, the newest first."""
 
 _STATUS = LanguageModelCall.Status
+_COUNTS = Q(run__isnull=True) | Q(run__task_version__task__contaminated="")
 
 
 @dataclass(kw_only=True)
@@ -30,6 +31,7 @@ class Usage:
 
     improvement: geometric mean of the parent's time over the candidate's, of correct candidates
     with a correct parent; above 1 they became faster. latency_s: mean of answered calls.
+    Proposals, valid ones and the improvement leave contaminated tasks out.
     """
 
     calls: int = 0
@@ -100,17 +102,19 @@ def tests_since(moment: datetime) -> int:
 def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) -> None:
     took = ExpressionWrapper(F("ended_at") - F("sent_at"), output_field=DurationField())
     answered = Q(status=_STATUS.ANSWERED)
+    failed = Q(status__in=(_STATUS.FAILED, _STATUS.INTERRUPTED))
     rows = calls.filter(language_model__in=found).values_list("language_model_id", "role")
     counted = rows.annotate(
         calls=Count("pk"),
         answered=Count("pk", filter=answered),
-        failed=Count("pk", filter=Q(status__in=(_STATUS.FAILED, _STATUS.INTERRUPTED))),
+        failed=Count("pk", filter=failed),
+        ended=Count("pk", filter=(answered | failed) & _COUNTS),
         tokens=Sum(F("tokens_in") + F("tokens_out")),
         usd=Sum("cost_usd"),
         took=Avg(took, filter=answered),
     )
     waits: dict[int, list[tuple[float, int]]] = defaultdict(list)  # mean, of so many answers
-    for pk, role, count, good, bad, tokens, usd, mean in counted:
+    for pk, role, count, good, bad, ended, tokens, usd, mean in counted:
         usage = found[pk]
         usage.calls += count
         usage.answered += good
@@ -118,7 +122,7 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         usage.tokens += tokens
         usage.usd += usd
         usage.roles[role] = count
-        usage.proposals += good + bad if role in CODE_ROLES else 0
+        usage.proposals += ended if role in CODE_ROLES else 0
         if mean is not None:
             waits[pk].append((mean.total_seconds(), good))
     for pk, parts in waits.items():
@@ -128,7 +132,8 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
 
 def _count_proposals(found: dict[int, Usage], user: Any) -> None:
     runs = visible_runs(user).order_by().values("pk")
-    rows = Candidate.objects.filter(run__in=runs, verdict=Verdict.CORRECT).order_by("-pk")
+    rows = Candidate.objects.filter(_COUNTS, run__in=runs, verdict=Verdict.CORRECT)
+    rows = rows.order_by("-pk")
     written = rows.filter(call__language_model__in=found)
     counted = written.order_by().values_list("call__language_model_id")
     for pk, count in counted.annotate(count=Count("pk")):
