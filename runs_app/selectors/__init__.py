@@ -15,10 +15,11 @@ from runs_app.selectors.access import (
 )
 from runs_app.selectors.baselines import Baselines, baselines
 from runs_app.selectors.checks import (
+    CheckEntry,
+    check_entries,
     check_reason,
     check_stage,
     checks_of,
-    checks_under_way,
     find_check,
     knows_of,
     may_cancel,
@@ -57,6 +58,7 @@ from runs_app.selectors.standing import leader, ranked_evaluations, standing_eva
 
 __all__ = [
     "Baselines",
+    "CheckEntry",
     "DeviceQueue",
     "MoneyLimits",
     "QueueEntry",
@@ -68,10 +70,10 @@ __all__ = [
     "board_audit",
     "budgets",
     "callable_models",
+    "check_entries",
     "check_reason",
     "check_stage",
     "checks_of",
-    "checks_under_way",
     "compact_events",
     "decided_cases",
     "decision_reason",

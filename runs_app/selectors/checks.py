@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
-from runs_app.models import UNDER_WAY, TaskCheck
+from runs_app.models import UNDER_WAY, Status, TaskCheck
 from tasks_app.disclosure import public_text, sees_hidden
 from tasks_app.models import Draft, TaskVersion
 
@@ -15,6 +18,21 @@ KEPT_BACK = "admins see why: the task has hidden workloads, of which the reason 
 """What others are shown in the place of such a reason."""
 
 _CAN_BE_CHECKED = (Draft.State.OPEN, Draft.State.REVIEW)
+
+
+@dataclass(frozen=True)
+class CheckEntry:
+    """A check that runs or waits, in a device's queue.
+
+    `waited_s` ended when it began. `check` is None where the viewer may not know which task it is
+    of; `draft` is one that they may open. `note` says what it is at, or why it was tried again.
+    """
+
+    is_running: bool
+    waited_s: float
+    check: TaskCheck | None
+    draft: Draft | None
+    note: str
 
 
 def may_check(version: TaskVersion, user: Any) -> bool:
@@ -48,11 +66,34 @@ def checks_of(version: TaskVersion) -> QuerySet[TaskCheck]:
     return _with_names(TaskCheck.objects.filter(version=version))
 
 
-def checks_under_way(device_slug: str) -> list[TaskCheck]:
-    """The checks that run or wait on a device, in the order in which runners take them."""
+def check_entries(device_slug: str, user: Any, now: datetime) -> list[CheckEntry]:
+    """The checks that run or wait on a device, as `user` may see them; those that run come first.
+
+    They are taken in turn with what people submit.
+    """
     rows = TaskCheck.objects.filter(device_id=device_slug, status__in=UNDER_WAY)
-    ordered = _with_names(rows).order_by("queued_at", "pk")
-    return sorted(ordered, key=lambda check: check.started_at is None)
+    drafts = Prefetch("version__drafts", Draft.objects.defer("files"))
+    ordered = _with_names(rows).prefetch_related(drafts).order_by("queued_at", "pk")
+    return _entries(sorted(ordered, key=lambda check: check.status != Status.RUNNING), user, now)
+
+
+def _entries(checks: Iterable[TaskCheck], user: Any, now: datetime) -> list[CheckEntry]:
+    entries = []
+    for check in checks:
+        is_running, known = check.status == Status.RUNNING, knows_of(check, user)
+        drafts = (draft for draft in check.version.drafts.all() if draft.seen_by(user))
+        note = check_stage(check, user) if is_running else check_reason(check, user)
+        waited = (check.started_at or now) - check.queued_at
+        entries.append(
+            CheckEntry(
+                is_running=is_running,
+                waited_s=max(waited.total_seconds(), 0.0),
+                check=check if known else None,
+                draft=next(drafts, None),
+                note=note if known else "",
+            )
+        )
+    return entries
 
 
 def check_reason(check: TaskCheck, user: Any) -> str:

@@ -12,6 +12,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.models import Device, Evaluation, Status
 from runs_app.selectors.access import may_see
+from runs_app.selectors.checks import CheckEntry, check_entries
 from runs_app.selectors.devices import devices
 from runs_app.selectors.runners import RunnerStatus, age, runner_list
 
@@ -44,7 +45,7 @@ class DeviceQueue:
     `waiting` holds the first places, `depth` counts them all, and `background` those among them
     that wait behind everybody else's; `own_depth` counts the site's own. `wait_p50_s` and
     `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
-    nothing has run.
+    nothing has run. `checks` of tasks count into none of these.
     `reason` says why nothing would be taken now; empty if something would.
     """
 
@@ -54,6 +55,7 @@ class DeviceQueue:
     own_depth: int
     waiting: list[QueueEntry]
     running: list[QueueEntry]
+    checks: list[CheckEntry]
     runners: list[RunnerStatus]
     wait_p50_s: float | None
     wait_p95_s: float | None
@@ -116,6 +118,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
         own_depth=waiting.filter(background=True, submission__run=None).count(),
         waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
         running=_entries(running.order_by("started_at"), user, now),
+        checks=check_entries(device.slug, user, now),
         runners=runners,
         wait_p50_s=_percentile(waits, 0.50),
         wait_p95_s=_percentile(waits, 0.95),

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data import codec
@@ -339,3 +341,34 @@ class TestDisclosure:
         for stranger in (make.make_user(), AnonymousUser()):
             assert "1777" not in selectors.check_reason(check, stranger)
             assert selectors.find_check(check.pk, stranger) is None
+
+
+class TestQueuePage:
+    def test_it_shows_what_runs_and_waits_and_of_which_task_to_some(
+        self, jobs: Jobs, client: Client
+    ) -> None:
+        make.make_runner(name="host-1", seen_at=timezone.now())
+        version, author = a_version(name="doubling"), make.make_user()
+        draft = a_draft(version, author)
+        running, waiting = ask(author, version), ask(version=a_version(name="halving"))
+        start(running)
+        send(running, EventKind.STAGE, {"detail": "forward n256"}, seq=2)
+        send(waiting, EventKind.LOST, {"reason": "its runner died"}, seq=1)
+        stranger = client.get("/queue/").content.decode()
+        assert stranger.count("a draft") == 2
+        for word in ("doubling", "halving", "forward n256", "its runner died", str(author)):
+            assert word not in stranger
+        client.force_login(author)
+        page = client.get("/queue/").content.decode()
+        assert f'<a href="{draft.get_absolute_url()}">doubling v1</a>' in page
+        assert "forward n256 on" in page
+        assert "halving" not in page
+        client.force_login(make.make_admin())
+        page = client.get("/queue/").content.decode()
+        assert "tried again: its runner died" in page
+        assert page.index("doubling v1") < page.index("halving v1")
+
+    def test_a_queue_without_checks_says_nothing_of_them(self, jobs: Jobs, client: Client) -> None:
+        check = ask()
+        services.cancel_check(check=check, user=check.asked_by, now=make.NOW)
+        assert "Check of a task" not in client.get("/queue/").content.decode()
