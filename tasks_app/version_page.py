@@ -134,7 +134,7 @@ def rows(task: Task, user: Any, most_compared: int = 25) -> list[VersionRow]:
     found = []
     for index, version in enumerate(versions):
         previous = next((v for v in versions[index + 1 :] if v.pk in public), None)
-        is_compared = previous is not None and index < most_compared
+        is_compared = previous is not None and index < most_compared and not budget.is_late
         row = VersionRow(
             version=version,
             is_current=version.pk == task.current_version_id and version.pk in public,

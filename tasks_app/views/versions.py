@@ -25,11 +25,13 @@ def task_versions(request: HttpRequest, slug: str) -> HttpResponse:
     rows = version_page.rows(task, request.user) if task else []
     if task is None or not rows:
         raise Http404(f"There is no task {slug!r}.")
+    shown = selectors.shown_version(slug, request.user)
     context = {
         "task": task,
+        "title": (shown or rows[0].version).document["title"],
         "rows": rows,
         "versions": [row.version for row in rows],
-        "has_page": selectors.shown_version(slug, request.user) is not None,
+        "has_page": shown is not None,
         "why_retired": selectors.why_retired(task),
     }
     return render(request, "tasks_app/task_versions.html", context)

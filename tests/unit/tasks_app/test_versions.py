@@ -14,7 +14,7 @@ from django.test import Client
 
 from gpu_runner.data.task import Tolerance, Workload
 from tasks_app import selectors, services, version_page
-from tasks_app.models import Act, Task, TaskVersion
+from tasks_app.models import Act, Draft, Task, TaskVersion
 from tasks_app.text_diff import Budget, Line, diff
 from tests import factories as make
 
@@ -170,13 +170,19 @@ def test_a_task_of_hidden_workloads_alone_breaks_no_page(client: Client) -> None
 @site
 def test_versions_that_were_never_public_are_for_admins(client: Client) -> None:
     publish()
-    draft = make.make_task(title="Not yet")
-    version = services.store_version(draft, make.NOW)[1]
+    version = store(title="Not yet")
     assert version.number == 2
-    for user in (None, make.make_user()):
+    author = make.make_user()
+    draft = Draft.objects.create(
+        name="scale", files={}, version=version, author=author, created_at=make.NOW,
+        changed_at=make.NOW,
+    )  # fmt: skip
+    for user in (None, author):
         if user is not None:
             client.force_login(user)
-        assert "Version 2" not in text_of(client, "/tasks/scale/versions/")
+        text = text_of(client, "/tasks/scale/versions/")
+        assert "Version 2" not in text
+        assert str(draft.pk) not in text
         assert "/versions/2/" not in text_of(client, "/tasks/scale/")
         for address in ("tasks/scale/versions/2/", "api/v1/tasks/scale/versions/2"):
             assert client.get(f"/{address}").status_code == 404
@@ -187,6 +193,7 @@ def test_versions_that_were_never_public_are_for_admins(client: Client) -> None:
     text = text_of(client, "/tasks/scale/versions/")
     assert "never public" in text
     assert "no soundness report" in text
+    assert f"/drafts/{draft.pk}/" in text
     assert "Not yet" in text_of(client, "/tasks/scale/versions/2/")
     assert text_of(client, "/tasks/scale/versions/1/?against=2")
 
@@ -213,7 +220,7 @@ def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None
     later = make.NOW + timedelta(days=1)
     services.note(Act.Kind.RETIRED, now=later, task=task, reason="Its reference was wrong.")
     unseen = store(title="A version nobody was to see")
-    Task.objects.update(current_version=unseen)
+    Task.objects.update(current_version=unseen, title=unseen.document["title"])
     page = text_of(client, "/tasks/scale/")
     assert "Its reference was wrong." in page
     assert "Retired" in page
@@ -221,7 +228,9 @@ def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None
     assert "An old reason." not in page
     assert "/submit/?task" not in page
     assert f"/submissions/{evaluation.submission_id}/" in page
-    assert "Its reference was wrong." in text_of(client, "/tasks/scale/versions/")
+    versions = text_of(client, "/tasks/scale/versions/")
+    assert "Its reference was wrong." in versions
+    assert "nobody was to see" not in versions + text_of(client, "/tasks/scale/versions/1/")
     submission = text_of(client, f"/submissions/{evaluation.submission_id}/")
     assert 'href="/tasks/scale/"' in submission
     assert client.get("/api/v1/tasks/scale").json()["state"] == "retired"
@@ -306,7 +315,7 @@ def test_large_texts_are_summarised_in_time() -> None:
     assert diff("x" * 2**20, "y" * 2**20, Budget()).lines is None
     small = diff(many, "new\n" + many, Budget())
     assert (small.added, small.removed) == (1, 0)
-    assert time.monotonic() - start < 10, "it is bounded, whatever the machine"
+    assert time.monotonic() - start < 20, "it is bounded, whatever the machine"
 
 
 @site
