@@ -7,11 +7,12 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 from django.urls import reverse
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Router, Schema, Status
 
 from gpu_runner.data.codec import DataError, encode
 from tasks_app import selectors, soundness_page, version_page
 from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.task_filter import FilterError, check_filters, chosen, read_filters, task_rows
 from tasks_app.text_diff import Budget
 
 router = Router(tags=["tasks"])
@@ -156,10 +157,38 @@ class VersionDetail(Schema):
     document: dict[str, Any] = Field(description="The task, as under /tasks/{slug}.")
 
 
-@router.get("/tasks", response=list[TaskSummary], summary="All published tasks")
-def list_tasks(request: HttpRequest) -> list[dict[str, Any]]:
-    """Answer with the published tasks, by name."""
-    return [_summary(task) for task in selectors.published_tasks()]
+class TaskFilters(Schema):
+    """Which tasks are asked for; every parameter may be left out."""
+
+    q: str = Field("", description="Words that its name, title or description has.")
+    scenario: str = ""
+    difficulty: str = Field("", description="easy, medium or hard")
+    tag: str = ""
+    abi: str = Field("", description="c or torch")
+    direction: str = Field("", description="forward or backward")
+    dtype: str = ""
+
+
+class TaskFilterRefusal(Schema):
+    """Which parameter has a value that no task has."""
+
+    field: str = Field(examples=["tag"])
+    reason: str
+
+
+@router.get(
+    "/tasks",
+    response={200: list[TaskSummary], 422: TaskFilterRefusal},
+    summary="All published tasks",
+)
+def list_tasks(request: HttpRequest, filters: Query[TaskFilters]) -> Any:
+    """Answer with the published tasks that fit, by name."""
+    rows, wanted = task_rows(), read_filters(filters.dict())
+    try:
+        check_filters(rows, wanted)
+    except FilterError as error:
+        return Status(422, {"field": error.field, "reason": error.reason})
+    return [_summary(row.task) for row in chosen(rows, wanted)]
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")

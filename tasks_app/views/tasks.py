@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,45 +13,25 @@ from gpu_runner.data.verdict import Abi, Direction
 from tasks_app import selectors, soundness_page, task_page
 from tasks_app.loader import command_argument
 from tasks_app.models import Soundness, Task, TaskVersion
-
-_FILTERS = ("scenario", "abi", "direction", "dtype")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskRow:
-    """A task in the list; `public` and `hidden` count workloads."""
-
-    task: Task
-    version: TaskVersion
-    directions: tuple[str, ...]
-    public: int
-    hidden: int
-
-    def value(self, name: str) -> tuple[str, ...]:
-        """What the filter `name` compares with."""
-        if name == "direction":
-            return self.directions
-        if name == "scenario":
-            return (self.task.scenario,)
-        return (str(getattr(self.version, name)),)
+from tasks_app.task_filter import FILTERS, TaskRow, chosen, options, read_filters, task_rows
 
 
 @require_safe
 @vary_on_headers("HX-Request")
 def task_list(request: HttpRequest) -> HttpResponse:
     """All published tasks, filtered by what stands in the address."""
-    rows = [_row(task) for task in selectors.published_tasks()]
-    filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", *_FILTERS)}
-    shown = [row for row in rows if _fits(row, filters)]
+    rows = task_rows()
+    filters = read_filters(request.GET)
+    choices = [_choice(name, rows, filters[name]) for name in FILTERS]
     fragment = request.headers.get("HX-Request") == "true"
     context = {
         "fragment": fragment,
-        "rows": shown,
+        "rows": chosen(rows, filters),
         "total": len(rows),
         "in_review": selectors.tasks_in_review(request.user),
         "filters": filters,
         "filtered": any(filters.values()),
-        "choices": [_choice(name, rows, filters[name]) for name in _FILTERS],
+        "choices": [choice for choice in choices if choice["options"] or choice["value"]],
     }
     name = "parts/task_table.html" if fragment else "task_list.html"
     return render(request, f"tasks_app/{name}", context)
@@ -111,29 +90,7 @@ def _command(slug: str, direction: Direction) -> str:
     return f"{command} --task {command_argument(slug)} --kernel kernel.cpp --device cpu{extra}"
 
 
-def _row(task: Task) -> TaskRow:
-    version = task.current_version
-    assert version is not None, "a published task has a current version"
-    document = version.document
-    hidden = sum(bool(w.get("hidden")) for w in document["workloads"])
-    return TaskRow(
-        task=task,
-        version=version,
-        directions=tuple(document.get("directions") or (Direction.FORWARD.value,)),
-        public=len(document["workloads"]) - hidden,
-        hidden=hidden,
-    )
-
-
-def _fits(row: TaskRow, filters: dict[str, str]) -> bool:
-    if any(filters[name] and filters[name] not in row.value(name) for name in _FILTERS):
-        return False
-    words = filters["q"].lower().split()
-    text = f"{row.task.slug} {row.task.title} {row.version.document.get('description', '')}".lower()
-    return all(word in text for word in words)
-
-
 def _choice(name: str, rows: list[TaskRow], value: str) -> dict[str, Any]:
-    options = sorted({option for row in rows for option in row.value(name)})
+    known = options(name, rows)
     label = {"abi": "ABI"}.get(name, name.capitalize())
-    return {"name": name, "label": label, "options": options, "value": value}
+    return {"name": name, "label": label, "options": known, "value": value}

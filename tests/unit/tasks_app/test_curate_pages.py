@@ -313,3 +313,37 @@ def test_the_admin_changes_nothing(client: Client, admin: User) -> None:
     assert client.post(f"{address}/change/", {"state": "retired"}).status_code == 403
     assert client.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
     assert (Task.objects.get().state, TaskVersion.objects.count()) == ("published", 1)
+
+
+def test_labels_filter_the_list_and_the_api(client: Client) -> None:
+    first, second, _ = tasks("one", "two", "three")
+    fields = {"user": make.make_admin(), "now": make.NOW}
+    assert "Difficulty" not in client.get("/tasks/").content.decode()
+    services.label(task=first, tags=["gemm", "fused"], difficulty="hard", **fields)
+    services.label(task=second, tags=["fused"], difficulty="easy", **fields)
+    services.mark_contaminated(task=second, reason="in a blog", **fields)
+    for query, names in (
+        ("tag=fused", ["one", "two"]),
+        ("tag=fused&difficulty=easy", ["two"]),
+        ("difficulty=hard", ["one"]),
+        ("q=thr", ["three"]),
+    ):
+        rows = client.get(f"/tasks/?{query}").context["rows"]
+        assert [row.task.slug for row in rows] == names
+        answer = client.get(f"/api/v1/tasks?{query}").json()
+        assert [task["name"] for task in answer] == names
+    text = client.get("/tasks/").content.decode()
+    assert text.index('value="easy"') < text.index('value="hard"')
+    assert "contaminated" in text
+    assert "No task fits" in client.get("/tasks/?tag=unknown").content.decode()
+    shown = client.get("/api/v1/tasks?tag=gemm").json()[0]
+    assert (shown["tags"], shown["difficulty"]) == (["fused", "gemm"], "hard")
+
+
+@pytest.mark.parametrize("field", ["tag", "difficulty", "scenario", "abi", "direction", "dtype"])
+def test_the_api_names_a_filter_that_no_task_has(client: Client, field: str) -> None:
+    tasks("one")
+    answer = client.get("/api/v1/tasks", {field: "nonsense"})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+    assert "nonsense" in answer.json()["reason"]

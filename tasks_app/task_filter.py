@@ -1,0 +1,101 @@
+"""The list of published tasks, and what it can be filtered by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu_runner.data.verdict import Direction
+from tasks_app import selectors
+from tasks_app.models import Task, TaskVersion
+
+FILTERS = ("scenario", "difficulty", "tag", "abi", "direction", "dtype")
+"""Filters by an exact value; besides them there is "q", words of the name and the text."""
+
+_LONGEST = 100
+
+
+class FilterError(ValueError):
+    """A value that no task has; `field` names the filter."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRow:
+    """A task in the list; `public` and `hidden` count workloads."""
+
+    task: Task
+    version: TaskVersion
+    directions: tuple[str, ...]
+    public: int
+    hidden: int
+
+    def value(self, name: str) -> tuple[str, ...]:
+        """What the filter `name` compares with."""
+        if name == "direction":
+            return self.directions
+        if name == "tag":
+            return tuple(self.task.tags)
+        if name == "difficulty":
+            return (self.task.difficulty,) if self.task.difficulty else ()
+        if name == "scenario":
+            return (self.task.scenario,)
+        return (str(getattr(self.version, name)),)
+
+
+def task_rows() -> list[TaskRow]:
+    """All published tasks, by name."""
+    return [_row(task) for task in selectors.published_tasks()]
+
+
+def read_filters(values: Mapping[str, str]) -> dict[str, str]:
+    """All filters, as they stand in an address; empty where it names none."""
+    return {name: values.get(name, "").strip()[:_LONGEST] for name in ("q", *FILTERS)}
+
+
+def chosen(rows: Iterable[TaskRow], filters: Mapping[str, str]) -> list[TaskRow]:
+    """The rows that fit all filters."""
+    return [row for row in rows if _fits(row, filters)]
+
+
+def options(name: str, rows: Iterable[TaskRow]) -> list[str]:
+    """The values of a filter that some task has; difficulties from easy to hard."""
+    found = {option for row in rows for option in row.value(name)}
+    if name == "difficulty":
+        return [value for value in Task.Difficulty.values if value in found]
+    return sorted(found)
+
+
+def check_filters(rows: Sequence[TaskRow], filters: Mapping[str, str]) -> None:
+    """Raises `FilterError` on a value that no task has."""
+    for name in FILTERS:
+        known = options(name, rows)
+        if filters[name] and filters[name] not in known:
+            words = ", ".join(known) or "none yet"
+            raise FilterError(name, f"no task has the {name} {filters[name]!r}; known: {words}")
+
+
+def _row(task: Task) -> TaskRow:
+    version = task.current_version
+    assert version is not None, "a published task has a current version"
+    document = version.document
+    hidden = sum(bool(w.get("hidden")) for w in document["workloads"])
+    return TaskRow(
+        task=task,
+        version=version,
+        directions=tuple(document.get("directions") or (Direction.FORWARD.value,)),
+        public=len(document["workloads"]) - hidden,
+        hidden=hidden,
+    )
+
+
+def _fits(row: TaskRow, filters: Mapping[str, str]) -> bool:
+    if any(filters[name] and filters[name] not in row.value(name) for name in FILTERS):
+        return False
+    words = filters["q"].lower().split()
+    text = f"{row.task.slug} {row.task.title} {row.version.document.get('description', '')}".lower()
+    return all(word in text for word in words)
