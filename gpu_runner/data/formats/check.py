@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from gpu_runner.data.codec import SCHEMA_VERSION, DataError, encode
+from gpu_runner.data.formats.sweeps import WORKLOADS_LIMIT
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.task import Task
 from gpu_runner.data.wire import DTYPES
@@ -33,6 +34,14 @@ def check_task(task: Task) -> Task:
         _one_of("baselines", baseline, BASELINES)
     check_files(task.files.items())
     _check_directions(task)
+    _check_workloads(task)
+    _check_kernels(task)
+    return task
+
+
+def _check_workloads(task: Task) -> None:
+    if len(task.workloads) > WORKLOADS_LIMIT:
+        raise DataError("workloads", f"are more than {WORKLOADS_LIMIT}")
     for index, workload in enumerate(task.workloads):
         _check_workload_name(f"workloads[{index}].name", workload.name)
         _check_parameters(f"workloads[{index}].parameters", workload.parameters)
@@ -40,8 +49,6 @@ def check_task(task: Task) -> Task:
             raise DataError(f"workloads[{index}].devices", "is empty: name cuda, cpu or both")
         if not workload.directions:
             raise DataError(f"workloads[{index}].directions", "is empty")
-    _check_kernels(task)
-    return task
 
 
 def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:

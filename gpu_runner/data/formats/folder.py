@@ -25,7 +25,7 @@ from gpu_runner.data.formats.kbench import (
 )
 from gpu_runner.data.formats.kernelbench import check_sizes
 from gpu_runner.data.formats.robust_kbench import check_functions
-from gpu_runner.data.formats.source import parse_module
+from gpu_runner.data.formats.source import MODULE_LIMIT, parse_module
 from gpu_runner.data.formats.sweeps import expand, origins
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
@@ -40,6 +40,8 @@ _HEAD = (
 )
 """Keys of task.toml in the order in which they are written, tables left out."""
 _APART = ("files", "tolerance", "work", "workloads", "kernels")
+_FILES = "files"
+_PYTHON_LIMIT = 4 * MODULE_LIMIT
 _DEEPEST = 16  # tables and lists within others
 _INTEGER_BITS = 64
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$|^is not valid Python \(line (\d+)\)")
@@ -94,7 +96,7 @@ def _text_faults(files: Mapping[str, str]) -> Iterator[Fault]:
     try:
         check_files((name, text) for name, text in files.items() if not _is_bad_text(name + text))
     except DataError as error:
-        if error.field == "files":
+        if error.field == _FILES:
             yield Fault(field=error.field, reason=error.reason)
 
 
@@ -105,7 +107,7 @@ def _text_reasons(name: str, text: str) -> Iterator[str]:
     try:
         check_files([(name, text)])
     except DataError as error:
-        if error.field != "files":
+        if error.field != _FILES:
             yield error.reason
     if is_variant(name):
         yield "would be a variant of the task: upload it as a task of its own"
@@ -122,14 +124,16 @@ def _folders(name: str) -> list[str]:
 
 
 def _python_faults(files: Mapping[str, str]) -> Iterator[Fault]:
-    for name, text in files.items():
-        if name.endswith(".py"):
-            try:
-                parse_module(text, name)
-            except DataError as error:
-                yield Fault(
-                    field=name, reason=error.reason, file=name, line=_line_in(error.reason, text)
-                )
+    modules = {name: text for name, text in files.items() if name.endswith(".py")}
+    if sum(map(len, modules.values())) > _PYTHON_LIMIT:
+        yield Fault(field=_FILES, reason=f"hold more than {_PYTHON_LIMIT} characters of Python")
+        return
+    for name, text in modules.items():
+        try:
+            parse_module(text, name)
+        except DataError as error:
+            line = _line_in(error.reason, text)
+            yield Fault(field=name, reason=error.reason, file=name, line=line)
 
 
 def _line_in(reason: str, text: str) -> int | None:
@@ -158,7 +162,7 @@ class _Specification:
         except DataError as error:
             return None, self._placed([error])
         except (RecursionError, MemoryError):
-            return None, [Fault(field="files", reason="are nested too deeply, or too large")]
+            return None, [Fault(field=_FILES, reason="are nested too deeply, or too large")]
 
     def _read(self) -> tuple[Task | None, list[DataError]]:
         """The task and what speaks against it; raises the `DataError` that hides all others."""
@@ -191,7 +195,7 @@ class _Specification:
         if field.removeprefix("files.") in self._files:
             file = field.removeprefix("files.")
             line = _line_in(error.reason, self._files[file])
-        elif field == "files" or field.endswith(".py"):  # a file that is missing
+        elif field == _FILES or field.endswith(".py"):  # a file that is missing
             file, line = "", None
         return Fault(field=_cut(field), reason=_cut(error.reason), file=file, line=line)
 
@@ -285,8 +289,8 @@ def _check_format(task: Task) -> None:
 def write_folder(task: Task) -> dict[str, str]:
     """The texts of a task's folder, from which `read_folder` makes the same task, digest and all.
 
-    Tuples among parameters become lists. What has its default value is not written. Raises `DataError` where one of the task's own files
-    has the name of a specification.
+    Tuples among parameters become lists. What has its default value is not written. Raises
+    `DataError` where one of the task's own files has the name of a specification.
     """
     for name in task.files:
         if name == SPECIFICATION or is_variant(name):

@@ -22,6 +22,7 @@ REFERENCE = "reference.py"
 KERNELS = "kernels/"
 _VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
 NOT_IN_TOML = ("files", "format", "schema_version")
+_LENGTH_LIMIT = 512 * 1024  # characters: the parser takes seconds for more
 _KEY_LIMIT = 16
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{{_KEY_LIMIT}}}")
@@ -75,6 +76,8 @@ def parse_specification(text: str, name: str) -> dict[str, Any]:
     Parameters of a workload that TOML cannot hold, as null, stand as JSON in a text. Raises
     `DataError` naming the file or the field.
     """
+    if len(text) > _LENGTH_LIMIT:
+        raise DataError(name, f"has more than {_LENGTH_LIMIT} characters")
     if _DEEP_KEY.search(text):
         raise DataError(name, f"has a key of more than {_KEY_LIMIT} parts")
     try:

@@ -33,8 +33,9 @@ _SUGGESTIONS, _SIMILARITY = 3, 0.5  # of names; 1 is the same name
 
 def load_json(path: Path) -> Task:
     """Read an encoded `Task`; raises `DataError` naming the field."""
+    text = read_text(path, path.name, _JSON_LIMIT_BYTES)
     try:
-        document = json.loads(read_text(path, path.name, _JSON_LIMIT_BYTES))
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(path.name, f"is not valid JSON: {error}") from None
     task = check_task(codec.decode(Task, document))

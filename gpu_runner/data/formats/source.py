@@ -8,9 +8,14 @@ from typing import Any
 
 from gpu_runner.data.codec import DataError
 
+MODULE_LIMIT = 128 * 1024
+"""Characters of a module: a syntax tree takes some 700 bytes of memory for each."""
+
 
 def parse_module(text: str, name: str) -> ast.Module:
     """Syntax tree of a module; raises `DataError` (field `name`) where it is not Python."""
+    if len(text) > MODULE_LIMIT:
+        raise DataError(name, f"has more than {MODULE_LIMIT} characters, too many for a module")
     try:
         return ast.parse(text, filename=name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -9,8 +9,9 @@ from typing import Any
 from gpu_runner.data.codec import DataError
 
 SWEEPS = "sweeps"
+WORKLOADS_LIMIT = 2048
+"""Workloads of a task."""
 _LARGEST = 256  # workloads of a sweep
-_MOST_WORKLOADS = 2048  # of all sweeps of a task
 _MOST_PARAMETERS = 64
 _NAME_LIMIT = 1000  # longer than a workload's name may be
 _OWN = ("prefix", "parameters")
@@ -29,9 +30,9 @@ def expand(document: Mapping[str, Any]) -> dict[str, Any]:
     sweeps, workloads = document[SWEEPS], document.get("workloads", [])
     if not isinstance(sweeps, list) or not isinstance(workloads, list):
         raise DataError(SWEEPS, "and workloads must be lists of tables: [[sweeps]]")
-    found = [workload for workload, _ in itertools.islice(_swept(sweeps), _MOST_WORKLOADS + 1)]
-    if len(found) > _MOST_WORKLOADS:
-        raise DataError(SWEEPS, f"give more than {_MOST_WORKLOADS} workloads")
+    found = [workload for workload, _ in itertools.islice(_swept(sweeps), WORKLOADS_LIMIT + 1)]
+    if len(found) > WORKLOADS_LIMIT:
+        raise DataError(SWEEPS, f"give more than {WORKLOADS_LIMIT} workloads")
     return {**rest, "workloads": [*found, *workloads]}
 
 
