@@ -22,6 +22,7 @@ _STATES = {
     "off": ("warn", "!", "Off"),
 }
 
+_BEYOND_SENSE = 1e6  # so far off, how far says nothing more to a reader
 _ENDLESS = 1e300  # what the engine writes for a result that is not finite
 
 
@@ -45,6 +46,23 @@ def found_number(value: float | None) -> str:
         return "∞"
     plain = value == 0 or 1e-3 <= abs(value) < 1e4
     return significant(value) if plain else scientific(value)
+
+
+@register.filter
+def error_number(value: float | None) -> str:
+    """An error as a multiple of what is allowed: 0.0123, 12.3, 164,000.
+
+    Beyond a million it says only that, with the number itself behind it as a title.
+    """
+    if value is None or not 1e4 <= value < _ENDLESS:
+        return found_number(value)
+    if value > _BEYOND_SENSE:
+        return format_html(
+            '<span title="{} times what is allowed">&gt; {}</span>',
+            scientific(value),
+            f"{_BEYOND_SENSE:,.0f}",
+        )
+    return f"{float(f'{value:.2e}'):,.0f}"
 
 
 @register.filter

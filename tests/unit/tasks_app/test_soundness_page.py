@@ -39,6 +39,7 @@ DOCUMENT = {
     "mutants": [
         a_kernel("zeros", 2100000.0, state="failed"),
         a_kernel("only the last", "inf", state="failed"),
+        a_kernel("all but one", 163612.0, state="failed"),
         a_kernel("dropped tail", 0.875, state="survived"),
         a_kernel("half the reduction", 77.25, state="failed", workload=make.HIDDEN_WORKLOAD),
     ],
@@ -59,9 +60,10 @@ def test_the_page_shows_numbers_and_what_speaks_against_the_task_first(client: C
     store(make.make_task_version())
     text = client.get(PAGE).content.decode()
     for words in (
-        "1 of 4 wrong kernels pass it: forward: dropped tail",
+        "1 of 5 wrong kernels pass it: forward: dropped tail",
         "1 of 4 filters flag it: forward: input impact: N",
-        "3 of 4<", "2 of 4<", "0.0417", "at most 0.9", "2.1e6", "∞", "0.875", "0.312", "1.50",
+        "4 of 5<", "2 of 4<", "0.0417", "at most 0.9", "∞", "164,000<", "0.875", "0.312", "1.50",
+        '<span title="2.1e6 times what is allowed">&gt; 1,000,000</span>',
         "4.2% of output range: out", "no floor is known",
     ):  # fmt: skip
         assert words in text, words
