@@ -49,8 +49,8 @@ def request_for(task: Task) -> dict[str, Any]:
     return encoded
 
 
-def enqueue(daemon: RunningDaemon, task: Task) -> None:
-    daemon.queue.enqueue(FILTER_TASK, request_for(task), job_timeout=120)
+def enqueue(daemon: RunningDaemon, task: Task, timeout_s: int = 120) -> None:
+    daemon.queue.enqueue(FILTER_TASK, request_for(task), job_timeout=timeout_s)
 
 
 class Sent:
@@ -120,6 +120,16 @@ def test_a_task_whose_own_code_raises_ends_with_its_words(start_daemon: StartDae
     payload = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=60).payload
     assert "report" not in payload
     assert "no such size as 7" in payload["reason"]
+
+
+def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
+    start_daemon: StartDaemon,
+) -> None:
+    daemon = start_daemon()
+    with exclusive(SupervisorConfig(cache_folder=daemon.config.cache_folder)):
+        enqueue(daemon, broken_task(), timeout_s=1)
+        reason = daemon.wait_for(EventKind.FINISHED, "c1").payload["reason"]
+    assert reason == "stopped after 1 s, the most that a check may take, at: waits for cpu"
 
 
 @pytest.mark.parametrize(
