@@ -199,17 +199,19 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="")
     tops = {name.split("/")[0] for name in texts}
-    start = folder / tops.pop() if len(tops) == 1 else folder
+    top = folder / tops.pop() if len(tops) == 1 else folder
+    start = top if top.is_dir() else folder
     found = Uploaded()
     try:
-        rows = import_path(start if start.is_dir() else folder).rows if texts else []
+        rows = import_path(start).rows if texts else []
     except (RecursionError, MemoryError):
         raise DataError(_FIELD, "are nested too deeply") from None
     for row in rows:
         try:
             found.folders.append(_folder(row, folder, texts))
         except DataError as error:
-            found.refused.append(_shown(error, row, folder))
+            if row.path != start or error.field != "path":  # that says only that there is none
+                found.refused.append(_shown(error, row, folder))
     if len(found.folders) > TASKS_LIMIT:
         raise DataError(_FIELD, f"hold more than {TASKS_LIMIT} tasks")
     if not found.folders:
@@ -257,5 +259,6 @@ def _nothing(refused: Sequence[DataError]) -> DataError:
             _FIELD,
             f"hold no task: neither {SPECIFICATION}, nor func_forward.py, nor a KernelBench file",
         )
-    more = f" (and {len(refused) - 1} more were refused)" if len(refused) > 1 else ""
+    rest = len(refused) - 1
+    more = f" (and {rest} more {'was' if rest == 1 else 'were'} refused)" if rest else ""
     return DataError(refused[0].field, refused[0].reason + more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from gpu_runner.data.codec import SCHEMA_VERSION, DataError, encode
@@ -40,8 +41,7 @@ def check_task(task: Task) -> Task:
 
 
 def _check_workloads(task: Task) -> None:
-    if len(task.workloads) > WORKLOADS_LIMIT:
-        raise DataError("workloads", f"are more than {WORKLOADS_LIMIT}")
+    check_count(task.workloads)
     for index, workload in enumerate(task.workloads):
         _check_workload_name(f"workloads[{index}].name", workload.name)
         _check_parameters(f"workloads[{index}].parameters", workload.parameters)
@@ -49,6 +49,12 @@ def _check_workloads(task: Task) -> None:
             raise DataError(f"workloads[{index}].devices", "is empty: name cuda, cpu or both")
         if not workload.directions:
             raise DataError(f"workloads[{index}].directions", "is empty")
+
+
+def check_count(workloads: Sequence[Any]) -> None:
+    """Refuse more workloads than a task may have."""
+    if len(workloads) > WORKLOADS_LIMIT:
+        raise DataError("workloads", f"are more than {WORKLOADS_LIMIT}")
 
 
 def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ import tomli_w
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.check import check_task
+from gpu_runner.data.formats.check import check_count, check_task
 from gpu_runner.data.formats.kbench import (
     NOT_IN_TOML,
     SPECIFICATION,
@@ -174,6 +174,7 @@ class _Specification:
             return None, errors
         expanded = expand(document)
         if isinstance(expanded.get("workloads"), list):
+            check_count(expanded["workloads"])
             self._origins = origins(document)
         held = {name: text for name, text in self._files.items() if name != SPECIFICATION}
         expanded = {"format": TaskFormat.KBENCH.value, **expanded, "files": held}
