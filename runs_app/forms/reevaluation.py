@@ -35,9 +35,10 @@ class ReevaluationForm(forms.Form):
 
     def __init__(self, data: QueryDict, *, task: Task) -> None:
         """Bind it to `data`, with the usual choice where that says nothing."""
-        self._versions = {version.number: version for version, _ in versions_with_results(task)}
+        found = versions_with_results(task)
+        self._versions = {version.number: version for version, _ in found}
+        self._counts = {version.number: count for version, count in found}
         self.target = task.current_version
-        self.counts = {version.number: n for version, n in versions_with_results(task)}
         devices = {
             device.slug: device
             for version in self._versions.values()
@@ -90,7 +91,7 @@ class ReevaluationForm(forms.Form):
         return values
 
     def _label(self, number: int) -> str:
-        count = self.counts[number]
+        count = self._counts[number]
         entered = f"{count} submission{'' if count == 1 else 's'}"
         if self.target is not None and number == self.target.number:
             return f"version {number}, the current one: measure again ({entered})"

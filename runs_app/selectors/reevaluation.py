@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Device, Evaluation, Status, Submission
@@ -30,7 +30,7 @@ WHAT_WORDS = {
     What.BEST: "the best of each agent",
     What.TOP: "the best of the board",
     What.CORRECT: "all correct ones",
-    What.ALL: "everything ranked, also what failed",
+    What.ALL: "everything ranked",
 }
 
 
@@ -93,11 +93,15 @@ def versions_with_results(task: Task) -> list[tuple[TaskVersion, int]]:
         evaluations__mode=Mode.RANKED.value,
         evaluations__status=Status.FINISHED,
         evaluations__submission__run__isnull=True,
+    ) & (
+        Q(evaluations__submission__private=False)
+        | Q(evaluations__submission__created_at__gte=F("published_at"))
     )
     rows = (
         task.versions.filter(Q(published_at__isnull=False) | Q(pk=current.pk))
         .annotate(entered=Count("evaluations__submission", filter=ended, distinct=True))
         .filter(entered__gt=0)
+        .defer("document")
     )
     found = [(version, version.entered) for version in rows]
     return sorted(
@@ -188,7 +192,10 @@ def latest_ranked(
 
 
 def _ended(version: TaskVersion) -> QuerySet[Evaluation]:
+    """What was ranked; what is private from before the version was public was a dry run of it."""
     return Evaluation.objects.filter(
+        Q(submission__private=False)
+        | Q(submission__created_at__gte=F("task_version__published_at")),
         task_version=version,
         mode=Mode.RANKED.value,
         status=Status.FINISHED,

@@ -45,8 +45,8 @@ class Fate(StrEnum):
 
 QUEUED = (Fate.NEW, Fate.AGAIN)
 FATE_WORDS = {
-    Fate.NEW: "entered and evaluated",
-    Fate.AGAIN: "evaluated",
+    Fate.NEW: "to be entered and evaluated",
+    Fate.AGAIN: "to be evaluated, entered there before",
     Fate.UNDER_WAY: "under way already",
     Fate.DONE: "evaluated there already",
     Fate.TWICE: "the same source as another chosen one",

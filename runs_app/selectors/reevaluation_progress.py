@@ -72,7 +72,8 @@ class Row:
             return ""
         if abs(self.change) < NOISE:
             return "about the same"
-        return f"{'▲' if self.change > 0 else '▼'} {self.change * 100:+.1f} %"
+        sign = "▲ +" if self.change > 0 else "▼ −"
+        return f"{sign}{abs(self.change) * 100:.1f} %"
 
     @property
     def moved(self) -> str:

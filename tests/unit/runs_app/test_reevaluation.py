@@ -119,6 +119,9 @@ def test_what_does_not_stand_is_carried_only_where_everything_is() -> None:
     trial = entered("trial")
     trial.submission.run = make.make_run(task_version=trial.task_version)
     trial.submission.save()
+    Submission.objects.filter(pk=entered("dry run", private=True).submission_id).update(
+        created_at=make.later(-60)  # before version 1 was public
+    )
     version = next_version()
     found = {}
     for what in ("best", "correct", "all"):
@@ -158,10 +161,7 @@ def test_starting_again_queues_nothing_twice_and_a_lost_one_once_more() -> None:
     entered("slow", 1.5)
     version = next_version()
     act = begin(version)
-    assert fates(plan_of(chosen(version))) == [
-        ("fast", Fate.UNDER_WAY),
-        ("slow", Fate.UNDER_WAY),
-    ]
+    assert {fate for _, fate in fates(plan_of(chosen(version)))} == {Fate.UNDER_WAY}
     with pytest.raises(SubmissionError, match="nothing would be evaluated"):
         begin(version)
     fast, slow = evaluations_of(act).order_by("created_at")
@@ -194,8 +194,7 @@ def test_a_changed_count_and_a_changed_task_start_nothing() -> None:
     entered("fast")
     version = next_version()
     choice = chosen(version)
-    admin = make.make_admin()
-    moment = make.later(100)
+    admin, moment = make.make_admin(), make.later(100)
     with pytest.raises(SubmissionError) as caught:
         services.reevaluate(choice=choice, count=2, user=admin, now=moment)
     assert caught.value.field == "count"
@@ -385,8 +384,7 @@ def test_a_wrong_choice_names_its_field(admin: Client, address: str, field: str)
 
 def test_a_task_without_results_or_without_a_public_has_nothing_to_start(admin: Client) -> None:
     version = make.make_task_version()
-    text = admin.get(page(version)).content.decode()
-    assert "nothing to evaluate again" in text
+    assert "nothing to evaluate again" in admin.get(page(version)).content.decode()
     make.make_finished_evaluation(mode="ranked", task_version=version)
     version.task.state = "retired"
     version.task.save()
