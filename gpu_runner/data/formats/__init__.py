@@ -1,4 +1,4 @@
-"""Read tasks from files without importing a line of them; standard library only."""
+"""Read tasks from files without importing a line of them, and write them as texts."""
 
 from __future__ import annotations
 
