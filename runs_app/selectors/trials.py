@@ -165,10 +165,12 @@ def _check_note(check: TaskCheck, user: Any, now: datetime) -> str:
     runners = runner_list(now, check.device_id)
     before = _before(check)
     place = "next in the queue" if before == 0 else f"{before} before it in the queue"
-    blocked = why_blocked(check.device_id, runners)
-    busy = all(status.runner.current for status in runners if status.takes_work)
-    doing = "its runners are busy with others" if busy else "a runner takes it within seconds"
-    words = f"{place}, but {blocked}" if blocked else f"{place}; {doing}"
+    if blocked := why_blocked(check.device_id, runners):
+        words = f"{place}, but {blocked}"
+    elif all(status.runner.current for status in runners if status.takes_work):
+        words = f"{place}; its runners are busy with others"
+    else:
+        words = place if before else f"{place}; a runner takes it within seconds"
     again = check_reason(check, user)
     return f"tried again: {again}; {words}" if again else words
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from gpu_runner.data.verdict import Mode
 from runs_app import selectors, services
 from runs_app.models import Status, TaskCheck
-from runs_app.selectors.trials import Trials
+from runs_app.selectors.trials import CheckView, Trials
 from runs_app.selectors.trials import draft_trials as trials_of
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Draft, Soundness
@@ -113,10 +113,10 @@ def _status(trials: Trials) -> str:
         kernels = "kernel is" if trying == 1 else "kernels are"
         parts.append(f"{trying} {kernels} being tried")
     if parts:
-        words = ", ".join(parts)
+        words = "; ".join(parts)
         return f"{words[0].upper()}{words[1:]}."
     if trials.checks:
-        return f"Nothing is under way. {_ended(trials.checks[0].check)}"
+        return f"Nothing is under way. {_ended(trials.checks[0])}"
     return "Nothing is under way."
 
 
@@ -124,11 +124,13 @@ def _doing(check: TaskCheck) -> str:
     return "waits" if check.status == Status.QUEUED else "runs"
 
 
-def _ended(check: TaskCheck) -> str:
+def _ended(view: CheckView) -> str:
+    check = view.check
     if check.status == Status.CANCELLED:
         words = "was cancelled"
     elif check.passed is None:
         words = "ended without a report"
     else:
         words = "found it sound" if check.passed else "speaks against it"
-    return f"The last check, on {check.device}, {words}."
+    files = "" if view.is_present else " of earlier files"
+    return f"The last check{files}, on {check.device}, {words}."

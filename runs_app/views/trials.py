@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -27,10 +29,31 @@ from tasks_app.services import CurationError
 RESULTS = "trials-results"
 """Id of the element that asks for itself while something is under way."""
 
+_STOP = 286  # htmx takes the answer and asks no more
+
 Ask = Callable[[TaskVersion, Device, datetime], object]
+View = Callable[..., HttpResponse]
 
 
-@login_required
+def signed_in(view: View) -> View:
+    """A view for those who are signed in, which does not send htmx to the sign-in page.
+
+    That page would stand in the middle of the draft's, and what is written there would be lost.
+    """
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated or request.headers.get("HX-Request") != "true":
+            return login_required(view)(request, *args, **kwargs)
+        part = RESULTS if request.headers.get("HX-Target") == RESULTS else "trials"
+        page = request.htmx.current_url_abs_path or "/"  # type: ignore[attr-defined]
+        context = {"part": part, "next": page}
+        return render(request, "runs_app/parts/trials_signed_out.html", context, status=_STOP)
+
+    return checked
+
+
+@signed_in
 @never_cache
 @require_safe
 def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
@@ -44,7 +67,7 @@ def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     return render(request, "runs_app/parts/trials.html", context)
 
 
-@login_required
+@signed_in
 @require_POST
 def draft_check(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """Have a draft's files checked on a device, as they are now."""
@@ -56,7 +79,7 @@ def draft_check(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     return _asked(request, draft_id, ask, "Not checked")
 
 
-@login_required
+@signed_in
 @require_POST
 def draft_try(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """Try the kernels that come with a draft, as its files are now."""
@@ -68,7 +91,7 @@ def draft_try(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     return _asked(request, draft_id, ask, "Not tried")
 
 
-@login_required
+@signed_in
 @require_POST
 def check_cancel(request: HttpRequest, check_id: UUID) -> HttpResponse:
     """Take a check back; the form says on which draft's page it stands."""

@@ -275,6 +275,16 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
     assert check.status == Status.QUEUED
 
 
+def test_who_is_signed_out_meanwhile_is_told_so_in_place(ada: User) -> None:
+    draft = draft_of(ada)
+    for headers, part in ((POLL, "trials-results"), (HTMX, "trials")):
+        answer = Client().get(f"/drafts/{draft.pk}/trials/", headers=headers)
+        assert answer.status_code == 286
+        assert f'id="{part}"' in answer.content.decode()
+        assert "You are signed out" in answer.content.decode()
+        assert "wave" not in answer.content.decode()
+
+
 def test_a_check_can_be_cancelled(browser: Client, ada: User) -> None:
     draft = draft_of(ada)
     check = check_of(draft, ada)
