@@ -9,8 +9,6 @@ from typing import Any
 from gpu_runner.data.formats.text import TASK_LIMIT_BYTES
 from tasks_app.services import CurationError
 
-_NEW_TEXT = ""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
@@ -46,7 +44,7 @@ class Edit:
         match self.action:
             case "add":
                 self._must_be_free("new_path", self.new_path)
-                files[self.new_path] = _NEW_TEXT
+                files[self.new_path] = ""
             case "upload":
                 files[self._upload_path()] = self._upload_text()
             case "rename":
@@ -99,7 +97,7 @@ def read_edit(posted: Mapping[str, str], uploads: Mapping[str, Any], files: Any)
         files=files,
         revision=_number(posted.get("over") or posted.get("revision", "")),
         path=path if action not in ("rename", "delete") else known,
-        text=posted.get("text", ""),
+        text=posted.get("text", "").replace("\r\n", "\n"),  # as a browser sends a line's end
         action=action if known or action not in ("rename", "delete") else "save",
         new_path=new_path,
         upload=uploads.get("upload"),

@@ -32,7 +32,6 @@ class FileEntry:
     """A file in the list; `faults` counts what is wrong in it."""
 
     path: str
-    size: int
     faults: int
     is_open: bool
 
@@ -122,7 +121,6 @@ class Workbench:
         return [
             FileEntry(
                 path=path,
-                size=len(self.draft.files[path].encode()),
                 faults=wrong.count(path),
                 is_open=path == self.path,
             )
@@ -216,7 +214,7 @@ class Workbench:
                 text="Mend what is wrong with it; it is kept as it is meanwhile.", tone="bad"
             )
         if self.soundness is None:
-            text = "Have it checked and its kernels tried below, then send it to review."
+            text = "Have it checked and its kernels tried below; if it is sound, send it to review."
             return Step(text=text)
         if not self.soundness.passed:
             text = (

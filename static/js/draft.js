@@ -86,6 +86,21 @@
     number(false);
     say(isChanged() ? "Unsaved changes." : "As it is stored.");
   });
+
+  // What trials find, or that they were asked for, changes what is to be done next.
+  const underWay = () => Boolean(document.querySelector("#trials-results[hx-trigger]"));
+  let waits = underWay();
+  // Whoever is signed out is sent to another page, which is no part of this one.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, requestConfig } = event.detail;
+    const asked = new URL(requestConfig.path, location.href).pathname;
+    if (xhr.responseURL && new URL(xhr.responseURL).pathname !== asked) event.detail.shouldSwap = false;
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    if (waits === underWay()) return;
+    waits = !waits;
+    document.body.dispatchEvent(new Event("trials-changed"));
+  });
   if (!save) return;
 
   document.addEventListener("keydown", (event) => {
@@ -101,6 +116,12 @@
     event.preventDefault();
     form.querySelector(`button[value="${action}"]`).click();
   });
+  // Who signed in again in another tab has another token, and the text here is still to be saved.
+  function freshToken() {
+    const token = document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
+    if (token) form.elements.csrfmiddlewaretoken.value = token;
+  }
+  form.addEventListener("click", freshToken, true);
   form.addEventListener("submit", () => { going = true; });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-leave]")) going = true;
@@ -125,7 +146,7 @@
     const { xhr } = event.detail;
     if (!xhr.responseText.includes('id="draft-status"')) {
       event.detail.shouldSwap = false;
-      sayUnsaved(xhr.status === 200 ? "You are signed out: sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
+      sayUnsaved([200, 403, 404].includes(xhr.status) ? "You are signed out, or may not change it any more: sign in again in another tab, then save." : `The site answered with an error (${xhr.status}).`);
     } else if (xhr.status === 409 || xhr.status === 422) {
       event.detail.shouldSwap = true;
       event.detail.isError = false;
@@ -138,5 +159,6 @@
     stored = sent;
     number(true);
     if (isChanged()) say("Saved; there are newer changes.");
+    htmx.ajax("GET", form.dataset.trials, { target: "#trials", swap: "outerHTML" });
   });
 })();

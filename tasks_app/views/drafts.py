@@ -255,8 +255,9 @@ def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
 
 
 def _sentence(error: CurationError) -> str:
-    text = f"{error.field}: {error.reason}" if error.field.startswith("files.") else error.reason
-    return f"{text[:1].upper()}{text[1:]}."
+    if error.field.startswith("files."):
+        return f"{error.field.removeprefix('files.')} {error.reason}."
+    return f"{error.reason[:1].upper()}{error.reason[1:]}."
 
 
 def _status(errors: Any) -> int:
