@@ -52,6 +52,16 @@ class EvaluationAdmin(_ReadOnlyAdmin):
     search_fields = ("id", "submission__id", "reason")
 
 
+@admin.register(models.TaskCheck)
+class TaskCheckAdmin(_ReadOnlyAdmin):
+    """Read a check of a task."""
+
+    list_display = ("id", "version", "device", "status", "passed", "asked_by", "created_at")
+    list_filter = ("status", "passed", "device")
+    list_select_related = ("version__task", "device", "asked_by")
+    search_fields = ("id", "version__task__slug", "reason")
+
+
 @admin.register(models.EvaluationEvent)
 class EvaluationEventAdmin(_ReadOnlyAdmin):
     """Read an event."""

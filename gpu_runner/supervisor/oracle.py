@@ -20,6 +20,8 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits, python_paths
 from gpu_runner.supervisor.process import ChildProcess
 
+_NAME = "the oracle, which runs the task's code,"
+
 
 class OracleError(Exception):
     """The task's own code failed, or the oracle did: never the author's fault."""
@@ -188,11 +190,14 @@ class Oracle:
         try:
             answer = self._channel.ask(request)
         except ChannelTimeout:
-            raise OracleError(f"the oracle did not answer {request['op']!r} in time") from None
+            limit_s = self._config.oracle_timeout_s
+            reason = f"did not answer {request['op']!r} within {limit_s:g} s"
+            raise OracleError(f"{_NAME} {reason}") from None
         except ChannelClosed as error:
             self._child.wait(2)
             reason = "ran out of memory" if self._child.memory_exceeded else f"died ({error})"
-            raise OracleError(f"the oracle {reason}:\n{self._child.output[-4000:]}") from None
+            words = self._child.output[-4000:].strip()
+            raise OracleError(f"{_NAME} {reason}" + (f":\n{words}" if words else "")) from None
         if not answer.get("ok"):
             raise OracleError(f"the task's code failed in {request['op']!r}: {answer.get('error')}")
         self.failed = False

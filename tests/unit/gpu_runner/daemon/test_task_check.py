@@ -30,17 +30,19 @@ from tests.unit.gpu_runner.daemon.conftest import StartDaemon
 from tests.unit.gpu_runner.daemon.running import RunningDaemon
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
-BROKEN = "def make_inputs(n):\n    raise RuntimeError('no such size as 7')\n"
+RAISES = "raise RuntimeError('no such size as 7')"
+FORWARD = "def forward_fn(x):\n    return x\n"
+DIES = "import os; os.write(2, b'no such library'); os._exit(3)"
 
 
-def broken_task(reference: str = BROKEN) -> Task:
+def broken_task(statement: str = RAISES) -> Task:
     return Task(
         name="broken",
         title="Broken",
         format=TaskFormat.KBENCH,
         abi=Abi.TORCH,
         workloads=(Workload(name="n8", parameters={"n": 8}),),
-        files={"reference.py": reference + "\ndef forward_fn(x):\n    return x\n"},
+        files={"reference.py": f"def make_inputs(n):\n    {statement}\n\n{FORWARD}"},
     )
 
 
@@ -101,7 +103,7 @@ def test_a_built_in_task_is_checked_under_the_lock_of_the_device(
         time.sleep(1.0)  # some heartbeats
         assert daemon.wait_for_state("ready")["current"] == ["c1"]
         assert len(daemon.events("c1")) == 2
-    report = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=90).payload["report"]
+    report = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=120).payload["report"]
     assert (report["task"], report["digest"]) == ("vector_add", task.digest())
     assert (report["device"], report["passed"]) == ("cpu", True)
     assert report["mutants"]
@@ -114,12 +116,18 @@ def test_a_built_in_task_is_checked_under_the_lock_of_the_device(
 
 
 @needs_jail
-def test_a_task_whose_own_code_raises_ends_with_its_words(start_daemon: StartDaemon) -> None:
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [(RAISES, "no such size as 7"), (DIES, "died (end of file):\nno such library")],
+)
+def test_a_task_whose_own_code_fails_ends_with_its_words(
+    start_daemon: StartDaemon, statement: str, words: str
+) -> None:
     daemon = start_daemon()
-    enqueue(daemon, broken_task())
-    payload = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=60).payload
+    enqueue(daemon, broken_task(statement))
+    payload = daemon.wait_for(EventKind.FINISHED, "c1", timeout_s=120).payload
     assert "report" not in payload
-    assert "no such size as 7" in payload["reason"]
+    assert words in payload["reason"]
 
 
 def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
@@ -135,7 +143,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (OracleError("the oracle ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
+        (OracleError("it ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
         (JailError("no jail on this host"), "the runner failed: no jail on this host"),
         (KeyError(), "the runner failed: KeyError"),
         (JobTimeoutException("3600 s"), "the most that a check may take, at: forward n8"),
