@@ -17,6 +17,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import write_folder
 from gpu_runner.data.formats.kbench import KERNELS, SPECIFICATION, is_specification
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
+from gpu_runner.data.task import TaskFormat
 from tasks_app.importing import Row, import_path
 
 UNPACKED_LIMIT_BYTES = 8 * 1024 * 1024
@@ -222,7 +223,7 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
 def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
     """The texts of what was read; raises `DataError` where it is to be refused."""
     if row.task is not None:
-        written = write_folder(row.task)
+        written = _own_words(row, root, texts) or write_folder(row.task)
         try:
             "".join(written.values()).encode()
         except UnicodeEncodeError:
@@ -244,6 +245,14 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
     if len(found) > FILES_LIMIT or size > TASK_LIMIT_BYTES:
         raise row.fault
     return found
+
+
+def _own_words(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
+    """A native task as its author wrote it, comments and sweeps and all; nothing of a variant."""
+    name = f"{row.path.relative_to(root).as_posix()}/{SPECIFICATION}".removeprefix("./")
+    if row.task is None or row.task.format is not TaskFormat.KBENCH or name not in texts:
+        return {}
+    return {SPECIFICATION: texts[name], **row.task.files}
 
 
 def _shown(error: DataError, row: Row, root: Path) -> DataError:

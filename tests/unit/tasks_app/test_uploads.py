@@ -303,3 +303,12 @@ def test_the_catalogue_can_be_uploaded() -> None:
     folder = catalog_folder() / "softmax"
     files = {p.relative_to(folder.parent).as_posix(): p.read_bytes() for p in folder.rglob("*.*")}
     assert names(read_upload([zipped(files)])) == ["softmax", "softmax_bf16"]
+
+
+def test_a_native_task_keeps_the_words_of_its_author() -> None:
+    """Comments and sweeps are the author's; only what is adapted is written anew."""
+    example = catalog_folder().with_name("example")
+    packed = zipped({f"x/{p.relative_to(example)}": p.read_text() for p in example.rglob("*.*")})
+    (folder,) = read_upload([packed]).folders
+    assert folder["task.toml"] == (example / "task.toml").read_text()
+    assert read_folder(folder)[1] == ()
