@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import stat
-import tomllib
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,12 @@ from tempfile import TemporaryDirectory
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import write_folder
-from gpu_runner.data.formats.kbench import KERNELS, SPECIFICATION, is_specification
+from gpu_runner.data.formats.kbench import (
+    KERNELS,
+    SPECIFICATION,
+    is_specification,
+    parse_specification,
+)
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import TaskFormat
 from tasks_app.importing import Row, import_path
@@ -105,9 +109,9 @@ def _arranged(uploads: Iterable[Upload]) -> Iterator[tuple[str, bytes]]:
 def _listed(specification: bytes) -> list[str]:
     """Paths of the kernels in a specification; none where it has faults."""
     try:
-        kernels = tomllib.loads(specification.decode()).get("kernels", [])
+        kernels = parse_specification(specification.decode(), SPECIFICATION).get("kernels", [])
         return [kernel["path"] for kernel in kernels if isinstance(kernel["path"], str)]
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         return []
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.kbench import SPECIFICATION
+from gpu_runner.data.formats.kbench import SPECIFICATION, parse_specification
 from gpu_runner.data.formats.text import check_files
 from tasks_app.services.errors import CurationError
 
@@ -43,8 +42,8 @@ def kept_files(files: Mapping[str, str]) -> dict[str, str]:
 def said_name(files: Mapping[str, str]) -> str:
     """The name in task.toml, be the rest wrong; empty if it is none that a task may have."""
     try:
-        name = tomllib.loads(files.get(SPECIFICATION, "")).get("name")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        name = parse_specification(files.get(SPECIFICATION, ""), SPECIFICATION).get("name")
+    except DataError:
         return ""
     return name if isinstance(name, str) and _NAME.fullmatch(name) else ""
 
