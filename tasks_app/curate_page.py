@@ -126,7 +126,7 @@ def all_rows() -> list[CurateRow]:
             "version_id", "passed", "device"
         )
     }
-    return [_row(task, reports.get(task.current_version_id)) for task in tasks]
+    return [_row(task, reports.get(task.current_version_id or 0)) for task in tasks]
 
 
 def _row(task: Any, report: tuple[bool, str] | None) -> CurateRow:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,9 +18,9 @@ from runs_app.selectors.comparison import (
     problems_with_runs,
     trials,
 )
+from tasks_app.spreadsheet import as_csv
 
 METRICS = {"seed": "over the run's seed", "baseline": "over the best baseline"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @require_safe
@@ -108,16 +106,6 @@ def _export(form: str, groups: Sequence[Group]) -> HttpResponse:
     rows = [record(each) for each in groups]
     if form == "json":
         return JsonResponse({"groups": rows}, json_dumps_params={"indent": 2})
-    out = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    response = HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="ablation.csv"'
     return response
-
-
-def _cell(value: Any) -> Any:
-    """Text that a spreadsheet would run as a formula is quoted."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

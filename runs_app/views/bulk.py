@@ -30,9 +30,10 @@ def tasks_check(request: HttpRequest) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or not user.is_staff:
         raise PermissionDenied("only admins have many tasks checked")
-    chosen = Task.objects.filter(slug__in=request.POST.getlist("task"))
-    tasks = chosen.select_related("current_version").order_by("slug")
-    device = Device.objects.filter(slug=request.POST.get("device", "")).first()
+    slugs = [slug for slug in request.POST.getlist("task") if "\0" not in slug]
+    tasks = Task.objects.filter(slug__in=slugs).select_related("current_version").order_by("slug")
+    wanted = request.POST.get("device", "").replace("\0", "")
+    device = Device.objects.filter(slug=wanted).first()
     if device is None:
         messages.error(request, "No check: choose a device.", extra_tags="bad")
     elif not tasks:

@@ -59,7 +59,9 @@ def read_bulk(*, action: str, reason: str = "", difficulty: str = "", tag: str =
     if action not in list(Action):
         raise CurationError("action", "choose what to do")
     chosen = Action(action)
-    kept = curation.clean_reason(reason, "say why") if chosen in _NEEDS_REASON else reason
+    kept = curation.optional_reason(reason)
+    if chosen in _NEEDS_REASON:
+        kept = curation.clean_reason(kept, "say why")
     if chosen is Action.DIFFICULTY:
         difficulty = curation.clean_difficulty(difficulty)
     if chosen in (Action.ADD_TAG, Action.REMOVE_TAG):

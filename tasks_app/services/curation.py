@@ -52,7 +52,7 @@ def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     report speaks against it.
     """
     locked = _locked(task, user, Act.Kind.RESTORED)
-    why = _short(reason)
+    why = optional_reason(reason)
     version = locked.current_version
     assert version is not None, "what is refused without a version comes not here"
     was_public = version.published_at is not None
@@ -91,7 +91,7 @@ def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> 
 def clear_contamination(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     """Let a task count again."""
     locked = _locked(task, user, Act.Kind.CLEARED)
-    why = _short(reason)
+    why = optional_reason(reason)
     details = {"was": locked.contaminated}
     locked.contaminated = ""
     locked.save(update_fields=["contaminated"])
@@ -107,7 +107,7 @@ def label(
     must_curate(user)
     locked = Task.objects.select_for_update().get(pk=task.pk)
     after: dict[str, Any] = {"tags": clean_tags(tags), "difficulty": clean_difficulty(difficulty)}
-    why = _short(reason)
+    why = optional_reason(reason)
     before = {"tags": list(locked.tags), "difficulty": locked.difficulty}
     changed = {
         name: {"from": before[name], "to": after[name]}
@@ -212,7 +212,7 @@ def clean_difficulty(difficulty: str) -> str:
 
 def clean_reason(reason: str, missing: str) -> str:
     """The reason as it is stored; raises `CurationError`, with `missing` if there is none."""
-    kept = _short(reason)
+    kept = optional_reason(reason)
     if not kept:
         raise CurationError("reason", missing)
     return kept
@@ -224,7 +224,8 @@ def must_curate(user: User) -> None:
         raise CurationError("", "only admins do that")
 
 
-def _short(reason: str) -> str:
+def optional_reason(reason: str) -> str:
+    """The reason as it is stored, which may be empty; raises `CurationError` if it is too long."""
     kept = reason.replace("\0", "").strip()
     if len(kept) > LONGEST_REASON:
         raise CurationError("reason", f"has {len(kept)} characters, at most {LONGEST_REASON}")

@@ -25,6 +25,7 @@ from tasks_app.spreadsheet import as_csv
 _ROWS = 300
 _ACTS = 100
 _OWN_ACTS = 20
+_DIGITS = 9  # of the number of a version
 
 _ACTIONS = {
     Action.RETIRE: ("Retire", "retired"),
@@ -61,7 +62,7 @@ def curate_bulk(request: HttpRequest) -> HttpResponse:
     """Show what a decision about many tasks would change; with `confirm`, make it."""
     user = _staff(request)
     values = {name: request.POST.get(name, "") for name in _BULK_FIELDS}
-    slugs = request.POST.getlist("task")
+    slugs = [slug for slug in request.POST.getlist("task") if "\0" not in slug]
     back = curate_page.read_filters(QueryDict(request.POST.get("filters")), curate_page.FILTERS)
     try:
         bulk = services.read_bulk(**values)
@@ -212,8 +213,8 @@ def _decide(request: HttpRequest, task: Task, user: User) -> str:
 
 def _make_public(request: HttpRequest, task: Task, user: User) -> str:
     number, reason = request.POST.get("version", ""), request.POST.get("reason", "")
-    known = task.versions.filter(number=int(number)) if number.isdecimal() else None
-    version = known.first() if known is not None else None
+    named = number.isdecimal() and len(number) < _DIGITS
+    version = task.versions.filter(number=int(number)).first() if named else None
     if version is None:
         raise CurationError("version", "choose a version")
     services.make_public(

@@ -201,6 +201,7 @@ def test_many_tasks_are_decided_at_once_and_the_rest_says_why(admin: User) -> No
     [
         ({"action": "delete"}, "action"),
         ({"action": "retire", "reason": " "}, "reason"),
+        ({"action": "restore", "reason": "x" * 2001}, "reason"),
         ({"action": "add-tag", "tag": ""}, "tag"),
         ({"action": "add-tag", "tag": "a b"}, "tag"),
         ({"action": "difficulty", "difficulty": "x"}, "difficulty"),
