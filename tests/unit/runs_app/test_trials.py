@@ -1,4 +1,4 @@
-"""The part of a draft's page that has it checked and its kernels tried, and dry runs."""
+"""The part of a draft's page that has it checked and its kernels tried."""
 
 from __future__ import annotations
 
@@ -9,29 +9,18 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from gpu_runner.data.event import EventKind
-from gpu_runner.data.formats.folder import write_folder
-from gpu_runner.data.task import ShippedKernel
-from gpu_runner.data.verdict import Language, Verdict
+from gpu_runner.data.verdict import Verdict
 from runs_app import services
-from runs_app.models import Evaluation, Status, Submission, TaskCheck
-from runs_app.services import NotAllowed, QuotaExceeded, SubmissionError
+from runs_app.models import Evaluation, Status, TaskCheck
 from tasks_app import services as task_services
 from tasks_app.models import Act, Draft, Soundness, TaskVersion
 from tests import factories as make
+from tests.unit.runs_app.drafted import draft_of, finish, tried, version_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 HTMX = {"HX-Request": "true"}
 POLL = {"HX-Request": "true", "HX-Target": "trials-results"}
-REFERENCE = """
-def make_inputs(N):
-    return {"x": None, "N": N}
-
-
-def forward_fn(x, N):
-    return N * x
-"""
 REPORT: dict[str, Any] = {
     "filters": [
         {"name": "output range", "direction": "forward", "workload": "n256", "value": 0.97,
@@ -48,37 +37,6 @@ REPORT: dict[str, Any] = {
         {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 0.2},
     ],
 }  # fmt: skip
-
-
-def kernels(count: int) -> dict[str, Any]:
-    """Fields of a task that comes with this many C++ kernels and one for CUDA."""
-    paths = [f"kernels/k{number}.cpp" for number in range(count)]
-    files = {"reference.py": REFERENCE, "kernels/gpu.cu": make.SOURCE}
-    shipped = [ShippedKernel(path=p, agent="kbench-good", language=Language.CPP) for p in paths]
-    shipped.append(
-        ShippedKernel(path="kernels/gpu.cu", agent="kbench-good", language=Language.CUDA)
-    )
-    files |= {path: f"// {path}\n{make.SOURCE}" for path in paths}
-    return {"files": files, "kernels": tuple(shipped)}
-
-
-def draft_of(author: User, *, count: int = 1, **overrides: Any) -> Draft:
-    """An open draft of a task with this many kernels for the CPU."""
-    make.make_cpu()
-    fields = {"name": "wave", **kernels(count), **overrides}
-    files = write_folder(make.make_task(**fields))
-    return task_services.create_draft(user=author, files=files, now=make.NOW)
-
-
-def version_of(draft: Draft) -> TaskVersion:
-    """The version of a draft's files as they are."""
-    return task_services.snapshot(draft=draft, now=make.NOW)
-
-
-def tried(draft: Draft, user: User, **overrides: Any) -> list[Evaluation]:
-    """A dry run of a draft's kernels on the CPU."""
-    fields = {"device": make.make_cpu(), "mode": "quick", "now": make.NOW, **overrides}
-    return services.dry_run(version=version_of(draft), user=user, **fields)
 
 
 def proven(version: TaskVersion, **overrides: Any) -> Soundness:
@@ -126,88 +84,6 @@ def browser(client: Client, ada: User) -> Client:
     """Her browser."""
     client.force_login(ada)
     return client
-
-
-def test_a_dry_run_enters_the_kernels_for_the_device_as_private_work(ada: User) -> None:
-    draft = draft_of(ada, count=2)
-    evaluations = tried(draft, ada, mode="ranked")
-    assert [(each.mode, each.background) for each in evaluations] == [("ranked", False)] * 2
-    submissions = [each.submission for each in evaluations]
-    assert all(row.private and row.author == ada and row.language == "cpp" for row in submissions)
-    assert {row.agent.user for row in submissions} == {ada}
-    act = Act.objects.get(kind=Act.Kind.TRIED)
-    assert (act.actor, act.draft, act.version) == (ada, draft, evaluations[0].task_version)
-    assert act.details == {"device": "cpu", "mode": "ranked", "kernels": 2}
-
-
-def test_what_is_under_way_is_not_doubled_and_a_later_try_is_a_rerun(ada: User) -> None:
-    draft = draft_of(ada)
-    [first] = tried(draft, ada)
-    assert tried(draft, ada) == []
-    assert Act.objects.filter(kind=Act.Kind.TRIED).count() == 1
-    [other_mode] = tried(draft, ada, mode="test")
-    services.cancel(evaluation=first, user=ada, now=make.NOW)
-    [again] = tried(draft, ada)
-    assert {first.submission, other_mode.submission, again.submission} == {first.submission}
-
-
-def test_an_ordinary_user_is_held_to_the_quota_whole_or_not_at_all(
-    ada: User, settings: Any
-) -> None:
-    settings.MAX_WAITING_PER_USER = 2
-    draft = draft_of(ada, count=3)
-    with pytest.raises(QuotaExceeded):
-        tried(draft, ada)
-    assert (Submission.objects.count(), Act.objects.filter(kind="tried").count()) == (0, 0)
-    assert len(tried(draft, make.make_admin())) == 3
-
-
-def test_only_who_works_on_a_draft_tries_its_version(ada: User) -> None:
-    draft = draft_of(ada)
-    version_of(draft)
-    with pytest.raises(NotAllowed):
-        tried(draft, make.make_user())
-    task_services.take_over(draft=draft, user=make.make_admin(), now=make.NOW)
-    with pytest.raises(NotAllowed):
-        tried(draft, ada)
-    assert Submission.objects.count() == 0
-
-
-@pytest.mark.parametrize(
-    ("field", "fields", "changes"),
-    [
-        ("mode", {}, {"mode": "audit"}),
-        ("mode", {}, {"mode": "profile"}),
-        ("device", {"count": 0}, {}),
-    ],
-)
-def test_what_cannot_be_tried_is_refused_by_field(
-    ada: User, field: str, fields: dict[str, Any], changes: dict[str, Any]
-) -> None:
-    with pytest.raises(SubmissionError) as caught:
-        tried(draft_of(ada, **fields), ada, **changes)
-    assert caught.value.field == field
-
-
-def test_a_dry_run_is_seen_by_its_author_alone(browser: Client, ada: User) -> None:
-    [evaluation] = tried(draft_of(ada), ada, mode="ranked")
-    make.send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
-    address = evaluation.submission.get_absolute_url()
-    page = browser.get(address).content.decode()
-    assert "not public" in page
-    assert "/tasks/wave/" not in page
-    assert "draft of wave" in page
-    assert "wave" in browser.get("/queue/").content.decode()
-    other = Client()
-    other.force_login(make.make_user())
-    assert other.get(address).status_code == 404
-    assert other.get(f"/api/v1/submissions/{evaluation.submission_id}").status_code == 404
-    agent = evaluation.submission.agent.get_absolute_url()
-    pages = ("/", agent, "/leaderboard/", "/queue/", "/tasks/", "/api/v1/queue", "/api/v1/tasks")
-    for page in pages:
-        assert "wave" not in other.get(page).content.decode(), page
-    for page in ("/", agent, "/leaderboard/", "/tasks/"):
-        assert "wave" not in browser.get(page).content.decode(), page
 
 
 def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: User) -> None:
@@ -380,15 +256,6 @@ def test_dry_runs_say_what_came_of_each_kernel(browser: Client, ada: User) -> No
     assert "1.50×" in page
     assert "Compile error" in page
     assert f"/submissions/{right.submission_id}/" in page
-
-
-def finish(evaluation: Evaluation, verdict: Verdict) -> None:
-    """End an evaluation with a verdict."""
-    from gpu_runner.data import codec
-
-    result = make.make_result(evaluation, verdict=verdict, reason=f"because: {verdict}")
-    make.send(evaluation, EventKind.STARTED, {"runner": "nobody", "at": 0.0}, seq=1)
-    make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
 
 
 def test_an_admins_dry_run_is_not_shown_to_the_author(browser: Client, ada: User) -> None:
