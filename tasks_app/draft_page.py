@@ -187,9 +187,9 @@ class Workbench:
     def step(self) -> Step:
         """What is to be done next, and by whom."""
         if self.draft.state == Draft.State.CLOSED:
-            return Step(text=f"Closed: {self.last_reason}", tone="warn")
+            return Step(text=self.last_reason, tone="warn")
         if self.draft.state == Draft.State.PUBLISHED:
-            return Step(text="It is published.", tone="good")
+            return Step(text=f"It became {self.draft.version}.", tone="good")
         if not self.is_open:
             return Step(
                 text="An admin has taken it over and decides about it; you need do nothing."
@@ -266,13 +266,13 @@ def own_drafts(user: User) -> QuerySet[Draft]:
 def drafts_in_review() -> QuerySet[Draft]:
     """What waits for an admin's decision, the longest wait first."""
     rows = Draft.objects.filter(state=Draft.State.REVIEW).order_by("changed_at", "pk")
-    return rows.select_related("task", "version", "author", "taken_by")
+    return rows.defer("files").select_related("task", "version", "author", "taken_by")
 
 
 def open_drafts_of_others(user: User) -> QuerySet[Draft]:
     """What others are writing, the last changed first."""
     rows = Draft.objects.filter(state=Draft.State.OPEN).exclude(author=user).exclude(taken_by=user)
-    return rows.select_related("task", "version", "author", "taken_by")
+    return rows.defer("files").select_related("task", "version", "author", "taken_by")
 
 
 def trail_entries(acts: QuerySet[Act], *, with_files: bool) -> list[TrailEntry]:

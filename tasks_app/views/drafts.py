@@ -68,7 +68,11 @@ def draft_copy(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Start a draft of a task's next version from one of its versions; for admins."""
     user = _staff(request)
     version = get_object_or_404(TaskVersion, task__slug=slug, number=number)
-    return redirect(services.copy_version(version=version, user=user, now=timezone.now()))
+    try:
+        return redirect(services.copy_version(version=version, user=user, now=timezone.now()))
+    except CurationError as error:
+        messages.error(request, f"No draft was made. {_sentence(error)}", extra_tags="bad")
+        return redirect("task-version", slug, number)
 
 
 @login_required

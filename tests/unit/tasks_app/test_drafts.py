@@ -224,6 +224,14 @@ def test_a_proposal_does_not_replace_what_was_published_under_its_name_meanwhile
     assert caught.value.field == "name"
 
 
+def test_a_version_that_was_made_public_by_itself_ends_its_draft() -> None:
+    admin, draft = make.make_admin(), in_review()
+    prove(draft)
+    assert draft.version is not None
+    services.admit(data=draft.version.data, now=make.NOW)
+    assert services.publish_draft(draft=draft, user=admin, now=make.NOW) == draft.version
+
+
 def test_what_is_only_proposed_does_not_keep_a_name_from_a_task_that_is_loaded() -> None:
     services.snapshot(draft=created(), now=make.NOW)
     version = make.make_task_version(name="wave")
