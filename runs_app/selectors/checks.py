@@ -51,19 +51,14 @@ def may_cancel(check: TaskCheck, user: Any) -> bool:
 def find_check(check_id: UUID | str, user: Any) -> TaskCheck | None:
     """The check, or None if there is none that `user` may know of."""
     check = _with_names(TaskCheck.objects.filter(pk=check_id)).first()
-    return check if check is not None and knows_of(check, user) else None
+    return check if check is not None and _knows_of(check, user) else None
 
 
-def knows_of(check: TaskCheck, user: Any) -> bool:
+def _knows_of(check: TaskCheck, user: Any) -> bool:
     """Whether `user` may know what is checked: admins, who asked, and authors of drafts of it."""
     if sees_hidden(user) or (user.pk is not None and check.asked_by_id == user.pk):
         return True
     return any(draft.seen_by(user) for draft in check.version.drafts.all())
-
-
-def checks_of(version: TaskVersion) -> QuerySet[TaskCheck]:
-    """All checks of a version, the newest first."""
-    return _with_names(TaskCheck.objects.filter(version=version))
 
 
 def check_entries(device_slug: str, user: Any, now: datetime) -> list[CheckEntry]:
@@ -80,7 +75,7 @@ def check_entries(device_slug: str, user: Any, now: datetime) -> list[CheckEntry
 def _entries(checks: Iterable[TaskCheck], user: Any, now: datetime) -> list[CheckEntry]:
     entries = []
     for check in checks:
-        is_running, known = check.status == Status.RUNNING, knows_of(check, user)
+        is_running, known = check.status == Status.RUNNING, _knows_of(check, user)
         drafts = (draft for draft in check.version.drafts.all() if draft.seen_by(user))
         note = check_stage(check, user) if is_running else check_reason(check, user)
         waited = (check.started_at or now) - check.queued_at
