@@ -74,7 +74,7 @@ def _board_plan(plan: Plan, board: Board, new: Iterable[Evaluation]) -> BoardPla
         more=max(len(places) - _SHOWN, 0),
         queued=queued,
         off_board=queued - sum(place.tried for place in places),
-        fates=[(FATE_WORDS[fate], fates[fate]) for fate in Fate if fates[fate]],
+        fates=[(_words(plan, fate), fates[fate]) for fate in Fate if fates[fate]],
         refusals=sorted(reasons.items()),
         falling=sum(place.falls_out for place in places),
         new_places=len(there),
@@ -98,3 +98,9 @@ def _places(
 
 def _owner(row: Evaluation) -> tuple[int, int]:
     return row.submission.author_id, row.submission.agent_id
+
+
+def _words(plan: Plan, fate: Fate) -> str:
+    if plan.choice.same and fate is Fate.AGAIN:
+        return "to be measured again"
+    return FATE_WORDS[fate]

@@ -86,12 +86,16 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class BoardProgress:
-    """One device and direction: places before and now, and what else was tried."""
+    """One device and direction: places before and now, and what else was tried.
+
+    `more` counts the rows that are left out.
+    """
 
     board: Board
     device: str
     rows: tuple[Row, ...]
     others: tuple[Row, ...]
+    more: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +110,11 @@ class Progress:
     cancelled: int
     verdicts: tuple[tuple[str, int], ...]
     boards: tuple[BoardProgress, ...]
+
+    @property
+    def more(self) -> int:
+        """Rows that are left out of the tables."""
+        return sum(board.more for board in self.boards)
 
     @property
     def total(self) -> int:
@@ -144,8 +153,8 @@ def evaluations_of(act: Act) -> QuerySet[Evaluation]:
     )
 
 
-def progress_of(act: Act) -> Progress:
-    """How far it has come; `act` is one of `acts_of`."""
+def progress_of(act: Act, most: int | None = None) -> Progress:
+    """How far it has come; `act` is one of `acts_of`, and a table has at most `most` rows."""
     assert act.version is not None, "acts_of leaves out those without"
     target = act.version
     source = TaskVersion.objects.get(task=target.task_id, number=act.details["from"])
@@ -160,7 +169,7 @@ def progress_of(act: Act) -> Progress:
         running=states[Status.RUNNING],
         cancelled=states[Status.CANCELLED],
         verdicts=tuple(verdicts.most_common()),
-        boards=tuple(_Comparison(act, source, target, own).boards()),
+        boards=tuple(_Comparison(act, source, target, own).boards(most)),
     )
 
 
@@ -181,7 +190,7 @@ class _Comparison:
         earlier = latest_ranked(source, slugs, before=act.created_at).values()
         self._earlier = {(key_of(row.submission), board_of(row)): row for row in earlier}
 
-    def boards(self) -> Iterable[BoardProgress]:
+    def boards(self, most: int | None) -> Iterable[BoardProgress]:
         """Each device and direction that has rows, in order."""
         found = {board_of(row) for row in self._own} | set(self._before)
         names = {row.device_id: row.device.name for row in self._own}
@@ -196,8 +205,13 @@ class _Comparison:
                 if board_of(row) == board and row.pk not in shown
             ]
             others.sort(key=lambda row: order(row.shown))
+            kept, kept_others = tuple(rows[:most]), tuple(others[:most])
             yield BoardProgress(
-                board=board, device=names[board.device], rows=tuple(rows), others=tuple(others)
+                board=board,
+                device=names[board.device],
+                rows=kept,
+                others=kept_others,
+                more=len(rows) + len(others) - len(kept) - len(kept_others),
             )
 
     def _rows(self, board: Board) -> list[Row]:

@@ -27,6 +27,7 @@ from runs_app.services import SubmissionError
 from tasks_app.models import Act, Task
 
 _ACTS_SHOWN = 20
+_ROWS_SHOWN = 50  # of each table that is asked for again and again
 
 
 @login_required
@@ -127,7 +128,15 @@ def _progress(request: HttpRequest, task: Task) -> HttpResponse:
         raise Http404("There is no such re-evaluation of this task.")
     fragment = request.headers.get("HX-Request") == "true"
     name = "parts/reevaluation_progress.html" if fragment else "reevaluation_progress.html"
-    context = {"task": task, "progress": progress_of(act), "act": act, "fragment": fragment}
+    whole = bool(request.GET.get("all"))
+    context = {
+        "task": task,
+        "progress": progress_of(act, None if whole else _ROWS_SHOWN),
+        "act": act,
+        "whole": whole,
+        "pause_s": 30 if whole else 3,
+        "fragment": fragment,
+    }
     return render(request, f"runs_app/{name}", context)
 
 

@@ -307,6 +307,7 @@ def test_old_and_new_places_stand_side_by_side() -> None:
     rows = [(row.place_before, row.place_now, row.moved, bool(row.now)) for row in board.rows]
     assert rows == [(1, 2, "1 down", True), (2, 1, "1 up", True), (3, None, "", False)]
     assert board.others == ()
+    assert progress_of(act, 1).more == 2
 
 
 def test_only_what_still_waits_is_cancelled(jobs: Jobs) -> None:
