@@ -1,0 +1,106 @@
+"""A task is proposed, mended in the browser, and published by an admin."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Stack
+from tests.browser.walking import PASSWORD, sign_in, sign_up
+
+pytestmark = pytest.mark.timeout(180)
+
+ADMIN = (
+    "from django.contrib.auth.models import User;"
+    f"User.objects.create_superuser('curator', password='{PASSWORD}')"
+)
+SELECTED = "t => t.value.slice(t.selectionStart, t.selectionEnd)"
+WIDTH = "document.documentElement.scrollWidth"
+
+
+def fits(page: Page) -> None:
+    """Nothing is wider than a phone, in either theme."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 800})
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert page.evaluate(WIDTH) <= 390, page.url
+    page.set_viewport_size(before or {"width": 1280, "height": 800})
+
+
+def write(page: Page, old: str, new: str) -> None:
+    """Replace a part of the text in the editor, and save as the keyboard does."""
+    editor = page.locator("#id_text")
+    editor.fill(editor.input_value().replace(old, new))
+    editor.press("Control+s")
+
+
+def decide(browser: Browser, stack: Stack, address: str) -> None:
+    """Publish as an admin who has seen that nobody checked it."""
+    stack.run("manage.py", "shell", "-c", ADMIN)
+    context = browser.new_context()
+    desk = context.new_page()
+    sign_in(desk, stack.url, "curator")
+    desk.goto(f"{stack.url}/drafts/")
+    fits(desk)
+    desk.get_by_role("link", name="my_sum").click()
+    assert desk.url.split("?")[0] == address
+    fits(desk)
+    desk.get_by_role("button", name="Publish", exact=True).click()
+    expect(desk.get_by_role("alert")).to_contain_text("no soundness report")
+    desk.locator("summary", has_text="Publish anyway").click()
+    desk.get_by_label("Why it may be public all the same").fill("A sum; read by hand.")
+    desk.get_by_role("button", name="Publish anyway").click()
+    expect(desk.locator("#draft-step")).to_contain_text("It became my_sum v1")
+    context.close()
+
+
+def mend(page: Page) -> None:
+    """Go to a fault, and write over it."""
+    write(page, 'values = "large"', 'values = "huge"')
+    expect(page.locator("#draft-status")).to_contain_text("1 fault")
+    expect(page.locator(".gutter .wrong")).to_have_count(1)
+    page.locator("#id_text").evaluate("t => t.setSelectionRange(0, 0)")
+    page.locator(".faults button").click()
+    assert page.locator("#id_text").evaluate(SELECTED) == 'values = "huge"'
+    page.keyboard.type('values = "large"')  # over what is selected
+    page.keyboard.press("Tab")
+    assert page.locator("#id_text").evaluate("t => document.activeElement === t")
+    fits(page)
+    page.keyboard.press("Control+s")
+    expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
+
+
+def collide(page: Page) -> None:
+    """Save over what was saved in another tab meanwhile, after having seen it."""
+    other = page.context.new_page()
+    other.goto(page.url)
+    write(other, "# Public workloads", "# Theirs")
+    expect(other.locator("#draft-status")).to_contain_text("Saved")
+    write(page, "# Public workloads", "# Mine")
+    expect(page.locator("#draft-status")).to_contain_text("Not saved")
+    expect(page.locator("#draft-status .diff")).to_contain_text("# Theirs")
+    assert "# Mine" in page.locator("#id_text").input_value()
+    fits(page)
+    page.get_by_role("button", name="Save mine over it").click()
+    expect(page.locator("#draft-status")).to_contain_text("Revision")
+    assert "# Mine" in page.locator("#id_text").input_value()
+
+
+def test_a_proposal_is_mended_and_published(page: Page, browser: Browser, stack: Stack) -> None:
+    sign_up(page, stack.url, "proposer")
+    page.goto(f"{stack.url}/tasks/")
+    page.get_by_role("link", name="Propose a task").click()
+    fits(page)
+    page.get_by_role("button", name="Start from the example").click()
+    write(page, '"scaled_sum"', '"my_sum"')
+    expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
+    mend(page)
+    collide(page)
+    page.get_by_role("button", name="Send to review").click()
+    expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
+    expect(page.locator("#id_text")).not_to_be_editable()
+    decide(browser, stack, page.url.split("?")[0])
+    page.reload()
+    page.get_by_role("link", name="my_sum v1").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Scaled sum of two vectors")
