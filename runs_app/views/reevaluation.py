@@ -27,6 +27,7 @@ from runs_app.services import SubmissionError
 from tasks_app.models import Act, Task
 
 _ACTS_SHOWN = 20
+_MANY = 200  # evaluations from which on the page asks less often
 _ROWS_SHOWN = 50  # of each table that is asked for again and again
 
 
@@ -129,12 +130,13 @@ def _progress(request: HttpRequest, task: Task) -> HttpResponse:
     fragment = request.headers.get("HX-Request") == "true"
     name = "parts/reevaluation_progress.html" if fragment else "reevaluation_progress.html"
     whole = bool(request.GET.get("all"))
+    progress = progress_of(act, None if whole else _ROWS_SHOWN)
     context = {
         "task": task,
-        "progress": progress_of(act, None if whole else _ROWS_SHOWN),
+        "progress": progress,
         "act": act,
         "whole": whole,
-        "pause_s": 30 if whole else 3,
+        "pause_s": 30 if whole else 10 if progress.total > _MANY else 3,
         "fragment": fragment,
     }
     return render(request, f"runs_app/{name}", context)
