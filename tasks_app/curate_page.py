@@ -173,9 +173,15 @@ def choices(rows: Sequence[CurateRow], filters: Mapping[str, str]) -> list[Choic
     ]
 
 
+def light_drafts(drafts: QuerySet[Draft]) -> QuerySet[Draft]:
+    """Drafts with those who write them and their versions, without the texts of either."""
+    related = drafts.select_related("author", "taken_by", "version")
+    return related.defer("files", "version__document")
+
+
 def waiting(rows: Iterable[CurateRow]) -> Waiting:
     """What waits for an admin: drafts in review, proposals of others, tasks not proven sound."""
-    drafts = Draft.objects.defer("files").select_related("author", "taken_by")
+    drafts = light_drafts(Draft.objects.all())
     review = drafts.filter(state=Draft.State.REVIEW).order_by("changed_at")
     proposals = drafts.filter(
         state=Draft.State.OPEN, author__is_staff=False, taken_by__isnull=True

@@ -172,7 +172,7 @@ def _tell(request: HttpRequest, bulk: services.Bulk, outcomes: list[services.Out
 def _one(task: Task) -> dict[str, Any]:
     versions = curate_page.version_rows(task)
     current = next((row for row in versions if row.version.pk == task.current_version_id), None)
-    drafts = task.drafts.defer("files").select_related("author", "version")
+    drafts = curate_page.light_drafts(task.drafts.all())
     return {
         "task": task,
         "current": current,

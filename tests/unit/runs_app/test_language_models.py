@@ -12,6 +12,7 @@ from runs_app.forms.language_model import LanguageModelForm
 from runs_app.models import LanguageModel, LanguageModelCall
 from runs_app.selectors.language_models import host_of, key_is_set, usages
 from runs_app.services import answer_call
+from tasks_app.services import mark_contaminated
 from tests import factories as make
 from tests.scripted_endpoint import Answer, ScriptedEndpoint
 
@@ -161,6 +162,20 @@ def test_usage_counts_calls_proposals_and_improvement() -> None:
     assert used.tokens == 500
     assert used.latency_s == pytest.approx(4.0)
     assert used.roles == {"propose": 4, "verify": 1}
+
+
+def test_contaminated_tasks_count_for_nothing_but_the_cost() -> None:
+    row = model()
+    run = make.make_run()
+    make.make_candidate(run, verdict="CORRECT", latency_ns=1000.0, state="measured")
+    made = call(row, run=run, number=1)
+    make.make_candidate(run, verdict="CORRECT", latency_ns=500.0, call=made, state="measured")
+    mark_contaminated(
+        task=run.task_version.task, user=make.make_admin(), reason="known", now=make.NOW
+    )
+    used = usages(run.user, [row])[row.pk]
+    assert (used.calls, used.usd, used.proposals, used.valid) == (1, 0.25, 0, 0)
+    assert (used.improvement, used.improvements) == (None, 0)
 
 
 def test_calls_of_private_runs_do_not_count_for_others() -> None:
