@@ -42,9 +42,14 @@ def note(  # noqa: PLR0913 - keywords only: one for each thing that an act is ab
 
 
 def details_text(details: Mapping[str, Any]) -> str:
-    """An act's details in words: "difficulty: from easy to hard; to: 2"."""
+    """An act's details in words: "difficulty: from easy to hard; tags: from none to gemm".
+
+    They are sorted by name, because databases do not keep the order.
+    """
     return "; ".join(
-        f"{name}: {_detail_text(value)}" for name, value in details.items() if value is not None
+        f"{name}: {_detail_text(value)}"
+        for name, value in sorted(details.items())
+        if value is not None
     )
 
 
@@ -54,5 +59,5 @@ def _detail_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_detail_text(each) for each in value)
     if isinstance(value, dict):
-        return " ".join(f"{name} {_detail_text(each)}" for name, each in value.items())
+        return " ".join(f"{name} {_detail_text(each)}" for name, each in sorted(value.items()))
     return str(value)

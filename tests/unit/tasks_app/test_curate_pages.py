@@ -308,8 +308,8 @@ def test_the_trail_is_filtered_paged_and_a_file(client: Client, admin: User) -> 
 
 
 def test_details_of_acts_are_words() -> None:
-    details = {"tags": {"from": [], "to": ["a", "b"]}, "to": 2, "from": None, "files": []}
-    assert details_text(details) == "tags: from none to a, b; to: 2; files: none"
+    details = {"to": 2, "tags": {"to": ["a", "b"], "from": []}, "from": None, "files": []}
+    assert details_text(details) == "files: none; tags: from none to a, b; to: 2"
 
 
 def test_the_admin_changes_nothing(client: Client, admin: User) -> None:
