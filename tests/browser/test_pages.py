@@ -39,6 +39,34 @@ def test_nothing_is_wider_than_the_screen(
     assert page.evaluate(WIDTH) <= width
 
 
+def test_every_link_of_the_navigation_is_in_sight(page: Page, seeded: Stack) -> None:
+    """Of visitors, and of admins, who have more of them."""
+    curator = f"User.objects.create_superuser('navigator', password='{PASSWORD}')"
+    models = "from django.contrib.auth.models import User; "
+    seeded.run("manage.py", "shell", "-c", models + curator)
+    page.goto(f"{seeded.url}/tasks/")
+    visitors = _links_in_sight(page)
+    page.get_by_role("link", name="Sign in").click()
+    page.get_by_label("User name").fill("navigator")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("link", name="navigator")).to_be_visible()
+    assert _links_in_sight(page) > visitors
+
+
+def _links_in_sight(page: Page) -> int:
+    """How many links the navigation has, none of which a narrow screen cuts off."""
+    links = page.get_by_role("navigation", name="Main").get_by_role("link").all()
+    for width in (320, 390, 700, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        for link in links:
+            box = link.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0, (width, link.inner_text())
+            assert box["x"] + box["width"] <= width, (width, link.inner_text())
+    return len(links)
+
+
 def test_the_chart_is_drawn(page: Page, seeded: Stack) -> None:
     """Under the content policy, with the table of its numbers below."""
     page.goto(f"{seeded.url}/leaderboard/?device=cpu&by=agent")
