@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 from gpu_runner.data.formats.folder import Fault, read_folder
 from gpu_runner.data.formats.kbench import REFERENCE, SPECIFICATION
 from gpu_runner.data.formats.text import list_files, read_files
+from gpu_runner.data.formats.toml_lines import field_lines
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app import services
@@ -227,14 +228,22 @@ class Workbench:
 def read_draft(draft: Draft) -> tuple[TaskData | None, tuple[Fault, ...]]:
     """The task of a draft if it can be read, and all that is wrong with it, its name included."""
     data, faults = read_folder(draft.files)
-    under_way = draft.state in (Draft.State.OPEN, Draft.State.REVIEW)
+    if draft.state not in (Draft.State.OPEN, Draft.State.REVIEW):
+        return data, faults
     name = data.name if data else draft.name
-    refusal = services.name_refusal(draft, name) if under_way and name else ""
-    if refusal:
-        line = _line_of(draft.files.get(SPECIFICATION, ""), "name")
-        fault = Fault(field="name", reason=refusal, file=SPECIFICATION, line=line)
-        return data, (*faults, fault)
-    return data, faults
+    found = {
+        "name": services.name_refusal(draft, name) if name else "",
+        "title": services.title_refusal(data.title) if data else "",
+    }
+    if not any(found.values()):
+        return data, faults
+    lines = field_lines(draft.files[SPECIFICATION])  # it has a name, and so it is TOML
+    refused = [
+        Fault(field=field, reason=reason, file=SPECIFICATION, line=lines.get(field))
+        for field, reason in found.items()
+        if reason
+    ]
+    return data, (*faults, *refused)
 
 
 def example_files() -> dict[str, str]:
@@ -300,13 +309,3 @@ def _names(details: Mapping[str, Any]) -> Sequence[str]:
 def _in_order(files: Mapping[str, str]) -> list[str]:
     first = [path for path in _FIRST_FILES if path in files]
     return [*first, *sorted(path for path in files if path not in _FIRST_FILES)]
-
-
-def _line_of(text: str, key: str) -> int | None:
-    """Line of a key of the first table."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.partition("=")[0].strip() == key and "=" in line:
-            return number
-        if line.lstrip().startswith("["):
-            return None
-    return None

@@ -25,6 +25,7 @@ from tasks_app.services.drafts import (
     send_to_review,
     snapshot,
     take_over,
+    title_refusal,
 )
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
@@ -73,4 +74,5 @@ __all__ = [
     "snapshot",
     "store_version",
     "take_over",
+    "title_refusal",
 ]

@@ -19,6 +19,7 @@ from tasks_app.services.trail import note
 from tasks_app.services.versions import make_current, override_gate, store_version
 
 REASON_LIMIT = 2000
+_TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 
 
@@ -99,6 +100,8 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)}")
     data = _read(locked.files)
+    if refusal := title_refusal(data.title):
+        raise CurationError("title", refusal)
     task, version, _ = store_version(data, now, state=Task.State.DRAFT)
     # asked behind the task's lock: two drafts may claim a name in the same moment
     if refusal := name_refusal(locked, data.name):
@@ -212,6 +215,13 @@ def name_refusal(draft: Draft, name: str) -> str:
     if task.state == Task.State.DRAFT and not others.exists():
         return ""
     return f"there is a task {name!r} already, or somebody is writing one: choose another name"
+
+
+def title_refusal(title: str) -> str:
+    """Why no task on the site may have this title; empty if one may."""
+    if len(title) > _TITLE_LIMIT:
+        return f"has {len(title)} characters, at most {_TITLE_LIMIT}"
+    return "" if title.isprintable() else "must be one line of printable characters"
 
 
 def is_next_version(draft: Draft) -> bool:

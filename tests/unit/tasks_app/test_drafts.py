@@ -207,6 +207,16 @@ def test_a_name_is_taken_by_a_task_and_by_anothers_draft_until_it_is_closed() ->
     assert services.snapshot(draft=second, now=make.NOW).task.slug == "wave"
 
 
+def test_a_title_that_the_site_cannot_show_is_a_fault() -> None:
+    draft = created()
+    toml = draft.files["task.toml"].replace("Scaled sum", "s" * 200)
+    draft = edited(draft, draft.author, **{"task.toml": toml})
+    [fault] = draft_page.read_draft(draft)[1]
+    assert (fault.field, fault.file, fault.line) == ("title", "task.toml", 2)
+    with pytest.raises(CurationError, match="at most 200"):
+        services.snapshot(draft=draft, now=make.NOW)
+
+
 def test_a_draft_with_a_version_keeps_its_name() -> None:
     draft = created()
     services.snapshot(draft=draft, now=make.NOW)
