@@ -54,7 +54,7 @@ def details_text(details: Mapping[str, Any]) -> str:
 
 
 def _detail_text(value: Any) -> str:
-    if value in ("", [], {}):
+    if value in ("", [], {}, None):
         return "none"
     if isinstance(value, list):
         return ", ".join(_detail_text(each) for each in value)

@@ -9,9 +9,16 @@ from django.test import Client
 from django.urls import reverse
 
 from kbench_web.models import ApiToken
-from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement, VerifierPrompt
+from runs_app.models import (
+    LanguageModel,
+    LanguageModelCall,
+    TaskCheck,
+    TaskJudgement,
+    VerifierPrompt,
+)
 from runs_app.services import decide
-from tasks_app.models import TaskVersion
+from tasks_app.models import Act, TaskVersion
+from tasks_app.services import note
 from tests import factories as make
 from tests.unit.runs_app.suspicious import held
 
@@ -45,6 +52,11 @@ def client() -> Client:
     )  # fmt: skip
     version = TaskVersion.objects.get()
     TaskJudgement.objects.create(version=version, call=judged_by, created_at=make.NOW)
+    TaskCheck.objects.create(
+        version=version, device=make.make_cpu(), asked_by=user, created_at=make.NOW,
+        queued_at=make.NOW,
+    )  # fmt: skip
+    note(Act.Kind.LOADED, now=make.NOW, version=version)
     signed_in = Client()
     signed_in.force_login(user)
     return signed_in
