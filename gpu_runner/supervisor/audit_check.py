@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
+from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.sanitizer_report import Finding, ran_out
 from gpu_runner.supervisor.session import Fault, FaultError, Target
 from gpu_runner.supervisor.wrapper import Wrapper
@@ -55,10 +56,12 @@ def run_under(
     target: Target,
     workloads: Sequence[Workload],
     tool: Callable[[], Tool],
+    known_ns: Mapping[str, float] | None = None,
 ) -> list[Ran]:
     """Make calls on each workload; a fault ends it, for the next process would meet it again.
 
-    Workloads for which no time is left end it with a fault as well.
+    Workloads for which no time is left end it with a fault as well. `known_ns` is how long a call
+    takes without the tool, by workload: whoever reads that time ran out should know.
     """
     found: list[Ran] = []
     began = time.monotonic()
@@ -72,11 +75,19 @@ def run_under(
             try:
                 bench.run_profiled(target, workload, wrapper)
             except FaultError as error:
-                fault = error.fault
+                fault = _beside(error.fault, (known_ns or {}).get(workload.name))
             found.append(Ran(wrapper.report(), workload.hidden, fault))
         if fault is not None:
             break
     return found
+
+
+def _beside(fault: Fault, known_ns: float | None) -> Fault:
+    """The fault, with what a call takes without the tool where one took too long under it."""
+    if fault.verdict is not Verdict.TIME_LIMIT or known_ns is None or STARTING in fault.reason:
+        return fault
+    without = f"without the tool it takes {duration(known_ns)}"
+    return replace(fault, reason=f"{fault.reason}; {without}")
 
 
 def check_of(
@@ -91,7 +102,8 @@ def check_of(
 
     Of hidden workloads nothing is told but that it was on one. A process that dies under a tool,
     and without it did not, is for a person to look at, unless it had not yet loaded the submission.
-    A tool that needs more time or memory than there is says nothing, and accuses nobody.
+    A tool that needs more time or memory than there is says nothing, and accuses nobody: blocks or
+    threads that wait for each other by hand can stand still under one, and be right without it.
     """
     notes: list[str] = []
     for ran in outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -115,7 +116,7 @@ def profiled(
         reason = "no public workload was measured" if path else "ncu is not installed"
         return Profiled([skipped(name, reason) for name in PROFILED_CHECKS])
     workload = next(w for w in request.task.workloads if w.name == slowest.name)
-    seen = _look(path, bench, target, workload)
+    seen = _look(path, bench, target, workload, slowest.measurement.median_ns)
     if seen.exhausted:
         return Profiled([inconclusive(name, seen.exhausted) for name in PROFILED_CHECKS])
     if seen.reason:
@@ -134,11 +135,14 @@ def profiled(
     return Profiled([replace(check, duration_s=spent) for check in checks], tuple(names))
 
 
-def _look(path: str, bench: CallsUnder, target: Target, workload: Workload) -> _Seen:
+def _look(
+    path: str, bench: CallsUnder, target: Target, workload: Workload, claimed_ns: float
+) -> _Seen:
     """The kernels of one call in each of two processes, or why ncu saw none."""
-    launches = []
+    launches, known_ns = [], {workload.name: claimed_ns}
     for _ in range(_CALLS):
-        ran = run_under(bench, target, [workload], lambda: ncu.Ncu(path, timed=True))[0]
+        tool = functools.partial(ncu.Ncu, path, timed=True)
+        ran = run_under(bench, target, [workload], tool, known_ns)[0]
         found = ncu_report.parse(ran.report)
         fault = ran.fault
         if not found and fault and (exhausted := exhaustion(fault, ran.report)):

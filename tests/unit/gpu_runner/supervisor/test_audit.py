@@ -184,6 +184,29 @@ def test_a_fault_ends_a_tools_runs() -> None:
         assert [one.fault is None for one in ran] == [True, False]
 
 
+class SlowBench:
+    """Stands for processes that get no further under a tool, in a call or before it."""
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+
+    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+        raise FaultError(Fault(Verdict.TIME_LIMIT, f"no answer {self.when} within 90 s"))
+
+
+def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> None:
+    """And accuses nobody: the tool may be what stands in its way."""
+    workload, target = Workload(name="a", parameters={}), Target(Abi.C, Direction.FORWARD)
+    for when, state, more in (
+        ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 us"),
+        ("while it was started", AuditState.SKIPPED, ""),
+    ):
+        ran = run_under(SlowBench(when), target, [workload], lambda: Sanitized({}), {"a": 12_500.0})
+        check = check_of("address", ran, lambda report: [])
+        assert check.state is state
+        assert check.reason.endswith(f"no answer {when} within 90 s{more}")
+
+
 def test_workloads_for_which_no_time_was_left_make_a_check_inconclusive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
