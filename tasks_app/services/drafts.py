@@ -56,7 +56,9 @@ def edit_draft(
     if locked.state != Draft.State.OPEN:
         raise CurationError("", f"it is {_words(locked)}, so its files stay as they are")
     if locked.revision != revision:
-        raise CurationError("revision", "somebody else saved it since you opened it")
+        raise CurationError(
+            "revision", "it was saved since you opened it, by somebody else or in another tab"
+        )
     kept = kept_files(files)
     changed = changed_paths(locked.files, kept)
     if not changed:
