@@ -159,6 +159,7 @@
     stored = sent;
     number(true);
     if (isChanged()) say("Saved; there are newer changes.");
-    htmx.ajax("GET", form.dataset.trials, { target: "#trials", swap: "outerHTML" });
+    // From there, so that it gives way to a check that is asked for meanwhile.
+    htmx.ajax("GET", form.dataset.trials, { source: "#trials", target: "#trials", swap: "outerHTML" });
   });
 })();

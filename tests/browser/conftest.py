@@ -146,6 +146,16 @@ def runner(stack: Stack) -> FakeRunner:
     return fake
 
 
+@pytest.fixture
+def at_work(stack: Stack) -> Iterator[Stack]:
+    """The stack with a real runner of the CPU."""
+    stack.spawn("runner", "-m", "gpu_runner", "work", "--device", "cpu", "--drain-timeout", "5")
+    yield stack
+    runner = stack.processes.pop()
+    runner.terminate()
+    runner.wait(30)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The machine's Chromium."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -22,16 +21,6 @@ pytestmark = [
 
 MEASURED_MS = 300_000
 TRIES = 4
-
-
-@pytest.fixture
-def at_work(stack: Stack) -> Iterator[Stack]:
-    """The stack with a real runner of the CPU."""
-    stack.spawn("runner", "-m", "gpu_runner", "work", "--device", "cpu", "--drain-timeout", "5")
-    yield stack
-    runner = stack.processes.pop()
-    runner.terminate()
-    runner.wait(30)
 
 
 def wait_for_verdict(page: Page, states: set[str]) -> str:

@@ -25,6 +25,15 @@ def sign_up(page: Page, url: str, name: str) -> None:
     page.get_by_role("link", name=name).wait_for()
 
 
+def sign_in(page: Page, url: str, name: str) -> None:
+    """Be signed in to an account that there is."""
+    page.goto(f"{url}/sign-in/")
+    page.get_by_label("User name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name=name, exact=True).wait_for()
+
+
 def submit(page: Page, url: str, source: str, task: str = "vector_add") -> str:
     """Submit a kernel for the CPU in ranked mode; return the address of its page."""
     page.goto(f"{url}/submit/")
