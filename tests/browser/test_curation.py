@@ -26,7 +26,7 @@ NAME = "browser_sum"
 SOUND, LAX = "constant = 2.0", "constant = 2e7"
 CURATOR = (
     "from django.contrib.auth.models import User;"
-    f"User.objects.create_superuser('curator', password='{PASSWORD}')"
+    f"User.objects.create_superuser('custodian', password='{PASSWORD}')"
 )
 MEASURED_MS = 300_000
 TRIES = 4
@@ -118,7 +118,7 @@ def test_a_task_from_upload_to_reevaluation(page: Page, browser: Browser, at_wor
     """Lax at first, and refused; mended, published, competed on, changed, and measured again."""
     url = at_work.url
     at_work.run("manage.py", "shell", "-c", CURATOR)
-    sign_in(page, url, "curator")
+    sign_in(page, url, "custodian")
     upload(page, url)
     check(page, "Not sound")
     expect(page.get_by_role("region", name="Wrong kernels that pass")).to_be_visible()
