@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats import write_folder
 from gpu_runner.data.formats.kbench import (
     KERNELS,
     SPECIFICATION,
@@ -23,6 +22,7 @@ from gpu_runner.data.formats.kbench import (
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import TaskFormat
 from tasks_app.importing import Row, import_path
+from tasks_app.task_writing import write_folder
 
 UNPACKED_LIMIT_BYTES = 8 * 1024 * 1024
 """Limit for everything in an upload together, before and after it is unpacked."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.folder import write_folder
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from tasks_app import selectors
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.task_writing import write_folder
 from tasks_app.text_diff import Budget, TextDiff, diff
 
 NOTHING = 0

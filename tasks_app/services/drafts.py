@@ -10,13 +10,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from gpu_runner.data.formats.folder import read_folder, write_folder
+from gpu_runner.data.formats.folder import read_folder
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.models import Act, Draft, Task, TaskVersion
 from tasks_app.services.draft_files import changed_paths, kept_files, said_name
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 from tasks_app.services.versions import make_current, override_gate, store_version
+from tasks_app.task_writing import write_folder
 
 REASON_LIMIT = 2000
 _TITLE_LIMIT = 200  # the length of `Task.title`

@@ -68,7 +68,7 @@ def edit(page: Page, old: str, new: str) -> None:
 def check(page: Page, outcome: str) -> None:
     """Have the draft checked, and wait for its report."""
     page.get_by_role("button", name="Check it").click()
-    checks = page.get_by_role("region", name="Checks")
+    checks = page.get_by_role("region", name="Checks", exact=True)
     first = checks.get_by_role("row").nth(1)
     expect(first).to_contain_text(outcome, timeout=MEASURED_MS)
 
@@ -129,7 +129,7 @@ def test_a_task_from_upload_to_reevaluation(page: Page, browser: Browser, at_wor
     edit(page, LAX, SOUND)
     check(page, "Sound")
     page.get_by_role("button", name="Try its kernels").click()
-    dry = page.get_by_role("region", name="Dry runs").get_by_role("row").nth(1)
+    dry = page.get_by_role("region", name="Dry runs", exact=True).get_by_role("row").nth(1)
     expect(dry).to_contain_text("Correct", timeout=MEASURED_MS)
     publish(page)
     expect(page.locator("#draft-step")).to_contain_text("Published.")

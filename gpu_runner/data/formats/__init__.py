@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.formats.folder import Fault, read_folder, write_folder
+from gpu_runner.data.formats.folder import Fault, read_folder
 from gpu_runner.data.formats.kbench import specifications
 from gpu_runner.data.formats.load import (
     FORMATS,
@@ -25,5 +25,4 @@ __all__ = [
     "read_folder",
     "read_task",
     "specifications",
-    "write_folder",
 ]

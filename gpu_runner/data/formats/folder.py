@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import re
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import tomli_w
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
@@ -29,17 +26,11 @@ from gpu_runner.data.formats.source import MODULE_LIMIT, parse_module
 from gpu_runner.data.formats.sweeps import expand, origins
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
-from gpu_runner.data.task import Task, TaskFormat, Workload
+from gpu_runner.data.task import Task, TaskFormat
 from gpu_runner.data.verdict import Abi
 
 FAULTS_LIMIT = 50
 """Faults of a folder that are told at once."""
-_HEAD = (
-    *("name", "title", "format", "scenario", "description", "abi", "signature", "inout"),
-    *("directions", "dtype", "libraries", "baselines"),
-)
-"""Keys of task.toml in the order in which they are written, tables left out."""
-_APART = ("files", "tolerance", "work", "workloads", "kernels")
 _FILES = "files"
 _PYTHON_LIMIT = 4 * MODULE_LIMIT
 _DEEPEST = 16  # tables and lists within others
@@ -285,83 +276,3 @@ def _check_format(task: Task) -> None:
         check_functions(task)
     else:
         check_sizes(task)
-
-
-def write_folder(task: Task) -> dict[str, str]:
-    """The texts of a task's folder, from which `read_folder` makes the same task, digest and all.
-
-    Tuples among parameters become lists. What has its default value is not written. Raises
-    `DataError` where one of the task's own files has the name of a specification.
-    """
-    for name in task.files:
-        if name == SPECIFICATION or is_variant(name):
-            raise DataError(f"files.{name}", "has the name of a file that specifies a task")
-    return {SPECIFICATION: _specification(task), **task.files}
-
-
-def _specification(task: Task) -> str:
-    given = _given(task)
-    if task.format is TaskFormat.KBENCH:
-        del given["format"]
-    order = dict.fromkeys((*_HEAD, *given))
-    head = {name: given[name] for name in order if name in given and name not in _APART}
-    tables = [_table("[tolerance]", given["tolerance"])] if "tolerance" in given else []
-    for direction, work in task.work.items():
-        tables.append(_table(f"[work.{direction.value}]", _given(work)))
-    for index, workload in enumerate(task.workloads):
-        parameters = _parameters(workload, f"workloads[{index}].parameters")
-        tables.append(_table("[[workloads]]", _given(workload) | {"parameters": parameters}))
-    tables += [_table("[[kernels]]", _given(kernel)) for kernel in task.kernels]
-    return "\n".join(("".join(_line(name, value) for name, value in head.items()), *tables))
-
-
-def _given(data: Any) -> dict[str, Any]:
-    """The fields of a dataclass that have not their default values, as JSON values."""
-    found = {}
-    for spec in dataclasses.fields(data):
-        value = getattr(data, spec.name)
-        factory = spec.default_factory
-        default = spec.default if factory is dataclasses.MISSING else factory()
-        if value != default:
-            found[spec.name] = codec.encode(value)
-    return found
-
-
-def _parameters(workload: Workload, field: str) -> Any:
-    """A table, or JSON in a text if the table holds a null, which TOML has not."""
-    try:
-        text = json.dumps(workload.parameters, allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError):
-        raise DataError(field, "hold what JSON cannot hold") from None
-    document = json.loads(text)
-    return text if _has_null(document) else document
-
-
-def _has_null(value: Any) -> bool:
-    if isinstance(value, dict):
-        value = list(value.values())
-    return any(map(_has_null, value)) if isinstance(value, list) else value is None
-
-
-def _table(header: str, values: Mapping[str, Any]) -> str:
-    return f"{header}\n" + "".join(_line(name, value) for name, value in values.items())
-
-
-def _line(name: str, value: Any) -> str:
-    """`name = value` on one line, or on several where a text has several."""
-    if isinstance(value, str) and "\n" in value and "\r" not in value:
-        return tomli_w.dumps({name: value}, multiline_strings=True)
-    return f"{_key(name)} = {_inline(value)}\n"
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items())
-        return f"{{ {pairs} }}" if pairs else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
-    return tomli_w.dumps({"x": value}).removeprefix("x = ").removesuffix("\n")
-
-
-def _key(name: str) -> str:
-    return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")

@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
-from gpu_runner.data.formats.folder import write_folder
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app import services
 from runs_app.models import Evaluation
 from tasks_app import services as task_services
 from tasks_app.models import Draft, TaskVersion
+from tasks_app.task_writing import write_folder
 from tests import factories as make
 
 REFERENCE = """

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from gpu_runner.data.formats.folder import write_folder
 from tasks_app import draft_page, services
 from tasks_app.models import Act, Draft, Override, Soundness, Task
 from tasks_app.services import CurationError
+from tasks_app.task_writing import write_folder
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db

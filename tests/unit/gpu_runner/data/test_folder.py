@@ -18,13 +18,13 @@ from gpu_runner.data.formats import (
     built_in_tasks,
     load_task,
     read_folder,
-    write_folder,
 )
 from gpu_runner.data.formats.folder import FAULTS_LIMIT
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task, Tolerance, Workload
 from gpu_runner.data.verdict import Direction
+from tasks_app.task_writing import write_folder
 from tests.unit.gpu_runner.data import (
     test_formats_kernelbench as kernelbench,
 )
