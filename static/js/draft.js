@@ -159,7 +159,28 @@
     stored = sent;
     number(true);
     if (isChanged()) say("Saved; there are newer changes.");
-    // From there, so that it gives way to a check that is asked for meanwhile.
-    htmx.ajax("GET", form.dataset.trials, { source: "#trials", target: "#trials", swap: "outerHTML" });
+    refresh();
   });
+
+  // A check that is asked for meanwhile brings the newest state: no older answer may replace it.
+  let asked = 0;
+  let pending = 0;
+  let askedBefore = 0;
+  const asks = ({ elt, requestConfig }) => requestConfig?.verb === "post" && elt.closest("#trials");
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (!asks(event.detail)) return;
+    asked += 1;
+    pending += 1;
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (asks(event.detail)) pending -= 1;
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { verb, path: address } = event.detail.requestConfig;
+    if (verb === "get" && address === form.dataset.trials && (pending || asked !== askedBefore)) event.detail.shouldSwap = false;
+  });
+  function refresh() {
+    askedBefore = asked;
+    htmx.ajax("GET", form.dataset.trials, { target: "#trials", swap: "outerHTML" });
+  }
 })();
