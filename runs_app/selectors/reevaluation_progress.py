@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -25,7 +24,6 @@ from runs_app.selectors.standing import standing_on
 from tasks_app.models import Act, Task, TaskVersion
 
 NOISE = 0.02  # a change below this is none where no interval is looked at
-_MOMENTS = timedelta(milliseconds=10)  # a re-evaluation's rows are a microsecond apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,25 +138,12 @@ def acts_of(task: Task) -> QuerySet[Act]:
     return acts.select_related("version__task", "actor")
 
 
-def evaluations_of(act: Act) -> QuerySet[Evaluation]:
-    """What a re-evaluation has queued: the site's own ranked work of its very moment.
-
-    Shipped kernels that it brought are among them. A retry keeps the moment, a re-run has its own.
-    """
-    return Evaluation.objects.filter(
-        task_version=act.version_id,
-        mode=Mode.RANKED.value,
-        background=True,
-        created_at__range=(act.created_at, act.created_at + _MOMENTS),
-    )
-
-
 def progress_of(act: Act, most: int | None = None) -> Progress:
     """How far it has come; `act` is one of `acts_of`, and a table has at most `most` rows."""
     assert act.version is not None, "acts_of leaves out those without"
     target = act.version
     source = TaskVersion.objects.get(task=target.task_id, number=act.details["from"])
-    own = list(with_names(evaluations_of(act)).order_by("created_at"))
+    own = list(with_names(act.evaluations.all()).order_by("created_at"))
     states = Counter(row.status for row in own)
     verdicts = Counter(row.verdict for row in own if row.verdict)
     return Progress(

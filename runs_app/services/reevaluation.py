@@ -12,10 +12,9 @@ from django.db import transaction
 
 from gpu_runner.data.verdict import Mode
 from runs_app import queues
-from runs_app.models import Status, Submission
+from runs_app.models import Evaluation, Status, Submission
 from runs_app.selectors.reevaluation import Choice, Key, What, key_of
 from runs_app.selectors.reevaluation_plan import Plan, plan_of
-from runs_app.selectors.reevaluation_progress import evaluations_of
 from runs_app.services import journal, lifecycle
 from runs_app.services.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.services.shipped import submit_shipped_kernels
@@ -46,12 +45,12 @@ def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
     if not plan.count:
         raise SubmissionError("what", "nothing would be evaluated")
     moments = (now + timedelta(microseconds=place) for place in range(count + 1))
-    made = _queue(plan, moments)
+    made, queued = _queue(plan, moments)
     for slug in plan.shipped:
         device = next(each for each in choice.devices if each.slug == slug)
-        submit_shipped_kernels(device=device, now=next(moments), versions=[choice.target])
+        queued += submit_shipped_kernels(device=device, now=next(moments), versions=[choice.target])
     details = _details(plan, made)
-    return note(
+    act = note(
         Act.Kind.REEVALUATED,
         now=now,
         actor=user,
@@ -59,6 +58,9 @@ def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
         reason=_sentence(plan),
         details=details,
     )
+    rows = Evaluation.objects.filter(pk__in=[evaluation.pk for evaluation in queued])
+    rows.update(reevaluation=act)
+    return act
 
 
 @transaction.atomic
@@ -68,7 +70,7 @@ def cancel_reevaluation(*, act: Act, user: User, now: datetime) -> int:
     What runs goes on. Raises `NotAllowed` for others, and `WrongState` if nothing waits.
     """
     _check_admin(user)
-    waiting = evaluations_of(act).filter(status=Status.QUEUED)
+    waiting = act.evaluations.filter(status=Status.QUEUED)
     rows = list(waiting.select_related("submission").select_for_update(of=("self",)))
     if not rows:
         raise WrongState("", "nothing of it waits any more")
@@ -89,8 +91,8 @@ def cancel_reevaluation(*, act: Act, user: User, now: datetime) -> int:
     return len(rows)
 
 
-def _queue(plan: Plan, moments: Iterator[datetime]) -> int:
-    """Enter what is new, and queue every evaluation; the number of submissions that were made.
+def _queue(plan: Plan, moments: Iterator[datetime]) -> tuple[int, list[Evaluation]]:
+    """Enter what is new, and queue all: the number of new submissions, and the evaluations.
 
     A microsecond apart, so that pages show them in the order in which RQ holds them.
     """
@@ -100,6 +102,7 @@ def _queue(plan: Plan, moments: Iterator[datetime]) -> int:
     known = rows.in_bulk([*new, *old])
     target = plan.choice.target  # one object for all: its document is decoded once
     made: dict[tuple[Key, bool], Submission] = {}
+    queued = []
     for each in plan.queued:
         moment = next(moments)
         if each.entry is not None:
@@ -108,14 +111,15 @@ def _queue(plan: Plan, moments: Iterator[datetime]) -> int:
         else:
             earlier = known[each.evaluation.submission_id]
             submission = _entered(earlier, target, made, moment)
-        lifecycle.evaluate(
+        evaluation = lifecycle.evaluate(
             submission=submission,
             device=each.evaluation.device,
             mode=Mode.RANKED,
             now=moment,
             background=True,
         )
-    return len(made)
+        queued.append(evaluation)
+    return len(made), queued
 
 
 def _entered(

@@ -66,10 +66,14 @@ def _start(request: HttpRequest, task: Task, user: User) -> HttpResponse:
     form = ReevaluationForm(request.POST, task=task)
     if not form.is_valid():
         return _choose(request, task, form, status=422)
+    choice = form.choice()
+    if request.POST.get("target") != str(choice.target.number):  # another one was previewed
+        refusal = f"version {choice.target.number} is the current one by now: look at it first"
+        return _choose(request, task, form, status=422, refusal=refusal)
     text = request.POST.get("count", "")
     count = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     try:
-        act = services.reevaluate(choice=form.choice(), count=count, user=user, now=timezone.now())
+        act = services.reevaluate(choice=choice, count=count, user=user, now=timezone.now())
     except SubmissionError as error:
         task.refresh_from_db()
         fresh = ReevaluationForm(request.POST, task=task)

@@ -21,7 +21,7 @@ from runs_app.selectors.reevaluation import Choice, changes_between
 from runs_app.selectors.reevaluation_boards import board_plans
 from runs_app.selectors.reevaluation_estimate import estimates_of
 from runs_app.selectors.reevaluation_plan import Fate, Plan, plan_of
-from runs_app.selectors.reevaluation_progress import acts_of, evaluations_of, progress_of
+from runs_app.selectors.reevaluation_progress import acts_of, progress_of
 from runs_app.services import NotAllowed, SubmissionError, WrongState
 from tasks_app.models import Act, TaskVersion
 from tests import factories as make
@@ -148,7 +148,7 @@ def test_a_start_enters_copies_in_the_background_and_on_no_quota(jobs: Jobs) -> 
         assert copy.task_version == version
         evaluation = copy.evaluations.get()
         assert (evaluation.mode, evaluation.background) == ("ranked", True)
-    assert evaluations_of(act).count() == 2
+    assert act.evaluations.count() == 2
     assert selectors.quota(user, make.later(101)).today == used
     assert selectors.quota(user, make.later(101)).waiting == 0
     assert (act.kind, act.version, act.actor is not None) == ("reevaluated", version, True)
@@ -164,7 +164,7 @@ def test_starting_again_queues_nothing_twice_and_a_lost_one_once_more() -> None:
     assert {fate for _, fate in fates(plan_of(chosen(version)))} == {Fate.UNDER_WAY}
     with pytest.raises(SubmissionError, match="nothing would be evaluated"):
         begin(version)
-    fast, slow = evaluations_of(act).order_by("created_at")
+    fast, slow = act.evaluations.order_by("created_at")
     end(fast, 2.5)
     services.cancel(evaluation=slow, user=slow.submission.author, now=make.later(300))
     plan = plan_of(chosen(version))
@@ -224,7 +224,7 @@ def test_measuring_again_makes_no_submission_and_keeps_places_until_then() -> No
     assert choice.same
     act = begin(version)
     assert Submission.objects.count() == 1
-    [again] = evaluations_of(act)
+    [again] = act.evaluations.all()
     assert selectors.standing_evaluations().get() == first
     assert fates(plan_of(chosen(version))) == [("fast", Fate.UNDER_WAY)]
     end(again, 3.3)
@@ -246,7 +246,7 @@ def test_shipped_kernels_come_along_once(settings: Any) -> None:
     plan = plan_of(chosen(changed))
     assert (len(plan.queued), plan.shipped, plan.count) == (1, {"cpu": 1}, 2)
     act = begin(changed)
-    found = set(evaluations_of(act).values_list("submission__source", flat=True))
+    found = set(act.evaluations.values_list("submission__source", flat=True))
     assert found == {make.SOURCE, other}
     same = next_version(description="the third version")  # ships what version 1 shipped
     plan = plan_of(chosen(same, "version=1"))
@@ -296,7 +296,7 @@ def test_old_and_new_places_stand_side_by_side() -> None:
     entered("third", 1.0)
     version = next_version()
     act = begin(version, "what=top&top=2&device=cpu")
-    first, second = evaluations_of(act).order_by("created_at")
+    first, second = act.evaluations.order_by("created_at")
     end(first, 1.5)
     end(second, 2.5)
     progress = progress_of(act)
@@ -314,7 +314,7 @@ def test_only_what_still_waits_is_cancelled(jobs: Jobs) -> None:
     entered("first", 3.0)
     entered("second", 2.0)
     act = begin(next_version())
-    running, waiting = evaluations_of(act).order_by("created_at")
+    running, waiting = act.evaluations.order_by("created_at")
     make.start(running)
     assert services.cancel_reevaluation(act=act, user=make.make_admin(), now=make.later(150)) == 1
     running.refresh_from_db()
@@ -324,6 +324,23 @@ def test_only_what_still_waits_is_cancelled(jobs: Jobs) -> None:
     assert list(acts_of(act.version.task)) == [act]  # not the note of the cancellation
     with pytest.raises(WrongState):
         services.cancel_reevaluation(act=act, user=make.make_admin(), now=make.later(160))
+
+
+def test_other_work_of_the_same_moment_is_no_part_of_it(settings: Any) -> None:
+    settings.SUBMIT_SHIPPED_KERNELS = True
+    entered("fast", 3.0)
+    device = make.make_device(slug="cpu-2", kind="cpu", name="another CPU")
+    version = next_version()
+    act = begin(version)
+    own = set(act.evaluations.all())
+    assert len(own) == 2  # with the shipped kernel
+    [other] = services.submit_shipped_kernels(
+        device=device, now=make.later(100.001), versions=[version]
+    )
+    assert set(act.evaluations.all()) == own
+    assert services.cancel_reevaluation(act=act, user=make.make_admin(), now=make.later(150)) == 2
+    other.refresh_from_db()
+    assert other.status == "QUEUED"
 
 
 def test_the_page_is_for_admins(admin: Client, client: Client) -> None:
@@ -343,7 +360,7 @@ def test_the_page_previews_starts_and_watches(admin: Client) -> None:
     text = admin.get(page(version, "what=top&top=1&device=cpu")).content.decode()
     assert "Queue 1 evaluation<" in text
     assert "1 place of version 1 would fall out" in text
-    fields = {"version": "1", "what": "top", "top": "1", "device": "cpu"}
+    fields = {"version": "1", "what": "top", "top": "1", "device": "cpu", "target": "2"}
     answer = admin.post(page(version), fields | {"count": "7"})
     assert answer.status_code == 422
     assert "not the 7 that you saw" in answer.content.decode()
@@ -365,6 +382,20 @@ def test_the_page_previews_starts_and_watches(admin: Client) -> None:
     assert "Done: 0 of 1" in fragment.content.decode()
     assert "hx-trigger" not in fragment.content.decode()
     assert "<html" not in fragment.content.decode()
+
+
+def test_what_was_previewed_for_another_version_is_not_started(admin: Client) -> None:
+    entered("fast")
+    version = next_version()
+    text = admin.get(page(version)).content.decode()
+    assert '<input type="hidden" name="target" value="2">' in text
+    next_version(description="the third version")  # as many would be queued there
+    fields = {"version": "1", "what": "best", "device": "cpu", "count": "1"}
+    for target in ({"target": "2"}, {}):
+        answer = admin.post(page(version), fields | target)
+        assert answer.status_code == 422
+        assert "version 3 is the current one by now" in answer.content.decode().lower()
+    assert not Act.objects.filter(kind="reevaluated").exists()
 
 
 @pytest.mark.parametrize(
