@@ -120,7 +120,11 @@ def _state(row: Row, publications: Mapping[str, Publication]) -> str:
     if publication.made_public:
         return "published"
     # A new version of a draft or of a retired task changes that task, and shows it to nobody.
-    return publication.version.task.state if publication.is_new else "unchanged"
+    version = publication.version
+    if publication.is_new:
+        return version.task.state
+    # not current though nothing speaks against it: an admin has chosen another version
+    return "unchanged" if version.task.current_version_id == version.pk else "replaced"
 
 
 def _entry(row: Row, found: Import, publications: Mapping[str, Publication]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def admit(
 
     Otherwise it is stored in review, where admins can evaluate kernels on it; a version that was
     public before stays so. What was published without a report before is left alone, but one
-    whose report fails goes back to review.
+    whose report fails goes back to review. A version that was public before does not come back
+    where an admin has made another one public since.
     """
     task, version, is_new = store_version(data, now)
     if report is not None:
@@ -57,6 +58,8 @@ def admit(
     if override.strip() and version.unproven:
         Override.objects.create(version=version, reason=override.strip(), created_at=now)
     refusal = version.unproven
+    if _is_left_alone(task, version, refusal):
+        return Publication(version, is_new)
     if not refusal:
         before = (task.state, task.current_version_id)
         if task.state == Task.State.REVIEW:
@@ -66,14 +69,27 @@ def admit(
         made_public = changed and task.state == Task.State.PUBLISHED
         return Publication(version, is_new, made_public=made_public)
     public = task.state == Task.State.PUBLISHED and task.current_version_id is not None
-    is_current = task.current_version_id == version.pk
-    if public and is_current and not Soundness.objects.filter(version=version).exists():
-        return Publication(version, is_new)
-    if is_current or not public:
+    if task.current_version_id == version.pk or not public:
         if task.state == Task.State.PUBLISHED:
             task.state = Task.State.REVIEW
         make_current(task, version, now)
     return Publication(version, is_new, refusal)
+
+
+def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
+    """Whether loading a version changes nothing: it is public without a report, or was replaced.
+
+    The built-in tasks are loaded at each start, which must not undo what an admin has made public.
+    """
+    is_current = task.current_version_id == version.pk
+    if refusal:
+        reported = Soundness.objects.filter(version=version).exists()
+        return is_current and task.state == Task.State.PUBLISHED and not reported
+    if is_current or task.state == Task.State.REVIEW:
+        return False
+    chosen = task.acts.filter(kind__in=(Act.Kind.PUBLISHED, Act.Kind.CHANGED_VERSION)).first()
+    was_public = version.published_at is not None
+    return was_public and chosen is not None and chosen.actor_id is not None
 
 
 def admit_all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 from pathlib import Path
@@ -14,7 +15,7 @@ from django.test import Client
 
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from runs_app import services as runs
-from tasks_app import loader, selectors
+from tasks_app import loader, selectors, services
 from tasks_app.models import Override, Soundness, Task
 from tasks_app.services import admit, publish
 from tests import factories as make
@@ -215,6 +216,24 @@ def test_an_unproven_change_leaves_the_public_version() -> None:
     task = Task.objects.get()
     assert (task.current_version, task.state) == (first, "published")
     assert task.versions.count() == 2
+
+
+def test_loading_does_not_undo_what_an_admin_made_public() -> None:
+    old, new = make.make_task(), make.make_task(title="Better")
+    load = functools.partial(services.admit_all, reports={}, override="known", now=make.NOW)
+    for data in (old, new, old):
+        assert load(tasks=[data])[0].made_public  # a command may go back to what one loaded
+    task = Task.objects.get()
+    second = task.versions.get(number=2)
+    services.make_public(
+        task=task, version=second, user=make.make_admin(), reason="mended", now=make.later(1)
+    )
+    [again] = load(tasks=[old])
+    assert (again.made_public, again.refusal) == (False, "")
+    task.refresh_from_db()
+    assert task.current_version == second
+    [changed] = load(tasks=[make.make_task(title="Best")])
+    assert changed.made_public
 
 
 def test_what_was_public_before_stays_until_a_report_fails() -> None:
