@@ -182,6 +182,8 @@ def publish_draft(*, draft: Draft, user: User, now: datetime, override: str = ""
         reason = "what was checked is not what its files say now: send it back, then to review"
         raise CurationError("version", reason)
     task = _locked_task(version)
+    if task.state == Task.State.RETIRED:
+        raise CurationError("", f"the task {task.slug} is retired: restore it first")
     known = (None, version.pk)  # an admin may have made this very version public by itself
     if task.current_version_id not in known and not is_next_version(locked):
         reason = f"another task {task.slug!r} was loaded or published meanwhile"

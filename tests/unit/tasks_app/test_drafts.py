@@ -275,6 +275,21 @@ def test_a_next_version_is_written_beside_the_public_one() -> None:
     assert (task.current_version, new.number) == (new, 3)
 
 
+def test_a_draft_of_a_retired_task_waits_until_it_is_restored() -> None:
+    admin, old = make.make_admin(), make.make_task_version(
+        files={**make.make_task().files, "reference.py": _REFERENCE}
+    )  # fmt: skip
+    draft = services.copy_version(version=old, user=admin, now=make.NOW)
+    draft = edited(draft, admin, **{"hints.py": "# new\n"})
+    draft = services.send_to_review(draft=draft, user=admin, now=make.NOW)
+    prove(draft)
+    services.retire(task=old.task, user=admin, reason="too easy", now=make.NOW)
+    with pytest.raises(CurationError, match="restore it first"):
+        services.publish_draft(draft=draft, user=admin, now=make.NOW)
+    services.restore(task=old.task, user=admin, now=make.NOW)
+    assert services.publish_draft(draft=draft, user=admin, now=make.NOW) == draft.version
+
+
 _REFERENCE = """def make_inputs(N):
     return {}
 
