@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from runs_app.models import Agent, LanguageModel
 from runs_app.services.errors import SubmissionError
 
-_SHIPPED = re.compile(r"kbench-(naive|good|tunable)|mskernelbench-.*|origin", re.IGNORECASE)
+_SHIPPED = re.compile(r"kbench-(naive|good|tunable)|mskernelbench-.*|origin|.* \(shipped\)", re.I)
 """Names under which kernels that come with tasks stand on the boards."""
 _NAME = re.compile(r"^[A-Za-z0-9][\w .:/@+()-]{0,99}$", re.ASCII)
 
@@ -37,13 +37,18 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
 
 
 def shipped_agent(name: str, now: datetime) -> Agent:
-    """The agent under which kernels that come with the tasks stand on the board."""
-    agent, _ = Agent.objects.get_or_create(
-        name=name, defaults={"kind": Agent.Kind.SHIPPED, "created_at": now}
-    )
-    if agent.kind != Agent.Kind.SHIPPED:
-        raise SubmissionError("agent", f"{name!r} stands for somebody else: rename that agent")
-    return agent
+    """The agent under which kernels that come with the tasks stand on the board.
+
+    Where the name stands for somebody else already, one beside it: nobody who writes a task stands
+    in another's name, or keeps a task's other kernels from being entered.
+    """
+    for shown in (name, f"{name[:90]} (shipped)"):
+        agent, _ = Agent.objects.get_or_create(
+            name=shown, defaults={"kind": Agent.Kind.SHIPPED, "created_at": now}
+        )
+        if agent.kind == Agent.Kind.SHIPPED:
+            return agent
+    raise SubmissionError("agent", f"{shown!r} stands for somebody else: rename that agent")
 
 
 def language_model_of(name: str, now: datetime) -> LanguageModel | None:

@@ -11,12 +11,14 @@ from typing import Any
 from gpu_runner.data.codec import SCHEMA_VERSION, DataError, encode
 from gpu_runner.data.formats.sweeps import WORKLOADS_LIMIT
 from gpu_runner.data.formats.text import check_files
-from gpu_runner.data.task import Task
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.wire import DTYPES
 
 SCENARIOS = ("algebra", "llm", "sparse", "scientific", "networks", "other")
 BASELINES = ("eager", "compiled")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
+_AGENT = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)  # as of those who submit
 _WORKLOAD_NAME_LIMIT = 200
 _PARAMETERS_LIMIT_BYTES = 4096
 
@@ -108,5 +110,18 @@ def _check_kernels(task: Task) -> None:
             raise DataError(f"{field}.path", f"a {kernel.language} kernel ends in {wanted}")
         if kernel.direction not in task.directions:
             raise DataError(f"{field}.direction", "the task has no such direction")
-        if not kernel.agent.strip():
-            raise DataError(f"{field}.agent", "is empty")
+        if not _AGENT.fullmatch(kernel.agent):
+            reason = "must be 1 to 100 of A-Z, a-z, 0-9, blanks and _ . : / @ + ( ) -"
+            raise DataError(f"{field}.agent", f"{reason}, a letter or digit first")
+        _check_source(task, kernel)
+
+
+def _check_source(task: Task, kernel: ShippedKernel) -> None:
+    """Refuse what could not be submitted: the site enters a public task's kernels by itself."""
+    source = task.files[kernel.path]
+    try:
+        Solution(source=source, language=kernel.language, direction=kernel.direction)
+    except DataError as error:
+        raise DataError(
+            f"files.{kernel.path}", f"is listed as a kernel, and {error.reason}"
+        ) from None

@@ -14,7 +14,7 @@ from gpu_runner.data.queue import queue_name
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app import selectors, services
-from runs_app.models import Device, Evaluation, Runner
+from runs_app.models import Agent, Device, Evaluation, Runner
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -198,6 +198,23 @@ def test_a_new_device_gets_the_kernels_of_tuned_tasks_only(
     with django_capture_on_commit_callbacks(execute=True):
         services.submit(user=make.make_user(), mode="ranked", **fields)
     assert agents.get().agent.name == "kbench-naive"
+
+
+def test_kernels_of_tasks_take_nobodys_name_and_keep_no_device_out(settings: Any) -> None:
+    settings.SUBMIT_SHIPPED_KERNELS = True
+    mine = make.make_submission(agent="ada-agent").agent
+    kernels = tuple(
+        ShippedKernel(path=f"kernels/{agent}.cpp", agent=agent, language=Language.CPP)
+        for agent in ("kbench-good", "ada-agent")
+    )
+    files = {kernel.path: f"// {kernel.agent}\n{make.SOURCE}" for kernel in kernels}
+    version = make.make_task_version(name="shared", kernels=kernels, files=files)
+    services.record_event(event=make.make_heartbeat(device="cpu-2"), now=make.NOW)
+    agents = version.submissions.values_list("agent__name", flat=True)
+    assert set(agents) == {"kbench-good", "ada-agent (shipped)"}
+    assert Agent.objects.get(name="ada-agent") == mine
+    with pytest.raises(services.SubmissionError, match="is kept for kernels"):
+        make.make_submission(agent="other (shipped)", task_version=version)
 
 
 def test_the_demo_is_entered_into_an_empty_site_only() -> None:

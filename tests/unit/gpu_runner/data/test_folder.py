@@ -33,6 +33,7 @@ from tests.unit.gpu_runner.data import (
 )
 from tests.unit.gpu_runner.data.test_formats_kbench import REFERENCE, SPECIFICATION, write
 
+NAIVE = "kernels/naive.cpp"
 SWEEP = """
 [[sweeps]]
 prefix = "s_"
@@ -71,7 +72,7 @@ def texts(specification: str = SPECIFICATION, **files: str) -> dict[str, str]:
     found = {
         "task.toml": specification,
         "reference.py": REFERENCE,
-        "kernels/naive.cpp": "// a kernel",
+        NAIVE: "// a kernel",
     }
     return found | {name.replace("__", "."): text for name, text in files.items()}
 
@@ -266,6 +267,8 @@ def test_several_faults_are_told_at_once() -> None:
         ({"reference.py": REFERENCE}, "task.toml", "is missing", ""),
         ({"task.toml": ""}, "title", "is missing", "task.toml"),
         ({"task.toml": SPECIFICATION}, "kernels[0].path", "has no file", "task.toml"),
+        (texts(**{NAIVE: " \n"}), f"files.{NAIVE}", "as a kernel, and is empty", NAIVE),
+        (texts(**{NAIVE: "x" * 2**19}), f"files.{NAIVE}", "the limit is 262144", NAIVE),
         (texts(b="\0"), "files.b", "NUL", "b"),
         (texts(b="\ud800"), "files.b", "surrogate", "b"),
         (texts(**{"\udc00": ""}), "files.?", "surrogate", ""),

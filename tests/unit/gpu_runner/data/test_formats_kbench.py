@@ -148,7 +148,8 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ("naive.cpp", "good.cpp", "kernels[0].path", "has no file 'kernels/good.cpp'"),
         ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "a cuda kernel ends in .cu"),
         ('language = "cpp"', 'language = "rust"', "kernels[0].language", "'rust' is not one of"),
-        ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "is empty"),
+        ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "must be 1 to 100 of A-Z"),
+        ('"kbench-naive"', f'"{"x" * 101}"', "kernels[0].agent", "must be 1 to 100 of A-Z"),
         (
             'language = "cpp"',
             'language = "cpp"\ndirection = "backward"',
