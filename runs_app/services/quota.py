@@ -15,7 +15,7 @@ def check_quota(user: User, now: datetime) -> None:
 
     Two requests of one user at the same time take turns, so that both cannot be the last.
     """
-    User.objects.select_for_update().get(pk=user.pk)
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
     quota = selectors.quota(user, now)
     if quota.waiting >= quota.waiting_limit:
         reason = f"you have {quota.waiting} evaluations waiting or running, the most allowed;"

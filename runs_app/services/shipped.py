@@ -130,7 +130,8 @@ def _enter(
     mode: Mode,
     now: datetime,
 ) -> Evaluation | None:
-    TaskVersion.objects.select_for_update().get(pk=version.pk)  # nobody else enters them now
+    # nobody else enters them now
+    TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)
     agent = shipped_agent(agent_name, now)
     # One submission for each device and mode: the demo's page shows the demo and nothing else.
     known = Evaluation.objects.filter(

@@ -92,7 +92,7 @@ def decide_many(*, bulk: Bulk, tasks: Iterable[Task], user: User, now: datetime)
 
 @transaction.atomic
 def _decide(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
-    locked = Task.objects.select_for_update().get(pk=task.pk)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if refusal := _refusal(bulk, locked):
         return Outcome(task=locked, refusal=refusal)
     reason = bulk.reason

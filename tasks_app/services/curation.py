@@ -105,7 +105,7 @@ def label(
 ) -> Task:
     """Set a task's tags and its difficulty, which may be empty; what it has already is no act."""
     must_curate(user)
-    locked = Task.objects.select_for_update().get(pk=task.pk)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     after: dict[str, Any] = {"tags": clean_tags(tags), "difficulty": clean_difficulty(difficulty)}
     why = optional_reason(reason)
     before = {"tags": list(locked.tags), "difficulty": locked.difficulty}
@@ -138,7 +138,7 @@ def make_public(
     `override` does not say why it may go all the same; that is kept and shown.
     """
     must_curate(user)
-    locked = Task.objects.select_for_update().get(pk=task.pk)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if version.task_id != locked.pk:
         raise CurationError("version", f"is of another task, not of {locked.slug}")
     if why_not := public_refusal(locked, version):
@@ -235,7 +235,7 @@ def optional_reason(reason: str) -> str:
 def _locked(task: Task, user: User, kind: Act.Kind) -> Task:
     """The task, locked, if `user` may do this to it as it stands."""
     must_curate(user)
-    locked = Task.objects.select_for_update().get(pk=task.pk)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if why_not := refusal(kind, locked):
         raise CurationError("", f"{locked.slug} {why_not}")
     return locked

@@ -259,7 +259,7 @@ def _create(
 
 def _check_limit(user: User) -> None:
     """Two uploads of one user at the same time take turns, so that both cannot be the last."""
-    User.objects.select_for_update().get(pk=user.pk)
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
     limit = settings.MAX_OPEN_DRAFTS_PER_USER
     count = Draft.objects.filter(author=user, state__in=_UNDER_WAY).count()
     if not _is_admin(user) and count >= limit:
@@ -268,11 +268,11 @@ def _check_limit(user: User) -> None:
 
 
 def _locked(draft: Draft) -> Draft:
-    return Draft.objects.select_for_update().get(pk=draft.pk)
+    return Draft.objects.select_for_update(no_key=True).get(pk=draft.pk)
 
 
 def _locked_task(version: TaskVersion) -> Task:
-    return Task.objects.select_for_update().get(pk=version.task_id)
+    return Task.objects.select_for_update(no_key=True).get(pk=version.task_id)
 
 
 def _read(files: Mapping[str, str]) -> TaskData:
@@ -287,7 +287,7 @@ def _leave_review(draft: Draft) -> None:
     """A task that was never public and of which no draft is in review is a draft again."""
     if draft.task_id is None:
         return
-    task = Task.objects.select_for_update().get(pk=draft.task_id)
+    task = Task.objects.select_for_update(no_key=True).get(pk=draft.task_id)
     waits = task.drafts.filter(state=Draft.State.REVIEW).exists()
     if task.state == Task.State.REVIEW and task.current_version_id is None and not waits:
         _set_state(task, Task.State.DRAFT)

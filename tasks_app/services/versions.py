@@ -147,7 +147,7 @@ def store_version(
             "created_at": now,
         },
     )
-    task = Task.objects.select_for_update().get(slug=data.name)
+    task = Task.objects.select_for_update(no_key=True).get(slug=data.name)
     if task.state == Task.State.DRAFT:
         task.state = state
     digest = data.digest()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from runs_app import services
-from runs_app.models import Evaluation, EvaluationEvent, Result, Submission
+from runs_app.models import Evaluation, EvaluationEvent, Result, Submission, TaskCheck
+from tasks_app import services as task_services
+from tasks_app.models import Task
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
@@ -69,3 +73,25 @@ def test_the_last_place_of_a_quota_is_given_once(settings: Any) -> None:
     assert sum(isinstance(a, Submission) for a in answers) == 3, answers
     assert sum(isinstance(a, services.QuotaExceeded) for a in answers) == 3
     assert Evaluation.objects.count() == 3
+
+
+def test_a_check_and_a_decision_about_one_task_do_not_wait_for_each_other() -> None:
+    version, admin, device = make.make_task_version(), make.make_admin(), make.make_cpu()
+    both_have_begun = threading.Barrier(2)
+
+    def held(action: Callable[[], Any]) -> None:
+        """Keep what `action` locks until the other one has its locks too, where it can get them."""
+        with transaction.atomic():
+            action()
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both_have_begun.wait(1)
+
+    def check() -> None:
+        services.request_check(version=version, device=device, user=admin, now=make.NOW)
+
+    def retire() -> None:
+        task_services.retire(task=version.task, user=admin, reason="too easy", now=make.NOW)
+
+    answers = at_once(lambda: held(check), lambda: held(retire))
+    assert answers == [None, None]
+    assert (Task.objects.get().state, TaskCheck.objects.count()) == ("retired", 1)
