@@ -174,7 +174,9 @@ def _waits(device: Device, now: datetime) -> list[float]:
         .order_by("-created_at")
         .values_list("queued_at", "started_at")[:_SAMPLE]
     )
-    return sorted((started - queued).total_seconds() for queued, started in rows if started)
+    return sorted(
+        max((started - queued).total_seconds(), 0.0) for queued, started in rows if started
+    )
 
 
 def _percentile(ascending: list[float], share: float) -> float | None:

@@ -179,8 +179,9 @@ def period(elapsed_s: float | None) -> str:
     """A length of time in its largest unit, such as 3 min; a dash for None."""
     if elapsed_s is None:
         return "–"
-    length_s, unit = next((size, unit) for least, size, unit in _PERIODS if elapsed_s >= least)
-    return f"{elapsed_s // length_s:.0f} {unit}"
+    passed_s = max(elapsed_s, 0.0)  # two hosts' clocks may disagree
+    length_s, unit = next((size, unit) for least, size, unit in _PERIODS if passed_s >= least)
+    return f"{passed_s // length_s:.0f} {unit}"
 
 
 @register.filter

@@ -108,6 +108,7 @@ def test_small_words() -> None:
     assert display.error(3.0) == "✗ 3"
     assert display.period(59) == "59 s"
     assert display.period(300) == "5 min"
+    assert display.period(-0.2) == "0 s"
     assert "3 days ago" in display.ago(timezone.now() - timedelta(days=3.5))
 
 
