@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gpu_runner.data.check import REPORT_LIMIT_BYTES
 from gpu_runner.data.codec import DataError, decode
 
 REFERENCE = "reference"
 """The honest kernel that is the reference itself, in the precision of a kernel."""
 
-LARGEST = 4 * 1024 * 1024
+LARGEST = REPORT_LIMIT_BYTES
 """Bytes of a report's file at most."""
 
 T = TypeVar("T")

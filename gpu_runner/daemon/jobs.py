@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -16,7 +17,7 @@ from rq.timeouts import JobTimeoutException
 from gpu_runner.daemon.events import EventStream, Reporter, Spool
 from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.data import codec
-from gpu_runner.data.check import CheckRequest
+from gpu_runner.data.check import REPORT_LIMIT_BYTES, CheckRequest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import Event, EventKind
@@ -205,8 +206,11 @@ def _check(request: CheckRequest, context: JobContext, journal: Journal) -> dict
 
     with _saying_alive(context, journal):
         try:
-            report = context.check_task(request, context.supervisor, progress)
-            return {"report": codec.encode(report)}
+            report = codec.encode(context.check_task(request, context.supervisor, progress))
+            size = len(json.dumps(report))
+            if size <= REPORT_LIMIT_BYTES:
+                return {"report": report}
+            reason = f"its report has {size} bytes, at most {REPORT_LIMIT_BYTES} are read"
         except OracleError as error:
             reason = str(error)
         except JobTimeoutException:

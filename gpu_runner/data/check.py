@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task
 
+REPORT_LIMIT_BYTES = 4 * 1024 * 1024
+"""Limit for a report, as JSON."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest:

@@ -24,13 +24,25 @@ MOST_SEEDS = 12
 """Calls on which one is tried whose fate depends on luck."""
 LUCK = 1e-3
 """A mutant fails if it would pass a ranked evaluation with less than this probability."""
+MOST_NAMES = 4096
+"""Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
+LONGEST_NAME = 512
 
 Progress = Callable[[str], None]
 FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
 
 
 class SoundnessOracle(Oracle):
-    """An oracle that is also asked for mutants, and for what filters need to know."""
+    """An oracle that is also asked for mutants, and for what filters need to know.
+
+    The task's code, which runs there, can make up names: they are bounded, because all of them are
+    kept until the report is written. Raises `OracleError` beyond.
+    """
+
+    def __init__(self, config: SupervisorConfig) -> None:
+        """No name is known yet."""
+        super().__init__(config)
+        self._names: set[str] = set()
 
     def __enter__(self) -> SoundnessOracle:
         """Return itself."""
@@ -40,25 +52,35 @@ class SoundnessOracle(Oracle):
         self, workload: Workload, direction: Direction, seeds: Sequence[int]
     ) -> Mapping[str, Any]:
         """Numbers of a workload from calls of these seeds; see `engine.filters`."""
-        return self._ask(
+        answer = self._ask(
             op="filters",
             workload=workload.name,
             direction=direction,
             seed=seeds[0],
             seeds=list(seeds),
         )
+        self._keep([*answer["outputs"], *answer["arguments"]])
+        return answer
 
     def mutants(
         self, workload: Workload, direction: Direction, seed: int, settled: Sequence[str]
     ) -> Mapping[str, Any]:
         """Try the task's mutants, but those that are settled, on one call."""
-        return self._ask(
+        answer = self._ask(
             op="mutants",
             workload=workload.name,
             direction=direction,
             seed=seed,
             settled=list(settled),
         )
+        self._keep([*answer["honest"], *(name for name, _, _ in answer["mutants"])])
+        return answer
+
+    def _keep(self, names: Iterable[str]) -> None:
+        self._names.update(names)
+        if len(self._names) > MOST_NAMES or max(map(len, self._names), default=0) > LONGEST_NAME:
+            reason = f"gave more than {MOST_NAMES} names, or one of more than {LONGEST_NAME}"
+            raise OracleError(f"the task's code {reason} characters")
 
 
 @dataclass

@@ -11,6 +11,7 @@ from gpu_runner import __main__ as command
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.soundness import Fate, describe_soundness, survey
 
 TASK = """
@@ -90,6 +91,22 @@ def test_a_survey_of_a_task_whose_bound_is_too_loose(folder: Path) -> None:
     assert "forward: zeros" not in report["survivors"]
     assert {entry["name"] for entry in report["honest"]} >= {"reference"}
     assert "NOT SOUND" in describe_soundness(report)
+
+
+@pytest.mark.parametrize("name", ["f'{next(n)} {j}'", "'x' * 1000"])
+def test_a_task_that_makes_up_names_gets_no_report(folder: Path, name: str) -> None:
+    kernels = f"[[{name}, 'failed', 2.0] for j in range(3000)]"
+    answer = f"{{'honest': {{}}, 'mutants': {kernels}, 'output_bytes': 4}}"
+    flood = f"""
+import itertools
+from gpu_runner.engine.soundness import Soundness
+n = itertools.count()
+Soundness.step = lambda *_, **__: {answer}
+"""
+    (folder / "reference.py").write_text(flood + REFERENCE)
+    task = load_task(folder)
+    with pytest.raises(OracleError, match="more than 4096 names, or one of more than 512"):
+        survey(task, SupervisorConfig(kind=DeviceKind.CPU))
 
 
 @pytest.mark.parametrize(("passed", "status"), [(True, 0), (False, 1)])
