@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from tasks_app.task_writing import write_folder
 REASON_LIMIT = 2000
 _TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
+_NEW_A_DAY = 4  # times as many as may be open: closed ones are kept
 
 
 @transaction.atomic
@@ -248,7 +249,7 @@ def _create(
 ) -> Draft:
     if task is not None:
         _must_curate(user)
-    _check_limit(user)
+    _check_limit(user, now)
     kept = kept_files(files)
     draft = Draft.objects.create(
         name=said_name(kept), task=task, files=kept, author=user, created_at=now, changed_at=now
@@ -257,14 +258,20 @@ def _create(
     return draft
 
 
-def _check_limit(user: User) -> None:
+def _check_limit(user: User, now: datetime) -> None:
     """Two uploads of one user at the same time take turns, so that both cannot be the last."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if _is_admin(user):
+        return
     limit = settings.MAX_OPEN_DRAFTS_PER_USER
-    count = Draft.objects.filter(author=user, state__in=_UNDER_WAY).count()
-    if not _is_admin(user) and count >= limit:
+    own = Draft.objects.filter(author=user)
+    count = own.filter(state__in=_UNDER_WAY).count()
+    if count >= limit:
         reason = f"you have {count} drafts that are open or in review, of at most {limit}"
         raise CurationError("", f"{reason}: close one first")
+    if own.filter(created_at__gt=now - timedelta(days=1)).count() >= limit * _NEW_A_DAY:
+        reason = f"you have made {limit * _NEW_A_DAY} drafts in the last 24 hours, the most a day"
+        raise CurationError("", f"{reason}: go on with one that is open, or come back later")
 
 
 def _locked(draft: Draft) -> Draft:

@@ -310,3 +310,14 @@ def test_a_user_has_few_open_drafts_and_an_admin_many(settings: Any) -> None:
     created(user, name="c")
     for name in ("d", "e", "f"):
         created(admin, name=name)
+
+
+def test_a_user_starts_few_drafts_a_day(settings: Any) -> None:
+    settings.MAX_OPEN_DRAFTS_PER_USER = 1
+    user = make.make_user()
+    for _ in range(4):
+        services.close_draft(draft=created(user), user=user, reason="mistaken", now=make.NOW)
+    with pytest.raises(CurationError, match="made 4 drafts in the last 24 hours"):
+        created(user)
+    tomorrow = make.later(24 * 3600 + 1)
+    services.create_draft(user=user, files=files_of(), now=tomorrow)
