@@ -16,9 +16,11 @@ from runs_app.selectors.access import (
 from runs_app.selectors.baselines import Baselines, baselines
 from runs_app.selectors.checks import (
     CheckEntry,
+    CheckTime,
     check_entries,
     check_reason,
     check_stage,
+    check_time,
     find_check,
     may_cancel,
     may_check,
@@ -57,6 +59,7 @@ from runs_app.selectors.standing import leader, ranked_evaluations, standing_eva
 __all__ = [
     "Baselines",
     "CheckEntry",
+    "CheckTime",
     "DeviceQueue",
     "MoneyLimits",
     "QueueEntry",
@@ -71,6 +74,7 @@ __all__ = [
     "check_entries",
     "check_reason",
     "check_stage",
+    "check_time",
     "compact_events",
     "decided_cases",
     "decision_reason",

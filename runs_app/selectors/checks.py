@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import ceil
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 
 from runs_app.models import UNDER_WAY, Status, TaskCheck
@@ -17,6 +19,8 @@ from tasks_app.models import Draft, TaskVersion
 KEPT_BACK = "admins see why: the task has hidden workloads, of which the reason may tell"
 """What others are shown in the place of such a reason."""
 
+_DAY = timedelta(days=1)
+_LEAST_S = 60.0  # that a check counts for, however soon it ended
 _CAN_BE_CHECKED = (Draft.State.OPEN, Draft.State.REVIEW)
 
 
@@ -33,6 +37,25 @@ class CheckEntry:
     check: TaskCheck | None
     draft: Draft | None
     note: str
+
+
+@dataclass(frozen=True)
+class CheckTime:
+    """How long a user's checks may hold devices in 24 hours, and what is left of it, in minutes."""
+
+    limit: int
+    left: int
+
+
+def check_time(user: Any, now: datetime) -> CheckTime:
+    """What of it `user` has left; a check that ended at once, or was cancelled, took a minute."""
+    rows = TaskCheck.objects.filter(asked_by=user, created_at__gt=now - _DAY).order_by()
+    used_s = sum(
+        max(((finished or now) - started).total_seconds() if started else 0.0, _LEAST_S)
+        for started, finished in rows.values_list("started_at", "finished_at")
+    )
+    limit: int = settings.MAX_CHECK_MINUTES_PER_DAY
+    return CheckTime(limit=limit, left=max(limit - ceil(used_s / 60), 0))
 
 
 def may_check(version: TaskVersion, user: Any) -> bool:

@@ -20,8 +20,8 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     """Queue the making of a version's soundness report, and note it in the trail.
 
     One that waits or runs on the device already is returned instead. Raises `CurationError` naming
-    the field: for those who may not, for a device that the task has no workload for, and for a
-    second check at a time of somebody who is no admin.
+    the field: for those who may not, for a device that the task has no workload for, and, of
+    somebody who is no admin, for a second check at a time and where a day's time is used up.
     """
     if not selectors.may_check(version, user):
         raise CurationError("", "only admins and who works on its draft may have a task checked")
@@ -31,7 +31,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     if known is not None:
         return known
     _refuse_device(version, device)
-    _refuse_second(user)
+    _refuse_more(user, now)
     check = TaskCheck.objects.create(
         version=version, device=device, asked_by=user, created_at=now, queued_at=now
     )
@@ -64,7 +64,8 @@ def _refuse_device(version: TaskVersion, device: Device) -> None:
             raise CurationError("device", reason)
 
 
-def _refuse_second(user: User) -> None:
+def _refuse_more(user: User, now: datetime) -> None:
+    """A check has its device to itself, so that others wait for those of one user."""
     if user.is_staff:
         return
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two requests take turns
@@ -75,3 +76,7 @@ def _refuse_second(user: User) -> None:
             " at a time: wait for its end, or cancel it"
         )
         raise CurationError("", reason)
+    time = selectors.check_time(user, now)
+    if time.left == 0:
+        reason = f"your checks have held devices for {time.limit} minutes in the last 24 hours"
+        raise CurationError("", f"{reason}, the most that they may: ask again later")

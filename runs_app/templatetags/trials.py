@@ -54,6 +54,7 @@ def trials_context(
         "modes": [(mode.value, _MODES[mode]) for mode in services.DRY_MODES],
         "may_ask": may_ask(draft, user),
         "quota": None if sees_hidden(user) else selectors.quota(user, now),
+        "time": None if sees_hidden(user) else selectors.check_time(user, now),
     }
 
 

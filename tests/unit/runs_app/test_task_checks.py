@@ -116,6 +116,20 @@ class TestAsking:
         assert ask(admin, versions[0]) != check
         assert TaskCheck.objects.filter(status=Status.QUEUED).count() == 2
 
+    def test_who_is_no_admin_has_so_many_minutes_a_day(self, jobs: Jobs, settings: Any) -> None:
+        settings.MAX_CHECK_MINUTES_PER_DAY = 3
+        author, version = make.make_user(), a_version()
+        a_draft(version, author)
+        services.cancel_check(check=ask(author, version), user=author, now=make.NOW)
+        assert selectors.check_time(author, make.NOW).left == 2
+        start(held := ask(author, version))
+        send(held, EventKind.FINISHED, {"reason": "failed"}, seq=2, now=make.later(100))
+        assert selectors.check_time(author, make.NOW).left == 0
+        with pytest.raises(CurationError, match="held devices for 3 minutes"):
+            ask(author, version)
+        assert ask(make.make_admin(), version).status == Status.QUEUED
+        assert selectors.check_time(author, make.later(25 * 3600)).left == 3
+
     def test_a_draft_that_was_taken_over_or_closed_gives_no_right(self, jobs: Jobs) -> None:
         author, version = make.make_user(), a_version()
         a_draft(version, author, taken_by=make.make_admin())
