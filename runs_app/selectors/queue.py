@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db.models import Case, Q, Value, When
 
-from gpu_runner.data.queue import Urgency
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode
+from runs_app import queues
 from runs_app.models import Device, Evaluation, Status
 from runs_app.selectors.access import may_see
 from runs_app.selectors.checks import CheckEntry, check_entries
@@ -99,11 +100,19 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
     if blocked:
         return f"{position}, but {blocked}"
+    if evaluation.urgency is Urgency.AUDITS and _takes_no_audits(evaluation.device_id):
+        return f"{position}, but its runners are of a version that takes no audits: update them"
     ready = [status.runner for status in runners if status.takes_work]
     busy = [runner.name for runner in ready if runner.current]
     if len(busy) == len(ready):
         return f"{position}; busy with others: {', '.join(busy)}"
     return f"{position}; a runner is free and takes it within seconds"
+
+
+def _takes_no_audits(device_slug: str) -> bool:
+    """Whether the runners of a device listen to people's queue alone; False without Redis."""
+    audits = queue_name(device_slug, Urgency.AUDITS)
+    return queues.has_worker(queue_name(device_slug)) and not queues.has_worker(audits)
 
 
 def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:

@@ -83,6 +83,22 @@ def test_waiting_reason_in_a_queue() -> None:
     assert reason(second) == "next in the queue; busy with others: host-1"
 
 
+def test_an_audit_says_so_if_its_runners_are_too_old_to_take_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make.make_runner(name="host-1")
+    audit = make.make_evaluation()
+    Evaluation.objects.update(mode="audit", background=True)
+    audit.refresh_from_db()
+    listened = {"device-cpu", "device-cpu-background"}
+    monkeypatch.setattr("runs_app.queues.has_worker", listened.__contains__)
+    assert reason(audit).endswith("of a version that takes no audits: update them")
+    listened.add("device-cpu-audits")
+    assert "a runner is free" in reason(audit)
+    listened.clear()  # as without Redis
+    assert "a runner is free" in reason(audit)
+
+
 def test_the_queue_shows_depth_runners_and_waiting_times() -> None:
     make.make_runner(name="host-1")
     for wait_s in (10, 20, 30):
