@@ -95,7 +95,7 @@ def read_edit(posted: Mapping[str, str], uploads: Mapping[str, Any], files: Any)
     known = path if path in files else ""
     return Edit(
         files=files,
-        revision=_number(posted.get("over") or posted.get("revision", "")),
+        revision=read_number(posted.get("over") or posted.get("revision", "")),
         path=path if action not in ("rename", "delete") else known,
         text=posted.get("text", "").replace("\r\n", "\n"),  # as a browser sends a line's end
         action=action if known or action not in ("rename", "delete") else "save",
@@ -106,5 +106,6 @@ def read_edit(posted: Mapping[str, str], uploads: Mapping[str, Any], files: Any)
     )
 
 
-def _number(text: str) -> int:
+def read_number(text: str) -> int:
+    """The number of a revision; 0, which none has, for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

@@ -168,16 +168,21 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
 
 
 @transaction.atomic
-def publish_draft(*, draft: Draft, user: User, now: datetime, override: str = "") -> TaskVersion:
+def publish_draft(
+    *, draft: Draft, user: User, now: datetime, override: str = "", revision: int | None = None
+) -> TaskVersion:
     """Make the version of a draft in review its task's public one; for admins.
 
     Raises `CurationError` if wrong kernels pass it, a filter flags it, or nobody has shown the
-    opposite, unless `override` says why it may go all the same; that is kept and shown.
+    opposite, unless `override` says why it may go all the same; that is kept and shown. `revision`
+    is the one that was looked at: another is refused.
     """
     locked = _locked(draft)
     _must_curate(user)
     if locked.state != Draft.State.REVIEW:
         raise CurationError("", f"it is {_words(locked)}: only what is in review can be published")
+    if revision not in (None, locked.revision):
+        raise CurationError("revision", "its files were changed since you opened it: look again")
     version = locked.version
     if version is None or _read(locked.files).digest() != version.digest:
         reason = "what was checked is not what its files say now: send it back, then to review"

@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from tasks_app import draft_page, services
-from tasks_app.draft_edit import Edit, read_edit
+from tasks_app.draft_edit import Edit, read_edit, read_number
 from tasks_app.draft_page import Workbench
 from tasks_app.forms import UploadForm
 from tasks_app.models import Draft, Task, TaskVersion
@@ -113,7 +113,7 @@ def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     if action in _ADMINS_ACTIONS and not user.is_staff:
         raise PermissionDenied("only admins decide about proposals")
     try:
-        words = _act(found, user, action, reason)
+        words = _act(found, user, action, reason, read_number(request.POST.get("revision", "")))
     except CurationError as error:
         refused = {"action": action, "reason": reason, "text": _sentence(error)}
         return _page(request, found, path=request.POST.get("file", ""), refused=refused)
@@ -138,7 +138,7 @@ def draft_download(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     return response
 
 
-def _act(found: Draft, user: User, action: str, reason: str) -> str:
+def _act(found: Draft, user: User, action: str, reason: str, revision: int) -> str:
     """What was done, in a sentence."""
     given: dict[str, Any] = {"draft": found, "user": user, "now": timezone.now()}
     match action:
@@ -158,7 +158,7 @@ def _act(found: Draft, user: User, action: str, reason: str) -> str:
             if action == "override" and not reason.strip():
                 raise CurationError("reason", "publishing without a proof needs a reason")
             override = reason if action == "override" else ""
-            version = services.publish_draft(override=override, **given)
+            version = services.publish_draft(override=override, revision=revision, **given)
             return f"Published: {version} is now the public version."
     raise CurationError("action", f"{action[:20]!r} is none")
 

@@ -59,8 +59,11 @@ def save(client: Client, draft: Draft, **values: Any) -> Any:
     return client.post(draft.get_absolute_url(), posted | values, headers=headers)
 
 
-def act(client: Client, draft: Draft, action: str, reason: str = "") -> Any:
-    return client.post(reverse("draft-act", args=[draft.pk]), {"action": action, "reason": reason})
+def act(
+    client: Client, draft: Draft, action: str, reason: str = "", revision: object = None
+) -> Any:
+    posted = {"action": action, "reason": reason, "revision": revision or draft.revision}
+    return client.post(reverse("draft-act", args=[draft.pk]), posted)
 
 
 def test_an_upload_becomes_a_draft_and_can_be_downloaded(client: Client, author: User) -> None:
@@ -232,6 +235,25 @@ def test_publishing_without_a_proof_needs_a_reason(
     assert 'href="/tasks/wave/"' in text
     assert "void scaled_sum" in text  # its files stay readable
     assert "readonly" in text
+
+
+def test_an_admin_publishes_what_the_page_showed_and_nothing_newer(
+    client: Client, author: User, admin_client: Client
+) -> None:
+    draft = created(author)
+    act(client, draft, "send")
+    page = admin_client.get(draft.get_absolute_url()).content.decode()
+    assert page.count('name="revision" value="1"') == 4  # publish, override, back, close
+    act(admin_client, draft, "back", "say more")
+    assert save(client, draft, text=draft.files["task.toml"] + "# more\n").status_code == 302
+    act(client, draft, "send")
+    for revision in (1, "none"):
+        refused = act(admin_client, draft, "override", "seen by hand", revision)
+        assert refused.status_code == 422
+        assert "Its files were changed since you opened it" in refused.content.decode()
+    assert Task.objects.get().state == "review"
+    draft.refresh_from_db()
+    assert act(admin_client, draft, "override", "seen by hand").status_code == 302
 
 
 def test_a_closed_draft_shows_why(client: Client, author: User) -> None:
