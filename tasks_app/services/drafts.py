@@ -13,13 +13,13 @@ from django.db import transaction
 from gpu_runner.data.formats.folder import read_folder
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.services.curation import clean_reason, must_curate
 from tasks_app.services.draft_files import changed_paths, kept_files, said_name
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 from tasks_app.services.versions import make_current, override_gate, store_version
 from tasks_app.task_writing import write_folder
 
-REASON_LIMIT = 2000
 _TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 _NEW_A_DAY = 4  # times as many as may be open: closed ones are kept
@@ -81,7 +81,7 @@ def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
     It may then get hidden workloads. Raises `CurationError` for anybody but admins.
     """
     locked = _locked(draft)
-    _must_curate(user)
+    must_curate(user)
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)}")
     if locked.taken_by_id is not None or locked.author_id == user.pk:
@@ -140,10 +140,10 @@ def send_to_review(*, draft: Draft, user: User, now: datetime) -> Draft:
 def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     """Let a draft in review be changed again, and say why; for admins."""
     locked = _locked(draft)
-    _must_curate(user)
+    must_curate(user)
     if locked.state != Draft.State.REVIEW:
         raise CurationError("", f"it is {_words(locked)}, not in review")
-    why = _reason(reason, "say what is to be changed: its author reads it")
+    why = clean_reason(reason, "say what is to be changed: its author reads it")
     locked.state, locked.changed_at = Draft.State.OPEN, now
     locked.save()
     _leave_review(locked)
@@ -159,7 +159,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
         raise CurationError("", "only its author and admins close it")
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
-    why = _reason(reason, "say why: its author reads it, and the next admin")
+    why = clean_reason(reason, "say why: its author reads it, and the next admin")
     locked.state, locked.changed_at = Draft.State.CLOSED, now
     locked.save()
     _leave_review(locked)
@@ -178,7 +178,7 @@ def publish_draft(
     is the one that was looked at: another is refused.
     """
     locked = _locked(draft)
-    _must_curate(user)
+    must_curate(user)
     if locked.state != Draft.State.REVIEW:
         raise CurationError("", f"it is {_words(locked)}: only what is in review can be published")
     if revision not in (None, locked.revision):
@@ -197,7 +197,7 @@ def publish_draft(
     if refusal := version.unproven:
         if not override.strip():
             raise CurationError("override", refusal)
-        why = _reason(override, "")
+        why = clean_reason(override, "")
         override_gate(version=version, user=user, reason=why, now=now)
         note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, draft=locked, reason=why)
     task.state = Task.State.PUBLISHED
@@ -253,7 +253,7 @@ def _create(
     details: Mapping[str, Any],
 ) -> Draft:
     if task is not None:
-        _must_curate(user)
+        must_curate(user)
     _check_limit(user, now)
     kept = kept_files(files)
     draft = Draft.objects.create(
@@ -327,20 +327,6 @@ def _must_write(draft: Draft, user: User) -> None:
     if _is_admin(user):
         raise CurationError("", "take it over first: its author would not know what you changed")
     raise CurationError("", "only its author writes on it, until an admin has taken it over")
-
-
-def _must_curate(user: User) -> None:
-    if not _is_admin(user):
-        raise CurationError("", "only admins do that")
-
-
-def _reason(reason: str, missing: str) -> str:
-    kept = reason.replace("\0", "").strip()
-    if not kept:
-        raise CurationError("reason", missing)
-    if len(kept) > REASON_LIMIT:
-        raise CurationError("reason", f"has {len(kept)} characters, at most {REASON_LIMIT}")
-    return kept
 
 
 def _words(draft: Draft) -> str:
