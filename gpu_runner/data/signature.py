@@ -91,6 +91,8 @@ def _parameter(text: str, inout: tuple[str, ...]) -> CParameter:
     match = _PARAMETER.match(" ".join(text.replace("*", "* ").split()))
     if match is None:
         raise DataError("signature", f"cannot read the parameter {text.strip()!r}")
+    if text.strip().isidentifier():
+        raise DataError("signature", f"the parameter {text.strip()!r} lacks its type or its name")
     name, ctype = match["name"], match["type"]
     if ctype not in SCALAR_TYPES:
         raise DataError("signature", f"{ctype!r} is not one of {', '.join(SCALAR_TYPES)}")

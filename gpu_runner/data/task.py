@@ -130,9 +130,16 @@ class Task:
                 raise DataError(f"workloads[{index}].name", "two workloads have the same name")
             names.add(workload.name)
         for workload in self.workloads:
+            self._check_formulas(workload)
+
+    def _check_formulas(self, workload: Workload) -> None:
+        try:
             self.reduction_length(workload)
             for direction in self.work:
                 self.cost(workload, direction)
+        except DataError as error:
+            reason = f"{error.reason}, for the workload {workload.name!r}"
+            raise DataError(error.field, reason) from None
 
     @property
     def c_signature(self) -> Signature:

@@ -117,7 +117,8 @@ def output_names(task: Task, count: int) -> list[str]:
         names = [parameter.name for parameter in task.c_signature.outputs]
         if len(names) != count:
             raise ProblemError(
-                f"the reference returns {count} outputs, the signature writes {len(names)}"
+                f"the reference returns {count} output{'' if count == 1 else 's'}, but the "
+                f"signature writes {len(names)}: {', '.join(names)} (inputs point to const)"
             )
         return names
     return ["output"] if count == 1 else [f"output[{index}]" for index in range(count)]

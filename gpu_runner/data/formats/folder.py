@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import itertools
 import re
 import typing
@@ -244,7 +245,9 @@ def _dataclass_errors(cls: type, value: Mapping[str, Any], prefix: str) -> Itera
     hints = typing.get_type_hints(cls)
     for name in value:
         if name not in hints:
-            yield DataError(f"{prefix}{name}", "is not a known field")
+            near = difflib.get_close_matches(name[:80], hints, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            yield DataError(f"{prefix}{name}", f"is not a known field{meant}")
     for spec in dataclasses.fields(cls):
         if spec.name in value:
             yield from _decode_errors(hints[spec.name], value[spec.name], prefix + spec.name)

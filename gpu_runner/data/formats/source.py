@@ -21,7 +21,8 @@ def parse_module(text: str, name: str) -> ast.Module:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f" (line {line})" if line else ""
-        raise DataError(name, f"is not valid Python{where}: {error}") from None
+        said = error.msg if isinstance(error, SyntaxError) else error  # its text repeats the line
+        raise DataError(name, f"is not valid Python{where}: {said}") from None
 
 
 def functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:

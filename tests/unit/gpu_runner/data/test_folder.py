@@ -266,6 +266,13 @@ def test_several_faults_are_told_at_once() -> None:
         ({}, "task.toml", "is missing: add it with name", ""),
         ({"reference.py": REFERENCE}, "task.toml", "is missing", ""),
         ({"task.toml": ""}, "title", "is missing", "task.toml"),
+        (
+            texts(SPECIFICATION.replace('title = "', 'titel = "')),
+            "titel",
+            "is not a known field; did you mean 'title'?",
+            "task.toml",
+        ),
+        (texts(SPECIFICATION.replace("N * C", "N * X")), None, ", for the workload '", "task.toml"),
         ({"task.toml": SPECIFICATION}, "kernels[0].path", "has no file", "task.toml"),
         (texts(**{NAIVE: " \n"}), f"files.{NAIVE}", "as a kernel, and is empty", NAIVE),
         (texts(**{NAIVE: "x" * 2**19}), f"files.{NAIVE}", "the limit is 262144", NAIVE),

@@ -56,6 +56,7 @@ def test_element_types(ctype: str, dtype: str) -> None:
         ("int f(float* x)", (), "signature", "is not `void NAME(...)`"),
         ("f", (), "signature", "is not `void NAME(...)`"),
         ("void f()", (), "signature", "cannot read the parameter"),
+        ("void f(out, const float* x)", (), "signature", "'out' lacks its type or its name"),
         ("void f(float* x, ...)", (), "signature", "cannot read the parameter"),
         ("void f(float** x)", (), "signature", "cannot read the parameter"),
         ("void f(float* x, unsigned int n)", (), "signature", "cannot read the parameter"),
