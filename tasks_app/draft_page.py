@@ -71,7 +71,8 @@ class DraftRow:
             return self.bench.last_reason
         faults = self.bench.faults if self.draft.state == Draft.State.OPEN else ()
         if not faults:
-            return ""
+            reason = self.bench.sent_back
+            return f"sent back: {reason}" if reason else ""
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         return f"{faults[0].field}: {faults[0].reason}{more}"
 
@@ -168,6 +169,12 @@ class Workbench:
         return act.reason if act else ""
 
     @property
+    def sent_back(self) -> str:
+        """What is to be changed, as an admin said, until it is sent to review again."""
+        waits = self.draft.state == Draft.State.OPEN and self.is_open
+        return self.last_reason if waits else ""
+
+    @property
     def actions(self) -> tuple[str, ...]:
         """What this viewer may do with it now: send, take, back, publish, close."""
         draft, found = self.draft, []
@@ -218,10 +225,10 @@ class Workbench:
             text = "Have it checked and its kernels tried below; if it is sound, send it to review."
             return Step(text=text)
         if not self.soundness.passed:
-            text = (
-                "Its check found something, below: mend it, or send it to review and say why not."
-            )
+            text = "Its check found something, below: mend it, or send it to review as it is."
             return Step(text=text, tone="warn")
+        if self.sent_back:
+            return Step(text="It is sound. Change what is asked for, then send it to review.")
         return Step(text="It is sound: send it to review.", tone="good")
 
 
