@@ -77,7 +77,7 @@ def _finished(check: TaskCheck, payload: dict[str, Any], now: datetime) -> None:
         reason = f"the report of its runner cannot be used: {error}"[:_LONGEST_TEXT]
         check_lifecycle.end(check, reason=reason, now=now)
         return
-    record_report(check.version, report, now)
+    record_report(check.version, report, now, made_here=True)
     check_lifecycle.end(check, passed=report.passed, now=now)
 
 

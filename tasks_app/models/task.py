@@ -136,6 +136,8 @@ class Soundness(models.Model):
     filters = models.PositiveIntegerField(default=0)  # 0: made before there were any
     flagged = models.JSONField(default=list)  # names
     device = models.CharField(max_length=100, blank=True)  # where it was measured
+    # A runner of this site made it, so that no report that comes with kbench replaces it.
+    made_here = models.BooleanField(default=False)
     document = models.JSONField()
     created_at = models.DateTimeField()
 

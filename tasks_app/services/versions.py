@@ -176,8 +176,13 @@ def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
         TaskVersion.objects.filter(pk=version.pk).update(published_at=now)
 
 
-def record_report(version: TaskVersion, report: Report, now: datetime) -> None:
-    """Store a soundness report of a version in place of an earlier one."""
+def record_report(
+    version: TaskVersion, report: Report, now: datetime, *, made_here: bool = False
+) -> None:
+    """Store a soundness report of a version in place of an earlier one.
+
+    made_here: a runner of this site made it.
+    """
     fields = {
         "passed": report.passed,
         "mutants": report.mutants,
@@ -185,6 +190,7 @@ def record_report(version: TaskVersion, report: Report, now: datetime) -> None:
         "filters": report.filters,
         "flagged": list(report.flagged),
         "device": report.device,
+        "made_here": made_here,
         "document": dict(report.document),
         "created_at": now,
     }

@@ -15,6 +15,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_folder
 from tasks_app import import_report, loader, services
 from tasks_app.importing import IMPORT_FORMATS, import_path
+from tasks_app.models import Soundness
 
 _NONE_SHIPPED = "this version of kbench comes without soundness reports"
 
@@ -123,4 +124,8 @@ def _reports(
         return {}, [], override
     if not any(loader.BUILT_IN_REPORTS.glob("*.json")):
         return {}, [], override or _NONE_SHIPPED
-    return *loader.read_reports(loader.BUILT_IN_REPORTS), override
+    reports, faults = loader.read_reports(loader.BUILT_IN_REPORTS)
+    checked = Soundness.objects.filter(made_here=True, version__digest__in=reports)
+    for digest in checked.values_list("version__digest", flat=True):
+        del reports[digest]
+    return reports, faults, override

@@ -16,7 +16,7 @@ from django.test import Client
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from runs_app import services as runs
 from tasks_app import loader, selectors, services
-from tasks_app.models import Override, Soundness, Task
+from tasks_app.models import Override, Soundness, Task, TaskVersion
 from tasks_app.services import admit, publish
 from tests import factories as make
 from tests.unit.tasks_app.test_publish import TASK_TOML, write_task
@@ -234,6 +234,22 @@ def test_loading_does_not_undo_what_an_admin_made_public() -> None:
     assert task.current_version == second
     [changed] = load(tasks=[make.make_task(title="Best")])
     assert changed.made_public
+
+
+def test_loading_keeps_what_a_runner_of_the_site_has_found() -> None:
+    folder = catalog_folder() / "vector_add"
+    load(folder)
+    version = TaskVersion.objects.get(task__slug="vector_add")
+    shipped = version.soundness.document
+    found = {**shipped, "passed": False, "survivors": ["forward: zeros"]}
+    services.record_report(version, loader.report_of(found), make.later(1), made_here=True)
+    for options, kept, state in (
+        ((), found, Task.State.REVIEW),
+        (("--soundness", loader.BUILT_IN_REPORTS), shipped, Task.State.PUBLISHED),
+    ):
+        load(folder, *options)
+        assert Soundness.objects.get(version=version).document == kept
+        assert Task.objects.get(slug="vector_add").state == state
 
 
 def test_what_was_public_before_stays_until_a_report_fails() -> None:
