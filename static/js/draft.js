@@ -155,11 +155,26 @@
   document.addEventListener("htmx:sendError", (event) => {
     if (event.detail.requestConfig?.elt === save) sayUnsaved("The site does not answer; try again.");
   });
+  // A check or a dry run takes the stored files: what is in the editor is stored before it.
+  let awaiting = null;
+  document.addEventListener("htmx:confirm", (event) => {
+    const { elt, verb, issueRequest } = event.detail;
+    if (verb !== "post" || !elt.querySelector("#trials-check") || !isChanged()) return;
+    event.preventDefault();
+    awaiting = issueRequest;
+    save.click();
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.elt === save && !event.detail.successful) awaiting = null;
+  });
   document.addEventListener("draft-saved", () => {
     stored = sent;
     number(true);
     if (isChanged()) say("Saved; there are newer changes.");
-    refresh();
+    const next = awaiting;
+    awaiting = null;
+    if (next) next(true);
+    else refresh();
   });
 
   // A check that is asked for meanwhile brings the newest state: no older answer may replace it.

@@ -71,6 +71,17 @@ def mend(page: Page) -> None:
     expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
 
 
+def check_unsaved(page: Page) -> None:
+    """Ask for a check of a text that is not saved: it is saved before."""
+    editor = page.locator("#id_text")
+    editor.fill(editor.input_value().replace('abi = "c"', "abi = c"))
+    page.get_by_role("button", name="Check it").click()
+    expect(page.locator("#draft-status")).to_contain_text("1 fault")
+    expect(page.locator("#trials").get_by_role("alert")).to_contain_text("is not valid TOML")
+    write(page, "abi = c", 'abi = "c"')
+    expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
+
+
 def collide(page: Page) -> None:
     """Save over what was saved in another tab meanwhile, after having seen it."""
     other = page.context.new_page()
@@ -96,6 +107,7 @@ def test_a_proposal_is_mended_and_published(page: Page, browser: Browser, stack:
     write(page, '"scaled_sum"', '"my_sum"')
     expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
     mend(page)
+    check_unsaved(page)
     collide(page)
     page.get_by_role("button", name="Send to review").click()
     expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
