@@ -167,8 +167,13 @@ def store_version(
 
 
 def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
-    """Store the task with this as its current version, and since when it is public if it is."""
-    task.title, task.scenario = version.document["title"], version.data.scenario
+    """Store the task with this as its current version, and since when it is public if it is.
+
+    What was public keeps its title until another version is: results on it stand under the title.
+    """
+    was_public = task.versions.filter(published_at__isnull=False).exists()
+    if task.state == Task.State.PUBLISHED or not was_public:
+        task.title, task.scenario = version.document["title"], version.data.scenario
     task.current_version = version
     task.save(update_fields=["title", "scenario", "state", "current_version"])
     if task.state == Task.State.PUBLISHED and version.published_at is None:

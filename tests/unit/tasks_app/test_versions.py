@@ -243,6 +243,24 @@ def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None
 
 
 @site
+def test_what_was_public_keeps_its_title_until_another_version_is(client: Client) -> None:
+    evaluation = make.make_finished_evaluation(mode="ranked")
+    Task.objects.update(state=Task.State.RETIRED)
+    unseen = services.admit(data=make.make_task(title="Unseen"), now=make.NOW).version
+    assert Task.objects.get().current_version == unseen
+    pages = ("/tasks/scale/", "/tasks/scale/soundness/", "/tasks/scale/versions/")
+    submission = evaluation.submission.get_absolute_url()
+    for page in (*pages, submission, "/api/v1/tasks/scale"):
+        assert "Unseen" not in text_of(client, page)
+    task, admin = Task.objects.get(), make.make_admin()
+    task = services.restore(task=task, user=admin, now=make.NOW)
+    assert (task.state, task.title) == ("review", "Scale a vector")
+    given = {"version": unseen, "reason": "better", "override": "seen", "now": make.NOW}
+    services.make_public(task=task, user=admin, **given)
+    assert Task.objects.get().title == "Unseen"
+
+
+@site
 def test_results_are_counted_on_the_version_that_they_were_measured_on(client: Client) -> None:
     first = publish()
     make.make_finished_evaluation(mode="ranked", task_version=first)
