@@ -135,7 +135,10 @@ def _decode_scalar(hint: Any, value: Any, field: str) -> Any:
         if isinstance(value, str) and value in ("nan", "inf", "-inf"):
             return float(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
+            try:
+                return float(value)
+            except OverflowError:
+                raise DataError(field, "is a number beyond all floats") from None
     elif hint is int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
