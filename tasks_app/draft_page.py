@@ -176,14 +176,18 @@ class Workbench:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What this viewer may do with it now: send, take, back, publish, close."""
+        """What this viewer may do with it now: send, publish, reopen, back, take, close."""
         draft, found = self.draft, []
         open_now = draft.state == Draft.State.OPEN
         review = draft.state == Draft.State.REVIEW
         if self.may_write:
             found.append("send")
         if self.is_admin and review:
-            found += ["publish", "back"]
+            found.append("publish")
+        if services.may_reopen(draft, self.user):
+            found.append("reopen")
+        elif self.is_admin and review:
+            found.append("back")
         untaken = draft.taken_by_id is None and not self.is_author
         if self.is_admin and untaken and (open_now or review):
             found.append("take")

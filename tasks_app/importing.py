@@ -6,6 +6,7 @@ Nothing is executed: the site never imports a task's code.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -93,17 +94,30 @@ class Import:
         ]
 
 
-def import_path(path: Path, task_format: str = "auto", *, proposals: bool = True) -> Import:
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How many tasks and kernels are read, and for how long; beyond, `DataError` is raised."""
+
+    most: int
+    seconds: float
+
+
+def import_path(
+    path: Path, task_format: str = "auto", *, proposals: bool = True, bounds: Bounds | None = None
+) -> Import:
     """Read a task, or a folder of tasks and folders, some levels deep.
 
     Entries that begin with a dot or an underscore, and files of other kinds, are `ignored`;
     soundness reports between tasks are among the `reports`. Of two tasks with one name, the second
     is refused. `proposals` is that of `read_task`.
     """
+    began = time.monotonic()
     found = Import(path)
     reader = _Reader(task_format, proposals)
     names: dict[str, Path] = {}
     for entry in _entries(found, task_format):
+        if bounds is not None:
+            _keep_to(bounds, len(found.rows), time.monotonic() - began)
         row = reader.read(entry)
         if row.task is not None:
             first = names.setdefault(row.task.name, entry)
@@ -111,6 +125,13 @@ def import_path(path: Path, task_format: str = "auto", *, proposals: bool = True
                 row = _refused(entry, DataError("name", f"{row.name} is that of {first}"))
         found.rows.append(row)
     return found
+
+
+def _keep_to(bounds: Bounds, count: int, seconds: float) -> None:
+    if count >= bounds.most:
+        raise DataError("files", f"hold more than {bounds.most} tasks and kernels")
+    if seconds > bounds.seconds:
+        raise DataError("files", f"take more than {bounds.seconds:g} s to read: send fewer at once")
 
 
 class _Reader:
@@ -143,7 +164,8 @@ class _Reader:
 
 
 def _refused(path: Path, fault: DataError) -> Row:
-    return Row(path=path, outcome=Outcome.REFUSED, notes=(str(fault),), fault=fault)
+    plain = DataError(fault.field, fault.reason)  # the one raised holds on to all that was parsed
+    return Row(path=path, outcome=Outcome.REFUSED, notes=(str(fault),), fault=plain)
 
 
 def _entries(found: Import, task_format: str) -> Iterator[Path]:

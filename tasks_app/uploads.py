@@ -21,12 +21,14 @@ from gpu_runner.data.formats.kbench import (
 )
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import TaskFormat
-from tasks_app.importing import Row, import_path
+from tasks_app.importing import Bounds, Row, import_path
 from tasks_app.task_writing import write_folder
 
 UNPACKED_LIMIT_BYTES = 8 * 1024 * 1024
 """Limit for everything in an upload together, before and after it is unpacked."""
 TASKS_LIMIT = 64
+READING_LIMIT_S = 10.0
+"""After it no further task of an upload is read, so that nobody keeps the site busy for minutes."""
 ENTRIES_LIMIT = 4096
 _FIELD = "files"  # of the form
 _PATH_LIMIT_BYTES = 200
@@ -208,7 +210,8 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
     start = top if top.is_dir() else folder
     found = Uploaded()
     try:
-        rows = import_path(start).rows if texts else []
+        bounds = Bounds(most=TASKS_LIMIT, seconds=READING_LIMIT_S)
+        rows = import_path(start, bounds=bounds).rows if texts else []
     except (RecursionError, MemoryError):
         raise DataError(_FIELD, "are nested too deeply") from None
     for row in rows:
@@ -217,8 +220,6 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
         except DataError as error:
             if row.path != start or error.field != "path":  # that says only that there is none
                 found.refused.append(_shown(error, row, folder))
-    if len(found.folders) > TASKS_LIMIT:
-        raise DataError(_FIELD, f"hold more than {TASKS_LIMIT} tasks")
     if not found.folders:
         raise _nothing(found.refused)
     return found

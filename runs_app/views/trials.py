@@ -58,8 +58,13 @@ def signed_in(view: View) -> View:
 @require_safe
 def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """That part alone, or only its results where these ask for themselves."""
+    results_only = request.headers.get("HX-Target") == RESULTS
+    taken = Draft.objects.filter(pk=draft_id, taken_by__isnull=False).first()
+    if taken and taken.seen_by(request.user) and not taken.open_to(request.user):
+        context = {"part": RESULTS if results_only else "trials"}
+        return render(request, "runs_app/parts/trials_taken.html", context, status=_STOP)
     draft, now = _draft(request, draft_id), timezone.now()
-    if request.headers.get("HX-Target") == RESULTS:
+    if results_only:
         context = results_context(draft, request.user, now)
         news = {"say": context["status_key"] != request.GET.get("said", "")}
         return render(request, "runs_app/parts/trial_results.html", context | news)

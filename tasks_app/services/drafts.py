@@ -152,6 +152,20 @@ def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
 
 
 @transaction.atomic
+def reopen_draft(*, draft: Draft, user: User, now: datetime) -> Draft:
+    """Take a draft back from review to change it; for whoever writes it, who need not say why."""
+    locked = _locked(draft)
+    _must_write(locked, user)
+    if locked.state != Draft.State.REVIEW:
+        raise CurationError("", f"it is {_words(locked)}, not in review")
+    locked.state, locked.changed_at = Draft.State.OPEN, now
+    locked.save()
+    _leave_review(locked)
+    note(Act.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked)
+    return locked
+
+
+@transaction.atomic
 def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     """End a draft without publishing it: its author withdraws it, or an admin turns it down."""
     locked = _locked(draft)
@@ -243,6 +257,11 @@ def is_next_version(draft: Draft) -> bool:
 def may_write(draft: Draft, user: Any) -> bool:
     """Whether `user` may change the draft's files now."""
     return draft.state == Draft.State.OPEN and _writes(draft, user)
+
+
+def may_reopen(draft: Draft, user: Any) -> bool:
+    """Whether `user` may take it back from review."""
+    return draft.state == Draft.State.REVIEW and _writes(draft, user)
 
 
 def _create(

@@ -145,6 +145,9 @@ def _act(found: Draft, user: User, action: str, reason: str, revision: int) -> s
         case "send":
             services.send_to_review(**given)
             return "Sent to review: an admin decides about it."
+        case "reopen":
+            services.reopen_draft(**given)
+            return "Taken back from review: it can be changed again."
         case "back":
             services.send_back(reason=reason, **given)
             return "Sent back: it can be changed again."

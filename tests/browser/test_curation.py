@@ -79,11 +79,9 @@ def publish(page: Page) -> None:
     page.get_by_role("button", name="Publish", exact=True).click()
 
 
-def send_back(page: Page, why: str) -> None:
-    """Decide that it is to be changed."""
-    page.locator("#draft-actions summary", has_text="Send back").click()
-    page.get_by_label("What is to be changed").fill(why)
-    page.get_by_role("button", name="Send back").click()
+def take_back(page: Page) -> None:
+    """Take the draft back from review, to change it."""
+    page.get_by_role("button", name="Take back to change it").click()
     expect(page.locator("#draft-step")).to_contain_text("Draft.")
 
 
@@ -124,7 +122,7 @@ def test_a_task_from_upload_to_reevaluation(page: Page, browser: Browser, at_wor
     expect(page.get_by_role("region", name="Wrong kernels that pass")).to_be_visible()
     publish(page)
     expect(page.get_by_role("alert")).to_contain_text("Not done")
-    send_back(page, "Wrong kernels pass it: the tolerance is too wide.")
+    take_back(page)
 
     edit(page, LAX, SOUND)
     check(page, "Sound")

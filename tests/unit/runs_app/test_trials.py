@@ -138,8 +138,11 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
     task_services.take_over(draft=draft, user=make.make_admin(), now=make.NOW)
     other = Client()
     other.force_login(make.make_user())
+    lost = browser.get(f"/drafts/{draft.pk}/trials/")  # a page that still asks learns why
+    assert lost.status_code == 286
+    assert "taken this proposal over" in lost.content.decode()
+    assert other.get(f"/drafts/{draft.pk}/trials/").status_code == 404
     for client in (browser, other):
-        assert client.get(f"/drafts/{draft.pk}/trials/").status_code == 404
         for action in ("check", "try"):
             address = f"/drafts/{draft.pk}/{action}/"
             assert client.post(address, {"device": "cpu"}).status_code == 404

@@ -165,6 +165,16 @@ def test_sent_back_and_closed_the_task_is_a_draft_again() -> None:
         edited(closed, draft.author, **{"a.txt": ""})
 
 
+def test_its_author_takes_a_draft_back_from_review() -> None:
+    draft = in_review()
+    with pytest.raises(CurationError):
+        services.reopen_draft(draft=draft, user=make.make_admin(), now=make.NOW)
+    back = services.reopen_draft(draft=draft, user=draft.author, now=make.NOW)
+    assert (back.state, Task.objects.get().state) == ("draft", "draft")
+    with pytest.raises(CurationError, match="not in review"):
+        services.reopen_draft(draft=back, user=draft.author, now=make.NOW)
+
+
 def test_files_in_review_stay_as_they_are() -> None:
     draft = in_review()
     with pytest.raises(CurationError, match="in review"):
