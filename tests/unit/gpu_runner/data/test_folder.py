@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data.codec import DataError, decode, encode
+from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.formats import (
     Fault,
     built_in_tasks,
@@ -23,7 +23,6 @@ from gpu_runner.data.formats.folder import FAULTS_LIMIT
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task, Tolerance, Workload
-from gpu_runner.data.verdict import Direction
 from tasks_app.task_writing import write_folder
 from tests.unit.gpu_runner.data import (
     test_formats_kernelbench as kernelbench,
@@ -392,11 +391,3 @@ def test_garbled_references_are_faults_or_tasks() -> None:
             REFERENCE[:at] + draw.choice(["", "\r", "(", '"', "\x0c"]) + REFERENCE[at + length :]
         )
         faults(texts(reference__py=garbled))
-
-
-def test_a_task_from_json_survives(tmp_path: Path) -> None:
-    task, _ = read_folder(texts(SPECIFICATION + SWEEP))
-    assert task is not None
-    stored = decode(Task, json.loads(json.dumps(encode(task))))
-    assert stored.directions == (Direction.FORWARD,)
-    assert_round_trip(stored)
