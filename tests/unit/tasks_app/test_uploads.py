@@ -14,6 +14,7 @@ import pytest
 
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.formats import catalog_folder, find_task, read_folder
+from tasks_app import uploads
 from tasks_app.uploads import (
     ENTRIES_LIMIT,
     TASKS_LIMIT,
@@ -269,6 +270,11 @@ def test_every_byte_of_a_zip_may_be_wrong() -> None:
 def test_the_number_of_tasks_has_a_limit() -> None:
     tasks = {f"{number}.py": KERNELBENCH for number in range(TASKS_LIMIT + 1)}
     assert "more than 64 tasks" in refused(zipped(tasks)).reason
+
+
+def test_the_time_of_reading_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "READING_LIMIT_S", -1.0)
+    assert "send fewer at once" in refused(zipped({"1.py": KERNELBENCH})).reason
 
 
 def test_uploads_without_a_task() -> None:
