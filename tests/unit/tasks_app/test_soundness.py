@@ -252,6 +252,20 @@ def test_loading_keeps_what_a_runner_of_the_site_has_found() -> None:
         assert Task.objects.get(slug="vector_add").state == state
 
 
+def test_a_pass_on_one_device_does_not_answer_what_another_found() -> None:
+    load(catalog_folder() / "vector_add")
+    version = TaskVersion.objects.get(task__slug="vector_add")
+    sound = dict(version.soundness.document)
+    failed = {**sound, "passed": False, "survivors": ["forward: zeros"], "device": "gpu"}
+    for document, kept in (
+        (failed, failed),
+        ({**sound, "device": "cpu"}, failed),
+        ({**sound, "device": "gpu"}, {**sound, "device": "gpu"}),
+    ):
+        services.record_report(version, loader.report_of(document), make.NOW, made_here=True)
+        assert Soundness.objects.get(version=version).document == kept
+
+
 def test_what_was_public_before_stays_until_a_report_fails() -> None:
     version = publish(data=make.make_task(), now=make.NOW).version
     assert admit(data=make.make_task(), now=make.NOW).refusal == ""
