@@ -117,7 +117,7 @@ def outside_time(
     busy host and padding only add to it. So the smallest one bounds the time from below, but for
     the error of the subtraction. A slope alone would not: padding small bursts makes it flat.
 
-    singles_ns: of calls that were released alone, where they do nothing else. An honest kernel may
+    singles_ns: of calls that were released alone, typically, one a process. An honest kernel may
     be slower in a burst, where stores of the call before are still under way, or faster, because
     its code is warm. So single calls count where they are precise, and elsewhere the more lenient.
     """

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from gpu_runner.data.evaluation import Measurement, ProcessRun, WorkloadResult
-from gpu_runner.data.integrity import Check
+from gpu_runner.data.integrity import Burst, Check
 from gpu_runner.data.task import Task, TaskFormat, Work, Workload
-from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.judge import (
     Facts,
@@ -21,6 +21,7 @@ from gpu_runner.supervisor.judge import (
     summary,
     workload_result,
 )
+from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock
 
 PEAK = Peak(bytes_per_s=1e9, flops={"float32": 1e9})
 SMALL = Workload(name="small", parameters={"N": 1000})
@@ -183,3 +184,25 @@ def test_fraction_of_a_peak_is_the_mean_over_public_workloads() -> None:
     secret = dataclasses.replace(half, hidden=True)
     assert fraction([half, eighth, secret, ADD], peak, "float32") == pytest.approx(0.25)
     assert fraction([dataclasses.replace(half, bytes=None)], peak, "float32") is None
+
+
+def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
+    """Most calls were in slow processes, but the claim is that of the typical process."""
+    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, single_ns=4e4, spread_ns=2e3)
+    runs = [
+        ProcessRun(
+            process=number,
+            times_ns=(time_ns,) * calls,
+            seeds=(1,) * calls,
+            verified=(0,),
+            held_ns=(null.single_ns + time_ns,) * calls,
+            bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * time_ns),),
+        )
+        for number, (time_ns, calls) in enumerate([(0.9e6, 20), (1e6, 20), (1.3e6, 99)])
+    ]
+    known = Facts(runs=runs, null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
+    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
+    assert outside is not None
+    assert outside.single_ns == pytest.approx(1e6)
+    assert not beats_clock(1e6, 0.0, null, outside)
+    assert beats_clock(0.9e6, 0.0, null, outside)
