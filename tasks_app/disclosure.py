@@ -6,6 +6,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+
 HIDDEN = "a hidden workload"
 _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
 
@@ -15,6 +19,13 @@ JsonObject = dict[str, Any]
 def sees_hidden(user: Any) -> bool:
     """Whether `user` is an admin, who may see hidden workloads, their seeds and their numbers."""
     return bool(user is not None and user.is_active and user.is_staff)
+
+
+def admin_of(request: HttpRequest, refusal: str) -> User:
+    """The admin who asks; raises `PermissionDenied` with `refusal` for everybody else."""
+    if not isinstance(request.user, User) or not sees_hidden(request.user):
+        raise PermissionDenied(refusal)
+    return request.user
 
 
 def public_task(document: Mapping[str, Any], *, code_only: bool = False) -> JsonObject:

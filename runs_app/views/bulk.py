@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_POST
 from runs_app import services
 from runs_app.models import Device, TaskCheck
 from tasks_app import curate_page
+from tasks_app.disclosure import admin_of
 from tasks_app.models import Task
 from tasks_app.services import CurationError
 
@@ -27,9 +27,7 @@ _NAMED = 5  # refusals that a message tells
 @require_POST
 def tasks_check(request: HttpRequest) -> HttpResponse:
     """Queue a check of the current version of each selected task on a device."""
-    user = request.user
-    if not isinstance(user, User) or not user.is_staff:
-        raise PermissionDenied("only admins have many tasks checked")
+    user = admin_of(request, "only admins have many tasks checked")
     slugs = [slug for slug in request.POST.getlist("task") if "\0" not in slug]
     tasks = Task.objects.filter(slug__in=slugs).select_related("current_version").order_by("slug")
     wanted = request.POST.get("device", "").replace("\0", "")

@@ -8,8 +8,6 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,7 +19,9 @@ from runs_app import integrity_page, selectors, services
 from runs_app.models import Evaluation, QuarantineCase
 from runs_app.services import SubmissionError
 from runs_app.templatetags.standing import decision_words
+from tasks_app.disclosure import admin_of
 
+_REFUSAL = "only admins decide what is in quarantine"
 _OPEN_ROWS = 20
 _DECIDED_ROWS = 50
 
@@ -42,7 +42,7 @@ class CaseView:
 @require_safe
 def quarantine(request: HttpRequest) -> HttpResponse:
     """What waits for a decision, and what was decided, by whom and why."""
-    _staff(request)
+    admin_of(request, _REFUSAL)
     page = Paginator(selectors.open_cases(), _OPEN_ROWS).get_page(request.GET.get("page"))
     context = {
         "page": page,
@@ -56,7 +56,7 @@ def quarantine(request: HttpRequest) -> HttpResponse:
 @require_POST
 def quarantine_decide(request: HttpRequest, case_id: int) -> HttpResponse:
     """Clear or uphold a case."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     case = get_object_or_404(QuarantineCase, pk=case_id)
     try:
         decision = services.decide(
@@ -78,7 +78,7 @@ def quarantine_decide(request: HttpRequest, case_id: int) -> HttpResponse:
 @require_POST
 def submission_audit(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Queue an audit of a submission on a device."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     submission = selectors.find_submission(submission_id, user)
     if submission is None:
         raise Http404("There is no such submission.")
@@ -123,9 +123,3 @@ def _view(case: QuarantineCase) -> CaseView:
         source=source,
         language=submission.language if submission else "",
     )
-
-
-def _staff(request: HttpRequest) -> User:
-    if not isinstance(request.user, User) or not request.user.is_staff:
-        raise PermissionDenied("only admins decide what is in quarantine")
-    return request.user

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -24,8 +23,10 @@ from runs_app.selectors.reevaluation_estimate import estimates_of
 from runs_app.selectors.reevaluation_plan import MOST_AT_ONCE, Fate, Plan, plan_of
 from runs_app.selectors.reevaluation_progress import acts_of, progress_of
 from runs_app.services import SubmissionError
+from tasks_app.disclosure import admin_of
 from tasks_app.models import Act, Task
 
+_REFUSAL = "only admins have submissions evaluated again"
 _ACTS_SHOWN = 20
 _MANY = 200  # evaluations from which on the page asks less often
 _ROWS_SHOWN = 50  # of each table that is asked for again and again
@@ -36,7 +37,7 @@ _ROWS_SHOWN = 50  # of each table that is asked for again and again
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_reevaluate(request: HttpRequest, slug: str) -> HttpResponse:
     """Choose and preview, start, or watch what was started."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     task = get_object_or_404(Task.objects.select_related("current_version"), slug=slug)
     if request.method == "POST":
         return _start(request, task, user)
@@ -50,7 +51,7 @@ def task_reevaluate(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def task_reevaluate_cancel(request: HttpRequest, slug: str, act_id: int) -> HttpResponse:
     """Take what still waits of a re-evaluation out of the queue."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     act = get_object_or_404(acts_of(get_object_or_404(Task, slug=slug)), pk=act_id)
     try:
         count = services.cancel_reevaluation(act=act, user=user, now=timezone.now())
@@ -148,9 +149,3 @@ def _progress(request: HttpRequest, task: Task) -> HttpResponse:
 
 def _address(act: Act) -> str:
     return f"{reverse('task-reevaluate', args=[act.name])}?{urlencode({'act': act.pk})}"
-
-
-def _staff(request: HttpRequest) -> User:
-    if not isinstance(request.user, User) or not request.user.is_staff:
-        raise PermissionDenied("only admins have submissions evaluated again")
-    return request.user

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,10 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from tasks_app import curate_page, services
+from tasks_app.disclosure import admin_of
 from tasks_app.models import Draft, Task
 from tasks_app.services import Action, CurationError
 from tasks_app.spreadsheet import as_csv
 
+_REFUSAL = "only admins curate tasks"
 _ROWS = 300
 _ACTS = 100
 _OWN_ACTS = 20
@@ -45,7 +46,7 @@ _BULK_FIELDS = ("action", "reason", "difficulty", "tag")
 @vary_on_headers("HX-Request")
 def curate(request: HttpRequest) -> HttpResponse:
     """What waits for a decision, and all tasks with what can be done to many of them."""
-    _staff(request)
+    admin_of(request, _REFUSAL)
     filters = curate_page.read_filters(request.GET, curate_page.FILTERS)
     fragment = request.headers.get("HX-Request") == "true"
     context = _table(request, filters) | {"fragment": fragment}
@@ -60,7 +61,7 @@ def curate(request: HttpRequest) -> HttpResponse:
 @require_POST
 def curate_bulk(request: HttpRequest) -> HttpResponse:
     """Show what a decision about many tasks would change; with `confirm`, make it."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     values = {name: request.POST.get(name, "") for name in _BULK_FIELDS}
     slugs = [slug for slug in request.POST.getlist("task") if "\0" not in slug]
     back = curate_page.read_filters(QueryDict(request.POST.get("filters")), curate_page.FILTERS)
@@ -87,7 +88,7 @@ def curate_bulk(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_curate(request: HttpRequest, slug: str) -> HttpResponse:
     """One task: its state, labels, versions and drafts, and what was done to it."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     task = get_object_or_404(Task.objects.select_related("current_version"), slug=slug)
     if request.method != "POST":
         return render(request, "tasks_app/task_curate.html", _one(task))
@@ -105,7 +106,7 @@ def task_curate(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def curate_history(request: HttpRequest) -> HttpResponse:
     """Everything that curators did, the newest first; with `format=csv` as a file."""
-    _staff(request)
+    admin_of(request, _REFUSAL)
     filters = curate_page.read_filters(request.GET, curate_page.HISTORY_FILTERS)
     acts = curate_page.trail(filters)
     if request.GET.get("format") == "csv":
@@ -226,9 +227,3 @@ def _make_public(request: HttpRequest, task: Task, user: User) -> str:
         now=timezone.now(),
     )
     return f"Version {version.number} of {task.slug} is public."
-
-
-def _staff(request: HttpRequest) -> User:
-    if not isinstance(request.user, User) or not request.user.is_staff:
-        raise PermissionDenied("only admins curate tasks")
-    return request.user

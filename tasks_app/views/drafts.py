@@ -21,6 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from tasks_app import draft_page, services
+from tasks_app.disclosure import admin_of
 from tasks_app.draft_edit import Edit, read_edit, read_number
 from tasks_app.draft_page import Workbench
 from tasks_app.forms import UploadForm
@@ -29,6 +30,7 @@ from tasks_app.services import CurationError
 from tasks_app.text_diff import Budget, diff
 from tasks_app.uploads import Uploaded
 
+_REFUSAL = "only admins write next versions of tasks"
 _ROWS = 30
 _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 
@@ -66,7 +68,7 @@ def draft_example(request: HttpRequest) -> HttpResponse:
 @require_POST
 def draft_copy(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Start a draft of a task's next version from one of its versions; for admins."""
-    user = _staff(request)
+    user = admin_of(request, _REFUSAL)
     version = get_object_or_404(TaskVersion, task__slug=slug, number=number)
     try:
         return redirect(services.copy_version(version=version, user=user, now=timezone.now()))
@@ -274,10 +276,3 @@ def _status(errors: Any) -> int:
 def _user(request: HttpRequest) -> User:
     assert isinstance(request.user, User), "login_required lets nobody else pass"
     return request.user
-
-
-def _staff(request: HttpRequest) -> User:
-    user = _user(request)
-    if not user.is_staff:
-        raise PermissionDenied("only admins write next versions of tasks")
-    return user

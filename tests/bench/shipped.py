@@ -139,7 +139,9 @@ def main() -> int:
     if options.build_only:
         return 0
     evaluate_all(chosen, config, rows, mode=options.mode, threads=options.threads, until=until)
-    shown = sorted(rows.all, key=lambda row: row["label"])
+    current = {(entry.label, entry.task.digest()) for entry in chosen}
+    shown = [row for row in rows.all if (row["label"], row["digest"]) in current]
+    shown.sort(key=lambda row: row["label"])
     print(heading(config))
     print(table(COLUMNS, [cells(row) for row in shown]))
     print(f"{len(rows.missing(chosen))} of {len(chosen)} were not tried")
