@@ -18,7 +18,7 @@ from gpu_runner.supervisor.device import Peak, cuda_architecture
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.oracle import library_path
+from gpu_runner.supervisor.oracle import cuda_environment
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.session import RunnerUnfit
 
@@ -113,7 +113,9 @@ def _run(config: SupervisorConfig) -> str:
     index = config.index if on_cuda else None
     program = _build(config)
     limits = Limits(cpu_s=600, memory_bytes=config.memory_bytes, processes=config.processes)
-    jail = Jail(limits=limits, paths=[program], environment=library_path(index), cuda_index=index)
+    jail = Jail(
+        limits=limits, paths=[program], environment=cuda_environment(index), cuda_index=index
+    )
     with ChildProcess(
         jail, [str(program)], jailed=not config.allow_unjailed, measured=True
     ) as child:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu_runner.supervisor import nvml
 from gpu_runner.supervisor.seccomp import filter_program
 
 SYSTEM_PATHS = (
@@ -142,7 +143,7 @@ def _read_only(path: str) -> list[str]:
 
 def _cuda_devices(index: int, *, tools: bool) -> list[str]:
     """The control nodes and the one assigned GPU; `/sys` because the driver reads it."""
-    nodes = ["/dev/nvidiactl", "/dev/nvidia-uvm", f"/dev/nvidia{index}"]
+    nodes = ["/dev/nvidiactl", "/dev/nvidia-uvm", f"/dev/nvidia{nvml.minor_number(index)}"]
     if tools:  # it shows the page faults of all processes
         nodes.append("/dev/nvidia-uvm-tools")
     command = ["--ro-bind", "/sys", "/sys"]

@@ -60,6 +60,11 @@ class _Utilities:
         self(name, device, *arguments, ctypes.byref(value))
         return value.value
 
+    def text(self, name: str, *arguments: Any) -> str:
+        buffer = ctypes.create_string_buffer(_NAME_BYTES)
+        self(name, *arguments, buffer, ctypes.c_uint(_NAME_BYTES))
+        return buffer.value.decode()
+
 
 @functools.cache
 def _nvml() -> _Utilities:
@@ -79,9 +84,19 @@ def device_count() -> int:
 @functools.cache
 def name(index: int) -> str:
     """The maker's name, such as NVIDIA H200."""
-    text = ctypes.create_string_buffer(_NAME_BYTES)
-    _nvml()("nvmlDeviceGetName", _nvml().device(index), text, ctypes.c_uint(_NAME_BYTES))
-    return text.value.decode()
+    return _nvml().text("nvmlDeviceGetName", _nvml().device(index))
+
+
+@functools.cache
+def uuid(index: int) -> str:
+    """The GPU's own name, such as GPU-8932f937-..., by which CUDA's programs can be told of it."""
+    return _nvml().text("nvmlDeviceGetUUID", _nvml().device(index))
+
+
+@functools.cache
+def minor_number(index: int) -> int:
+    """N of the GPU's device node /dev/nvidiaN, which need not be its index."""
+    return _nvml().number("nvmlDeviceGetMinorNumber", _nvml().device(index))
 
 
 @functools.cache
@@ -96,9 +111,7 @@ def compute_capability(index: int) -> tuple[int, int]:
 @functools.cache
 def driver_version() -> str:
     """Version of the driver."""
-    text = ctypes.create_string_buffer(_NAME_BYTES)
-    _nvml()("nvmlSystemGetDriverVersion", text, ctypes.c_uint(_NAME_BYTES))
-    return text.value.decode()
+    return _nvml().text("nvmlSystemGetDriverVersion")
 
 
 def memory_bus_bits(index: int) -> int:

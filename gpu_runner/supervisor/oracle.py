@@ -14,6 +14,7 @@ from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import Mismatch, OutputError
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.supervisor import nvml
 from gpu_runner.supervisor.arena import Arena, DeviceArena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
@@ -222,12 +223,15 @@ def python_jail(
     return Jail(
         limits=limits,
         paths=[*python_paths(), *paths],
-        environment={**common, **library_path(cuda_index), **(environment or {})},
+        environment={**common, **cuda_environment(cuda_index), **(environment or {})},
         cuda_index=cuda_index,
     )
 
 
-def library_path(cuda_index: int | None) -> dict[str, str]:
-    """The host's own search path for libraries, where a CUDA driver needs it."""
+def cuda_environment(cuda_index: int | None) -> dict[str, str]:
+    """What tells a program of its one GPU, and the driver's libraries; empty without a GPU."""
+    if cuda_index is None:
+        return {}
     path = os.environ.get("LD_LIBRARY_PATH", "")
-    return {"LD_LIBRARY_PATH": path} if cuda_index is not None and path else {}
+    found = {"LD_LIBRARY_PATH": path} if path else {}
+    return {**found, "CUDA_VISIBLE_DEVICES": nvml.uuid(cuda_index)}

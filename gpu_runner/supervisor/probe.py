@@ -11,7 +11,7 @@ from gpu_runner.supervisor.build import NATIVE_FOLDER, Recipe, build_trusted
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.oracle import library_path
+from gpu_runner.supervisor.oracle import cuda_environment
 from gpu_runner.supervisor.process import ChildProcess
 
 TIMEOUT_S = 60.0
@@ -47,7 +47,7 @@ def run(config: SupervisorConfig, *arguments: str) -> dict[str, float]:
     cuda = config.index if config.kind is DeviceKind.CUDA else None
     program = _build(config)
     limits = Limits(cpu_s=120, memory_bytes=config.memory_bytes, processes=config.processes)
-    jail = Jail(limits=limits, paths=[program], environment=library_path(cuda), cuda_index=cuda)
+    jail = Jail(limits=limits, paths=[program], environment=cuda_environment(cuda), cuda_index=cuda)
     command = [str(program), *arguments]
     with ChildProcess(jail, command, jailed=not config.allow_unjailed) as child:
         status = child.wait(TIMEOUT_S)

@@ -18,7 +18,7 @@ from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.oracle import library_path, python_jail
+from gpu_runner.supervisor.oracle import cuda_environment, python_jail
 from gpu_runner.supervisor.process import ChildProcess, measured_cpus
 from gpu_runner.supervisor.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.wrapper import Wrapper
@@ -317,7 +317,7 @@ def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
     return Jail(
         limits=_native_limits(config),
         paths=[path for path in files if path is not None],
-        environment={"GOMP_SPINCOUNT": "2000", **library_path(cuda)},
+        environment={"GOMP_SPINCOUNT": "2000", **cuda_environment(cuda)},
         cuda_index=cuda,
     )
 
