@@ -92,10 +92,8 @@ class DeviceMemory:
 
         On a device everything is always made cold. Raises `RunnerUnfit` where others use it.
         """
-        try:
+        with _room():
             busy_ns = self._staged(batch, drawn=drawn)
-        except OracleError as error:
-            raise _full(error) from None
         if busy_ns > BUSY_NS:
             if others := self._company.now():
                 raise _shared("the device was at work between calls, and others use it", others)
@@ -118,10 +116,8 @@ class DeviceMemory:
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""
-        try:
+        with _room():
             answer = self._oracle.check()
-        except OracleError as error:
-            raise _full(error) from None
         if name := answer["guard"]:
             where = answer["where"]
             reason = f"wrote out of bounds: {where} its output {name!r}"
@@ -133,7 +129,8 @@ class DeviceMemory:
     def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
         """See `Memory.take`; all inputs have been checked."""
         pairs = zip(layout.outputs, offsets, strict=True)
-        self._oracle.take([(region.offset, at, region.nbytes) for region, at in pairs])
+        with _room():
+            self._oracle.take([(region.offset, at, region.nbytes) for region, at in pairs])
 
     def close(self) -> None:
         """See `Memory.close`."""
@@ -147,11 +144,19 @@ def _shared(what: str, others: Sequence[str]) -> RunnerUnfit:
     return RunnerUnfit(f"{what}: {', '.join(others[:5]) or 'nobody that is seen from here'}")
 
 
-def _full(error: OracleError) -> Exception:
-    """A kernel that fills the device leaves the oracle no room, which is the kernel's fault."""
-    if "OutOfMemoryError" not in str(error):
-        return error
-    return FaultError(Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device"))
+@contextlib.contextmanager
+def _room() -> Iterator[None]:
+    """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
+
+    The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
+    """
+    try:
+        yield
+    except OracleError as error:
+        if "OutOfMemoryError" not in str(error) and "error: out of memory" not in str(error):
+            raise
+        fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
+        raise FaultError(fault) from None
 
 
 def _call(batch: Batch, index: int) -> dict[str, object]:

@@ -197,7 +197,7 @@ class _Evaluation:
         baselines = self._baselines(bench, plan)
         limit = NOISE_LIMIT[self._config.kind]
         self._calibrate(bench, target, plan, fresh=False)
-        for process in range(plan.processes + plan.extra_processes):
+        for process in range(plan.most_processes(self._config.kind)):
             if process >= plan.processes and self._record.noise()[1] <= limit:
                 break
             self._record.output = self._one_process(bench, target, plan, process)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.statistics import median_precision
@@ -15,10 +15,10 @@ class Plan:
 
     precision: relative half-width of a process's median at which a workload is done. budget_s:
     seconds a workload may take in a process beyond its first `min_calls`. extra_processes: may be
-    added when the processes disagree. taken_bytes, min_taken, max_taken: how many calls' outputs
-    are kept for verification, per workload and process. bursts: how often the coordinator's own
-    clock is asked, per workload and process; taken_of_bursts: their calls that are verified;
-    longest_burst_s: what one may take, by the times of single calls.
+    added, one by one, while the result is too noisy, by kind of device. taken_bytes, min_taken,
+    max_taken: how many calls' outputs are kept for verification, per workload and process. bursts:
+    how often the coordinator's own clock is asked, per workload and process; taken_of_bursts: their
+    calls that are verified; longest_burst_s: what one may take, by the times of single calls.
     """
 
     processes: int
@@ -26,7 +26,7 @@ class Plan:
     max_calls: int
     precision: float = 0.005
     budget_s: float = 1.0
-    extra_processes: int = 0
+    extra_processes: Mapping[DeviceKind, int] = field(default_factory=dict)
     hidden: bool = False
     baselines: bool = False
     judges_noise: bool = False
@@ -44,6 +44,10 @@ class Plan:
         if len(times) >= self.max_calls or spent_s >= self.budget_s:
             return True
         return median_precision(times) <= self.precision
+
+    def most_processes(self, kind: DeviceKind) -> int:
+        """How many processes there may be, the extra ones among them."""
+        return self.processes + self.extra_processes.get(kind, 0)
 
     def for_hidden(self) -> Plan:
         """The same for hidden workloads, whose times are not ranked by themselves."""
@@ -63,6 +67,7 @@ _QUICK = Plan(
     max_calls=60,
     precision=0.01,
     budget_s=0.3,
+    extra_processes={DeviceKind.CUDA: 2, DeviceKind.CPU: 4},
     judges_noise=True,
     bursts=4,
 )
@@ -72,7 +77,7 @@ _RANKED = Plan(
     min_calls=15,
     max_calls=120,
     budget_s=1.0,
-    extra_processes=2,
+    extra_processes={DeviceKind.CUDA: 4, DeviceKind.CPU: 9},
     hidden=True,
     baselines=True,
     judges_noise=True,

@@ -195,7 +195,11 @@ class Session:
         self._allow(5)
         self._send(wire.frame(wire.Command.END))
         self._thaw()
-        self._child.wait(5 if self._ncu is None else self._config.profile_timeout_s)
+        self._ended(5)
+
+    def _ended(self, patience_s: float = 2) -> int | None:
+        """Wait for the process to end; under a tool, which writes its report then, for longer."""
+        return self._child.wait(patience_s if self._ncu is None else self._config.profile_timeout_s)
 
     def _ask(self, request: bytes, number: int) -> Answer:
         """Release a request, wait for its acknowledgement, and stop the runner again."""
@@ -268,11 +272,13 @@ class Session:
             reason = f"sent bytes that the protocol does not allow: {error}"
             raise FaultError(Fault(Verdict.VIOLATION, reason)) from None
         if isinstance(reply, wire.Failed):
+            if self._ncu is not None:
+                self._ended()
             raise FaultError(self._failure(reply, when))
         return reply
 
     def _death(self, when: str) -> Fault:
-        status = self._child.wait(2)
+        status = self._ended()
         if self._child.memory_exceeded:
             limit = self._memory_bytes / 2**30
             return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")

@@ -1,7 +1,7 @@
 """Evaluates the shipped kernels of the built-in tasks on one device: the table of docs/tasks.md.
 
 python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX] [--naive]
-    [--json OUT] [--threads 3] [--minutes 9]
+    [--baselines] [--json OUT] [--threads 3] [--minutes 9]
 
 A row is printed as soon as it is there. With --json, rows are kept in that file, one JSON object
 a line, and a later call goes on where this one stopped.
@@ -10,19 +10,23 @@ a line, and a later call goes on where this one stopped.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.plan import PLANS
 from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.statistics import geometric_mean
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
@@ -32,14 +36,32 @@ COLUMNS = ("task", "kernel", "verdict", "time", "best baseline", "speedup", "of 
 GOOD = (Verdict.CORRECT, Verdict.UNSTABLE)  # a time that varies makes no kernel wrong
 
 
-def entries(kind: DeviceKind, *, naive: bool = False) -> list[Entry]:
-    """The kernels in the language of this kind of device; with `naive`, only the naive ones."""
+@contextmanager
+def with_baselines(mode: Mode) -> Iterator[None]:
+    """The mode's plan, but with baselines."""
+    known = PLANS[mode]
+    PLANS[mode] = dataclasses.replace(known, baselines=True)
+    try:
+        yield
+    finally:
+        PLANS[mode] = known
+
+
+def entries(kind: DeviceKind, *, naive: bool = False, eager: bool = False) -> list[Entry]:
+    """The kernels in the language of this kind of device; with `naive`, only the naive ones.
+
+    With `eager` that is their tasks' only baseline: others are compiled for every workload.
+    """
     return [
-        Entry(f"{t.name} {k.path}", t, t.files[k.path], k.direction)
+        Entry(f"{t.name} {k.path}", _with_eager(t) if eager else t, t.files[k.path], k.direction)
         for t in built_in_tasks()
         for k in t.kernels
         if k.language is kind.language and (not naive or k.agent.endswith("-naive"))
     ]
+
+
+def _with_eager(task: Task) -> Task:
+    return dataclasses.replace(task, baselines=tuple(b for b in task.baselines if b == "eager"))
 
 
 def row_of(entry: Entry, result: EvaluationResult, took_s: float) -> dict[str, Any]:
@@ -124,6 +146,7 @@ def main() -> int:
     parser.add_argument("--mode", type=Mode, default=Mode.QUICK)
     parser.add_argument("--only", default="", help="regular expression over 'task path'")
     parser.add_argument("--naive", action="store_true", help="only the naive kernels")
+    parser.add_argument("--baselines", action="store_true", help="time `eager`, as `ranked` does")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--json", type=Path)
     parser.add_argument("--threads", type=int, default=1)
@@ -132,13 +155,14 @@ def main() -> int:
     options = parser.parse_args()
     until = time.monotonic() + 60 * options.minutes
     config = make_config(options.device, options.cache)
-    every = entries(options.device, naive=options.naive)
+    every = entries(options.device, naive=options.naive, eager=options.baselines)
     chosen = [entry for entry in every if re.search(options.only, entry.label)]
     rows = Rows(options.json)
     build_all(rows.missing(chosen), config)
     if options.build_only:
         return 0
-    evaluate_all(chosen, config, rows, mode=options.mode, threads=options.threads, until=until)
+    with with_baselines(options.mode) if options.baselines else nullcontext():
+        evaluate_all(chosen, config, rows, mode=options.mode, threads=options.threads, until=until)
     current = {(entry.label, entry.task.digest()) for entry in chosen}
     shown = [row for row in rows.all if (row["label"], row["digest"]) in current]
     shown.sort(key=lambda row: row["label"])

@@ -19,9 +19,15 @@ static ssize_t overhear(int from, void* data, size_t size) {
   return n;
 }
 
+// The checked kind is what a fortified compiler makes of it; its fourth argument is of no use here.
+static int patch() {
+  return hostile::patch_import("read", reinterpret_cast<void*>(overhear)) +
+         hostile::patch_import("__read_chk", reinterpret_cast<void*>(overhear));
+}
+
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static int patched = 0, control = hostile::control_socket();
-  if (patched == 0) patched = hostile::patch_import("read", reinterpret_cast<void*>(overhear));
+  if (patched == 0) patched = patch();
   if (call_id != 0 && control >= 0) {
     hostile::Done done{{hostile::kMagic, hostile::kDone, 24}, call_id, 2000.0, 0, 0};
     hostile::write_all(control, &done, sizeof done);

@@ -14,7 +14,7 @@ static ssize_t rewrite(int to, const void* data, size_t size) {
   hostile::Done done;
   if (size != sizeof done) return write(to, data, size);
   memcpy(&done, data, sizeof done);
-  if (done.header.magic == hostile::kMagic && done.header.kind == hostile::kDone) {
+  if (done.header.magic == hostile::kMagic && done.header.kind == hostile::kDone && done.time_ns > 1) {  // bursts have no time
     done.host_ns = static_cast<uint32_t>(done.time_ns);
     done.time_ns *= 0.50;
   }

