@@ -142,6 +142,9 @@ class Baseline:
         problem = load_problem(task, Path(folder.name))
         drawn = problem.draw(workload, self._direction, _WARM_SEED, device)
         function = problem.function(self._direction)
+        dtypes = [entry["dtype"] for entry in setup["outputs"]]
+        if task.abi is Abi.C:
+            function = _stored(function, dtypes)
         before = None
         if isinstance(function, TwoStep):
             steps = function.compiled() if self._compiled else function
@@ -158,7 +161,7 @@ class Baseline:
             function=function,
             arrange=_arrangement(drawn, [e["name"] for e in inputs] if by_name else None),
             inputs=inputs,
-            dtypes=[entry["dtype"] for entry in setup["outputs"]],
+            dtypes=dtypes,
             warm=_warm_inputs(drawn, inputs, by_name=by_name),
             before=before,
         )
@@ -174,6 +177,22 @@ class Baseline:
             return _under_device(function, device)
         stays = all(output.device.type == device for output in outputs)
         return function if stays else _under_device(function, device)
+
+
+def _stored(function: Callable[..., Any], dtypes: Sequence[str]) -> Callable[..., Any]:
+    """`function` with its outputs as the C signature has them: dense, and in its dtypes.
+
+    References compute in wider ones, or return a transposed view; a kernel has to store them, too.
+    """
+
+    def stored(*arguments: Any) -> tuple[Tensor, ...]:
+        outputs = outputs_of(function(*arguments))
+        if len(outputs) != len(dtypes):
+            return tuple(outputs)
+        pairs = zip(outputs, dtypes, strict=True)
+        return tuple(output.to(getattr(torch, dtype)).contiguous() for output, dtype in pairs)
+
+    return stored
 
 
 def _under_device(function: Callable[..., Any], device: str) -> Callable[..., Any]:
