@@ -90,7 +90,7 @@ class Bench:
                 for workload in workloads:
                     session.setup(self._setup(workload, setup or {}))
             while pending:
-                workload = self._rng.choice(pending)
+                workload = self._whose_turn(pending, collected)
                 state = collected[workload.name]
                 self._next(session, workload, workloads.index(workload), plan, state)
                 if plan.is_done(state.times_ns, state.spent_s) and not state.sizes:
@@ -172,6 +172,17 @@ class Bench:
                     errors[error.output] = larger_error(errors.get(error.output), error)
                 mismatch = mismatch or found.mismatch
         return Checked(tuple(errors.values()), mismatch)
+
+    def _whose_turn(
+        self, pending: Sequence[Workload], collected: Mapping[str, Collected]
+    ) -> Workload:
+        """Random, but for each workload's first call, which comes in the task's order.
+
+        What a kernel allocates then may decide for the whole process where its memory lies, and so
+        how fast it is: nearly twice as fast for a vector that lies well in its cache lines.
+        """
+        new = (workload for workload in pending if not collected[workload.name].times_ns)
+        return next(new, None) or self._rng.choice(pending)
 
     def _nothing_yet(self, workload: Workload, plan: Plan) -> Collected:
         return Collected(sizes=draw_sizes(self._most[workload.name], plan.bursts, self._rng))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import os
 from typing import Any
 
 _NAME_BYTES = 96
@@ -66,8 +67,13 @@ class _Utilities:
         return buffer.value.decode()
 
 
-@functools.cache
 def _nvml() -> _Utilities:
+    return _of_process(os.getpid())
+
+
+@functools.cache
+def _of_process(pid: int) -> _Utilities:
+    """The library does not outlive a fork, as of a worker that runs each job in a child."""
     return _Utilities()
 
 
