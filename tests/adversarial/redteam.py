@@ -2,6 +2,8 @@
 
 python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only REGEX] [--json OUT]
 
+On a host with several GPUs all of them take part.
+
 Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, or
 if a process, file, mount or memory was left behind.
 """
@@ -9,15 +11,17 @@ if a process, file, mount or memory was left behind.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
@@ -28,6 +32,7 @@ from gpu_runner.supervisor.health import left_behind, snapshot
 from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Judgement, Outcome, request, run
 from tests.adversarial.kernels import Kernel, load_kernels
+from tests.bench.spread import devices_of, spread
 
 GIB = 1 << 30
 COLUMNS = ("row", "kernel", "ABI", "device", "outcome", "what happened", "stopped by")
@@ -67,12 +72,17 @@ def build_all(kernels: Sequence[Kernel], config: SupervisorConfig) -> None:
         list(pool.map(lambda kernel: build_solution(request(kernel, config), config), kernels))
 
 
-def measure(kernels: Iterable[Kernel], config: SupervisorConfig) -> Iterable[Line]:
-    """Run the kernels one after the other; a line as soon as it is known."""
-    for kernel in kernels:
+@dataclass(frozen=True)
+class Work:
+    """Runs a kernel and judges; one of these goes to every worker."""
+
+    config: SupervisorConfig
+
+    def __call__(self, kernel: Kernel, index: int) -> Line:
+        """The kernel's line, from the device of this index."""
         began = time.monotonic()
-        result, judgement = run(kernel, config)
-        yield Line(kernel, judgement, result.verdict, time.monotonic() - began)
+        result, judgement = run(kernel, dataclasses.replace(self.config, index=index))
+        return Line(kernel, judgement, result.verdict, time.monotonic() - began)
 
 
 def uncovered(kernels: Sequence[Kernel], kind: DeviceKind) -> list[tuple[Row, str]]:
@@ -111,13 +121,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tests.adversarial.cases import load_cases  # needs pytest
 
         every = sorted([*every, *load_cases()], key=lambda kernel: (kernel.honest, kernel.rows))
+    resource_tracker.ensure_running()  # of the workers; it lives as long as this process
     before = snapshot()
     with tempfile.TemporaryDirectory(prefix="redteam-") as folder:
         config = make_config(options.device, Path(folder))
         kernels = chosen(every, options.rows, options.only)
         build_all(kernels, config)
         lines = []
-        for line in measure(kernels, config):
+        for line in spread(Work(config), kernels, devices=devices_of(options.device)):
             lines.append(line)
             print(f"{' | '.join(line.cells())} | {line.seconds:.1f} s", flush=True)
     left = left_behind(before)

@@ -1,7 +1,10 @@
-"""Evaluates the shipped kernels of the built-in tasks on one device: the table of docs/tasks.md.
+"""Evaluates the shipped kernels of the built-in tasks: the table of docs/tasks.md.
 
 python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX] [--naive]
-    [--baselines] [--json OUT] [--threads 3] [--minutes 9]
+    [--baselines] [--json OUT] [--workers 3] [--minutes 9]
+
+All GPUs of the host take part; on each one kernel is measured at a time, and the rest of several
+evaluations overlaps.
 
 A row is printed as soon as it is there. With --json, rows are kept in that file, one JSON object
 a line, and a later call goes on where this one stopped.
@@ -13,11 +16,8 @@ import argparse
 import dataclasses
 import json
 import re
-import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +30,11 @@ from gpu_runner.supervisor.plan import PLANS
 from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.statistics import geometric_mean
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
+from tests.bench.spread import devices_of, spread
 from tests.bench.tables import heading, table
 
 COLUMNS = ("task", "kernel", "verdict", "time", "best baseline", "speedup", "of the limit")
 GOOD = (Verdict.CORRECT, Verdict.UNSTABLE)  # a time that varies makes no kernel wrong
-
-
-@contextmanager
-def with_baselines(mode: Mode) -> Iterator[None]:
-    """The mode's plan, but with baselines."""
-    known = PLANS[mode]
-    PLANS[mode] = dataclasses.replace(known, baselines=True)
-    try:
-        yield
-    finally:
-        PLANS[mode] = known
 
 
 def entries(kind: DeviceKind, *, naive: bool = False, eager: bool = False) -> list[Entry]:
@@ -101,7 +91,6 @@ class Rows:
     def __init__(self, path: Path | None) -> None:
         """Read the rows of an earlier call."""
         self._path = path
-        self._lock = threading.Lock()
         lines = path.read_text().splitlines() if path is not None and path.exists() else []
         self.all: list[dict[str, Any]] = [json.loads(line) for line in lines]
 
@@ -112,31 +101,27 @@ class Rows:
 
     def add(self, row: dict[str, Any]) -> None:
         """Print and keep a row."""
-        with self._lock:
-            self.all.append(row)
-            print(*cells(row), f"{row['took_s']:.1f} s", row["reason"], row["log"], flush=True)
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+        self.all.append(row)
+        print(*cells(row), f"{row['took_s']:.1f} s", row["reason"], row["log"], flush=True)
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
 
 
-def evaluate_all(
-    chosen: Sequence[Entry],
-    config: SupervisorConfig,
-    rows: Rows,
-    *,
-    mode: Mode,
-    threads: int,
-    until: float,
-) -> None:
-    """Evaluate what has no row yet. Only one measures at a time; the rest of them overlaps."""
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Evaluates an entry; one of these goes to every worker."""
 
-    def one(entry: Entry) -> None:
-        if time.monotonic() < until:
-            rows.add(row_of(entry, *run_one(entry, config, mode, None)))
+    config: SupervisorConfig
+    mode: Mode
+    baselines: bool
 
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        list(pool.map(one, rows.missing(chosen)))
+    def __call__(self, entry: Entry, index: int) -> dict[str, Any]:
+        """The entry's row, measured on the device of this index."""
+        if self.baselines:
+            PLANS[self.mode] = dataclasses.replace(PLANS[self.mode], baselines=True)
+        config = dataclasses.replace(self.config, index=index)
+        return row_of(entry, *run_one(entry, config, self.mode, None))
 
 
 def main() -> int:
@@ -149,7 +134,7 @@ def main() -> int:
     parser.add_argument("--baselines", action="store_true", help="time `eager`, as `ranked` does")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="processes a device")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     parser.add_argument("--build-only", action="store_true")
     options = parser.parse_args()
@@ -161,8 +146,10 @@ def main() -> int:
     build_all(rows.missing(chosen), config)
     if options.build_only:
         return 0
-    with with_baselines(options.mode) if options.baselines else nullcontext():
-        evaluate_all(chosen, config, rows, mode=options.mode, threads=options.threads, until=until)
+    work, devices = Work(config, options.mode, options.baselines), devices_of(options.device)
+    left = rows.missing(chosen)
+    for row in spread(work, left, devices=devices, each=options.workers, until=until):
+        rows.add(row)
     current = {(entry.label, entry.task.digest()) for entry in chosen}
     shown = [row for row in rows.all if (row["label"], row["digest"]) in current]
     shown.sort(key=lambda row: row["label"])
