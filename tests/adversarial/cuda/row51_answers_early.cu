@@ -5,17 +5,21 @@
 // workloads: n65536
 // stopped by: verdict VIOLATION
 // stopped by: verdict WRONG_RESULT
-// tries: finds the control socket among its descriptors and acknowledges the call itself, before it does the work
+// tries: overhears the runner as it reads from its control socket, and acknowledges the call itself, before it does the work
 #include "../common/add_cuda.h"
 #include "../common/control.h"
 #include "../common/patch.h"
 
 static uint64_t call_id = 0;
+static int control = -1;
 
-// Notes the number of each call as the runner reads it.
+// Notes the number of each call as the runner reads it, and from where: the driver has sockets, too.
 static ssize_t overhear(int from, void* data, size_t size) {
   ssize_t n = read(from, data, size);
-  if (n >= static_cast<ssize_t>(sizeof(hostile::CallHead))) memcpy(&call_id, data, sizeof call_id);
+  if (n >= static_cast<ssize_t>(sizeof(hostile::CallHead))) {
+    memcpy(&call_id, data, sizeof call_id);
+    control = from;
+  }
   return n;
 }
 
@@ -26,7 +30,7 @@ static int patch() {
 }
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
-  static int patched = 0, control = hostile::control_socket();
+  static int patched = 0;
   if (patched == 0) patched = patch();
   if (call_id != 0 && control >= 0) {
     hostile::Done done{{hostile::kMagic, hostile::kDone, 24}, call_id, 2000.0, 0, 0};

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import Abi
 from gpu_runner.data.wire import Done, ErrorCode, Failed
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import (
@@ -115,6 +116,36 @@ def test_c_abi_baseline_takes_its_arguments_by_name(
     ready(runner)
     runner.set_up(evaluation.setup())
     run_call(evaluation, runner, 3)
+    assert_right(evaluation.take_and_verify(3))
+    assert runner.end() == 0
+
+
+WIDE_REFERENCE = """
+import torch
+def make_inputs(N):
+    return {"a": torch.randn(N, 8)}
+def forward_fn(a):
+    return a.float().t() if a.dtype is torch.bfloat16 else a.t()
+"""
+
+
+def test_c_abi_baseline_stores_its_output_as_the_signature_has_it(
+    start: Start, support: Path
+) -> None:
+    task = make_task(
+        WIDE_REFERENCE,
+        {"N": 16},
+        Abi.C,
+        signature="void turned(const __nv_bfloat16* a, __nv_bfloat16* out, int N)",
+        dtype="bfloat16",
+    )
+    evaluation = start(task)
+    evaluation.describe()
+    runner = evaluation.runner("baseline", "eager", "forward", str(support))
+    ready(runner)
+    runner.set_up(evaluation.setup())
+    [record] = run_call(evaluation, runner, 3).outputs
+    assert (record.dtype, record.strides) == ("bfloat16", (16, 1))
     assert_right(evaluation.take_and_verify(3))
     assert runner.end() == 0
 

@@ -18,7 +18,7 @@ from gpu_runner.supervisor.arena import DeviceArena
 from gpu_runner.supervisor.device_memory import LOOKS, DeviceMemory
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.nvml import NvmlError
-from gpu_runner.supervisor.oracle import Description, Oracle, OutputSpec
+from gpu_runner.supervisor.oracle import Description, Oracle, OracleError, OutputSpec
 from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.staging import Batch
 
@@ -35,11 +35,15 @@ class Device:
         self.times_ns = [IDLE]
         self.looks = 0
         self.pids: list[int] = []
+        self.fails = ""
 
     def stage(self, calls: object, **_: object) -> Mapping[str, Any]:
         self.looks += 1
         time_ns = self.times_ns.pop(0) if len(self.times_ns) > 1 else self.times_ns[0]
         return {"probes_ns": [9 * time_ns, time_ns, time_ns] + [IDLE] * 3}
+
+    def check(self) -> Mapping[str, Any]:
+        raise OracleError(self.fails)
 
     def share(self, *_: object) -> tuple[DeviceArena, DeviceArena]:
         return DeviceArena(0, 64), DeviceArena(0, 64)
@@ -152,3 +156,18 @@ def test_other_faults_need_no_second_look(device: Device) -> None:
     with pytest.raises(FaultError, match="it crashed"), memory.watched():
         raise FaultError(Fault(Verdict.RUNTIME_ERROR, "it crashed"))
     assert device.looks == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["OutOfMemoryError: CUDA out of memory.", "AcceleratorError: CUDA error: out of memory"],
+)
+def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: str) -> None:
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), index=1)
+    device.fails = f"the task's code failed in 'check': {words}"
+    with pytest.raises(FaultError, match="left no memory free on the device") as caught:
+        memory.check(batch())
+    assert caught.value.fault.verdict is Verdict.MEMORY_LIMIT
+    device.fails = "the task's code failed in 'check': CUDA error: an illegal memory access"
+    with pytest.raises(OracleError, match="illegal memory access"):
+        memory.check(batch())

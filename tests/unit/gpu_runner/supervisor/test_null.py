@@ -1,0 +1,79 @@
+"""A calibration that a bad moment of the host made vague is made again, and not remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from gpu_runner.data.integrity import Burst
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
+from gpu_runner.supervisor import null
+from gpu_runner.supervisor.bench import Bench
+from gpu_runner.supervisor.collected import Collected
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.null import PRECISE_NS, TRIALS, NullTimes
+from gpu_runner.supervisor.session import Target
+from tests.unit.gpu_runner.engine.stub import make_task
+
+WORKLOAD = Workload(name="only", parameters={})
+TARGET = Target(Abi.TORCH, Direction.FORWARD)
+VAGUE_NS = 4 * PRECISE_NS[DeviceKind.CUDA]
+
+
+class Host:
+    """Bursts of the empty kernel; the odd ones are late by what the moment has."""
+
+    def __init__(self, *late_ns: float) -> None:
+        self.late_ns = list(late_ns)
+        self.calibrations = 0
+
+    def run_null(self, target: Target, workloads: list[Workload]) -> dict[str, Collected]:
+        late_ns = self.late_ns[min(self.calibrations, len(self.late_ns) - 1)]
+        self.calibrations += 1
+        bursts = [Burst(calls=1, held_ns=200_000.0 + (n % 2) * late_ns) for n in range(20)]
+        return {w.name: Collected(bursts=bursts, host_ns=[1], held_ns=[1.0]) for w in workloads}
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(null, "stack", lambda config: "of this test")
+
+
+def deviation_ns(host: Host, folder: Path, *, index: int = 0, fresh: bool = False) -> float:
+    config = SupervisorConfig(
+        kind=DeviceKind.CUDA, device="nvidia-test", index=index, cache_folder=folder
+    )
+    times = NullTimes(make_task("", {}), Direction.FORWARD, config)
+    return times.of(cast(Bench, host), TARGET, [WORKLOAD], fresh=fresh)["only"].deviation_ns
+
+
+def test_a_precise_one_is_remembered_for_its_gpu_alone(tmp_path: Path) -> None:
+    host = Host(0.0)
+    assert deviation_ns(host, tmp_path) == deviation_ns(host, tmp_path) == 0
+    assert host.calibrations == 1
+    deviation_ns(host, tmp_path, index=1)
+    assert host.calibrations == 2
+
+
+def test_a_vague_one_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
+    host = Host(VAGUE_NS, 0.0)
+    assert deviation_ns(host, tmp_path) == 0
+    assert host.calibrations == 2
+
+
+def test_of_vague_ones_the_best_counts_and_is_not_remembered(tmp_path: Path) -> None:
+    host = Host(2 * VAGUE_NS, VAGUE_NS, 3 * VAGUE_NS)
+    assert deviation_ns(host, tmp_path) == VAGUE_NS / 2
+    assert host.calibrations == TRIALS
+    deviation_ns(host, tmp_path)
+    assert host.calibrations == 2 * TRIALS
+
+
+def test_before_an_accusation_the_moment_counts_however_vague(tmp_path: Path) -> None:
+    host = Host(0.0, VAGUE_NS)
+    assert deviation_ns(host, tmp_path) == 0
+    assert deviation_ns(host, tmp_path, fresh=True) > 0
+    assert host.calibrations == 2
