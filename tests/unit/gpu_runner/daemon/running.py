@@ -94,13 +94,17 @@ def supervise(
 class RunningDaemon:
     """A daemon in a child process, and the two doors between it and the test."""
 
-    def __init__(self, config: DaemonConfig, evaluate: Evaluate, fault: str = "") -> None:
-        """Start it."""
+    def __init__(
+        self, config: DaemonConfig, evaluate: Evaluate, fault: str = "", device: str = "cpu"
+    ) -> None:
+        """Start it; `device` is the slug of its device."""
         self.config = config
         self.process = FORK.Process(target=_serve, args=(config, evaluate, fault))
         self.process.start()
         self.connection = redis.Redis.from_url(config.redis_url)
-        self.queue = Queue("device-cpu", connection=self.connection, serializer=JSONSerializer)
+        self.queue = Queue(
+            f"device-{device}", connection=self.connection, serializer=JSONSerializer
+        )
 
     def enqueue(self, request: EvaluationRequest) -> Any:
         """Enqueue as the site does."""
