@@ -274,6 +274,8 @@ class _Evaluation:
             verdict = error.fault.verdict
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
                 verdict = Verdict.RUNTIME_ERROR
+            # Only who runs this host may read more: it tells of what is hidden.
+            logger.info("%s, on a hidden one: %s", self._request.evaluation_id, error)
             reason = "right on the public workloads, but not on a hidden one"
             raise FaultError(Fault(verdict, reason)) from None
 
