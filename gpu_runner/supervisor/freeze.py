@@ -25,10 +25,14 @@ class NotStopped(Exception):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a thread has run, and how long it was kept from running by others, in ns."""
+    """How long a thread has run, and how long it was kept from running by others, in ns.
+
+    slices: how often it has been given a processor.
+    """
 
     ran_ns: int
     delayed_ns: int
+    slices: int = 0
 
 
 _NEW = Schedule(0, 0)
@@ -81,8 +85,10 @@ class Freezer:
             raise NotStopped("started a process while it was stopped")
         for thread, schedule in _schedules(tree).items():
             known = self._now.get(thread)
-            if known is None or schedule.ran_ns - known.ran_ns > _SLACK_NS:
+            if known is None or _ran_again(known, schedule):
                 raise NotStopped("ran while it was stopped")
+            if schedule.slices == known.slices:
+                self._now[thread] = schedule
         if not all(map(_still, tree)):
             raise NotStopped("ran while it was stopped")
 
@@ -173,6 +179,16 @@ def _clock_ns(pid: int) -> int:
         return 0
 
 
+def _ran_again(known: Schedule, now: Schedule) -> bool:
+    """Whether a thread has been given a processor for longer than a trifle.
+
+    A virtual processor that is taken away while a thread leaves it adds milliseconds to the
+    thread's time later on, but no slice.
+    """
+    uncounted = now.slices == 0
+    return now.ran_ns - known.ran_ns > _SLACK_NS and (uncounted or now.slices != known.slices)
+
+
 def _settled(tree: list[int]) -> dict[str, Schedule]:
     """Schedules once they no longer change: a thread is accounted when it leaves its processor."""
     found = _schedules(tree)
@@ -196,8 +212,8 @@ def _schedules(tree: list[int]) -> dict[str, Schedule]:
 
 def schedule_of(thread: str) -> Schedule:
     """Of the thread that has this folder in /proc (schedstat of proc(5))."""
-    ran, delayed = Path(thread, "schedstat").read_text().split()[:2]
-    return Schedule(int(ran), int(delayed))
+    ran, delayed, slices = Path(thread, "schedstat").read_text().split()[:3]
+    return Schedule(int(ran), int(delayed), int(slices))
 
 
 def own_delay_ns() -> int:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpu_runner.supervisor.freeze import Freezer, NotStopped
+from gpu_runner.supervisor import freeze
+from gpu_runner.supervisor.freeze import Freezer, NotStopped, Schedule
 
 COUNTING = """
 import os, sys, threading, time
@@ -109,3 +110,29 @@ def test_a_process_that_has_ended_is_still() -> None:
     freezer.freeze()
     freezer.check()
     freezer.thaw()
+
+
+@pytest.mark.parametrize(
+    ("later", "ran"),
+    [
+        (Schedule(ran_ns=9_000_000, delayed_ns=0, slices=4), False),  # accounted only now
+        (Schedule(ran_ns=9_000_000, delayed_ns=0, slices=5), True),
+        (Schedule(ran_ns=1_001_000, delayed_ns=0, slices=5), False),  # a trifle
+        (Schedule(ran_ns=9_000_000, delayed_ns=0, slices=0), True),  # nobody counts slices
+    ],
+)
+def test_time_that_is_accounted_late_is_no_time_that_it_ran(
+    monkeypatch: pytest.MonkeyPatch, later: Schedule, ran: bool
+) -> None:
+    slices = 4 if later.slices else 0
+    seen = Schedule(ran_ns=1_000_000, delayed_ns=0, slices=slices)
+    freezer = Freezer(os.getpid(), bare=False)
+    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {"/proc/1/task/1": seen})
+    freezer.freeze()
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {"/proc/1/task/1": later})
+    if ran:
+        with pytest.raises(NotStopped, match="ran while it was stopped"):
+            freezer.check()
+    else:
+        freezer.check()
