@@ -22,7 +22,7 @@ from gpu_runner.data.formats.toml_lines import field_lines
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app import services
-from tasks_app.models import Act, Draft, Soundness
+from tasks_app.models import Act, Draft, Soundness, TaskVersion
 
 _EXAMPLE = Path(__file__).parent / "example"
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
@@ -154,6 +154,11 @@ class Workbench:
     def is_next_version(self) -> bool:
         """Whether it was begun as the next version of a task."""
         return services.is_next_version(self.draft)
+
+    @cached_property
+    def overtaken_by(self) -> TaskVersion | None:
+        """The version that has become public since it was begun from another; for who decides."""
+        return services.overtaken_by(self.draft) if self.is_open else None
 
     @cached_property
     def trail(self) -> list[TrailEntry]:

@@ -183,13 +183,20 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
 
 @transaction.atomic
 def publish_draft(
-    *, draft: Draft, user: User, now: datetime, override: str = "", revision: int | None = None
+    *,
+    draft: Draft,
+    user: User,
+    now: datetime,
+    override: str = "",
+    revision: int | None = None,
+    replaces: int | None = None,
 ) -> TaskVersion:
     """Make the version of a draft in review its task's public one; for admins.
 
     Raises `CurationError` if wrong kernels pass it, a filter flags it, or nobody has shown the
     opposite, unless `override` says why it may go all the same; that is kept and shown. `revision`
-    is the one that was looked at: another is refused.
+    is the one that was looked at, and `replaces` the number of the version that was public then, 0
+    if none was: others are refused.
     """
     locked = _locked(draft)
     must_curate(user)
@@ -202,12 +209,7 @@ def publish_draft(
         reason = "what was checked is not what its files say now: send it back, then to review"
         raise CurationError("version", reason)
     task = _locked_task(version)
-    if task.state == Task.State.RETIRED:
-        raise CurationError("", f"the task {task.slug} is retired: restore it first")
-    known = (None, version.pk)  # an admin may have made this very version public by itself
-    if task.current_version_id not in known and not is_next_version(locked):
-        reason = f"another task {task.slug!r} was loaded or published meanwhile"
-        raise CurationError("name", reason)
+    _must_follow(locked, version, task, replaces)
     if refusal := version.unproven:
         if not override.strip():
             raise CurationError("override", refusal)
@@ -252,6 +254,23 @@ def title_refusal(title: str) -> str:
 def is_next_version(draft: Draft) -> bool:
     """Whether it was begun as the next version of a task, not as a task of its own."""
     return draft.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists()
+
+
+def overtaken_by(draft: Draft) -> TaskVersion | None:
+    """The task's public version, if it is not the one from which the draft was begun.
+
+    What that version changed is undone by the draft, unless it has it too.
+    """
+    task = draft.task
+    public = task.current_version if task is not None else None
+    if public is None or public.pk == draft.version_id or draft.state not in _UNDER_WAY:
+        return None
+    begun = draft.acts.filter(kind=Act.Kind.UPLOADED).last()
+    number = begun.details.get("version") if begun is not None else None
+    if number is not None:
+        return public if public.number != number else None
+    since = public.published_at or public.created_at
+    return public if since > draft.created_at else None
 
 
 def may_write(draft: Draft, user: Any) -> bool:
@@ -312,6 +331,20 @@ def _read(files: Mapping[str, str]) -> TaskData:
         first = faults[0]
         raise CurationError(first.field, first.reason)
     return data
+
+
+def _must_follow(draft: Draft, version: TaskVersion, task: Task, replaces: int | None) -> None:
+    """Raise `CurationError` if the task is not what it was when the version was made or read."""
+    if task.state == Task.State.RETIRED:
+        raise CurationError("", f"the task {task.slug} is retired: restore it first")
+    public = task.current_version.number if task.current_version else 0
+    # An admin may have made this very version public by itself.
+    if public not in (0, version.number) and not is_next_version(draft):
+        reason = f"another task {task.slug!r} was loaded or published meanwhile"
+        raise CurationError("name", reason)
+    if replaces not in (None, public):
+        reason = f"version {public} has become public since you opened it: look at what differs"
+        raise CurationError("replaces", reason)
 
 
 def _leave_review(draft: Draft) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -115,7 +116,7 @@ def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     if action in _ADMINS_ACTIONS and not user.is_staff:
         raise PermissionDenied("only admins decide about proposals")
     try:
-        words = _act(found, user, action, reason, read_number(request.POST.get("revision", "")))
+        words = _act(found, user, action, reason, request.POST.dict())
     except CurationError as error:
         refused = {"action": action, "reason": reason, "text": _sentence(error)}
         return _page(request, found, path=request.POST.get("file", ""), refused=refused)
@@ -140,8 +141,8 @@ def draft_download(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     return response
 
 
-def _act(found: Draft, user: User, action: str, reason: str, revision: int) -> str:
-    """What was done, in a sentence."""
+def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, str]) -> str:
+    """What was done, in a sentence; `seen` has the revision and the version that were looked at."""
     given: dict[str, Any] = {"draft": found, "user": user, "now": timezone.now()}
     match action:
         case "send":
@@ -163,7 +164,9 @@ def _act(found: Draft, user: User, action: str, reason: str, revision: int) -> s
             if action == "override" and not reason.strip():
                 raise CurationError("reason", "publishing without a proof needs a reason")
             override = reason if action == "override" else ""
-            version = services.publish_draft(override=override, revision=revision, **given)
+            given["replaces"] = read_number(seen["replaces"]) if "replaces" in seen else None
+            given["revision"] = read_number(seen.get("revision", ""))
+            version = services.publish_draft(override=override, **given)
             return f"Published: {version} is now the public version."
     raise CurationError("action", f"{action[:20]!r} is none")
 

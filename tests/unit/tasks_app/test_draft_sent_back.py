@@ -67,3 +67,36 @@ def test_the_next_version_of_a_task_leads_to_what_changes_and_to_evaluating_agai
     act(curator, draft, "override", reason="seen by hand")
     assert Override.objects.exists()
     assert again in page(curator, draft)
+
+
+def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo() -> None:
+    admin, curator = make.make_admin(), Client()
+    curator.force_login(admin)
+    begun = services.create_draft(user=admin, files=example_files(), now=make.NOW)
+    begun = services.send_to_review(draft=begun, user=admin, now=make.NOW)
+    first = services.publish_draft(draft=begun, user=admin, now=make.NOW, override="an example")
+    drafts = [services.copy_version(version=first, user=admin, now=make.NOW) for _ in range(2)]
+    for count, draft in enumerate(drafts):
+        files = {**draft.files, "hints.py": f"# {count}\n"}
+        services.edit_draft(
+            draft=draft, user=admin, files=files, revision=draft.revision, now=make.NOW
+        )
+        act(curator, draft, "send")
+        draft.refresh_from_db()
+    one, other = drafts
+    assert "has become public since this draft was begun" not in page(curator, one)
+    seen = {"revision": other.revision, "replaces": first.number}
+    assert f'name="replaces" value="{first.number}"' in page(curator, other)
+    act(curator, one, "override", reason="seen by hand")
+    one.refresh_from_db()
+    assert one.version is not None
+    assert other.version is not None
+    address = reverse("draft-act", args=[other.pk])
+    form = {"action": "override", "reason": "seen by hand", **seen}
+    refused = curator.post(address, form)
+    assert refused.status_code == 422
+    text = refused.content.decode()
+    assert f"Version {one.version.number} has become public since you opened it" in text
+    changes = reverse("task-version", args=[first.task.slug, other.version.number])
+    assert f'href="{changes}?against={one.version.number}">What differs' in text
+    assert curator.post(address, {**form, "replaces": one.version.number}).status_code == 302
