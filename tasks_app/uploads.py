@@ -56,11 +56,15 @@ class Upload:
 
 @dataclass(frozen=True, kw_only=True)
 class Uploaded:
-    """The tasks of an upload as texts by path; `refused`: what in it was taken for a task or a
-    kernel and could not be read, the field naming the file."""
+    """The tasks of an upload as texts by path.
+
+    refused: what in it was taken for a task or a kernel and could not be read, the field naming the
+    file. changed: what was changed or added as tasks of another format were read, by their names.
+    """
 
     folders: list[dict[str, str]] = field(default_factory=list)
     refused: list[DataError] = field(default_factory=list)
+    changed: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_upload(uploads: Sequence[Upload]) -> Uploaded:
@@ -217,6 +221,8 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
     for row in rows:
         try:
             found.folders.append(_folder(row, folder, texts))
+            if row.task is not None and row.notes:
+                found.changed[row.name] = row.notes
         except DataError as error:
             if row.path != start or error.field != "path":  # that says only that there is none
                 found.refused.append(_shown(error, row, folder))

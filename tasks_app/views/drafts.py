@@ -33,6 +33,7 @@ from tasks_app.uploads import Uploaded
 
 _REFUSAL = "only admins write next versions of tasks"
 _ROWS = 30
+_TOLD = 5  # tasks of an upload of which it is said what was changed
 _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 
 
@@ -177,6 +178,8 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         kept = [_create(user, files) for files in found.folders]
     for error in found.refused:
         messages.warning(request, f"Left out: {error}.", extra_tags="warn")
+    for name, notes in list(found.changed.items())[:_TOLD]:
+        messages.info(request, f"{name} was taken with changes: {'; '.join(notes)}.")
     following = [each for each in kept if each.task is not None]
     for each in following:
         words = f"{each.task} exists already: this is a draft of its next version."

@@ -79,6 +79,28 @@ def test_an_upload_becomes_a_draft_and_can_be_downloaded(client: Client, author:
     assert "wave" in client.get("/drafts/").content.decode()
 
 
+def test_an_upload_of_another_format_says_what_was_added(client: Client, author: User) -> None:
+    source = """import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+rows = 4096
+
+def get_inputs():
+    return [torch.rand(rows, 8192)]
+
+def get_init_inputs():
+    return []
+"""
+    upload = SimpleUploadedFile("19_ReLU.py", source.encode())
+    page = client.post(reverse("drafts"), {"upload": [upload]}, follow=True).content.decode()
+    assert "19_relu was taken with changes: proposes half (cuda): rows=2048" in page
+    assert "odd (hidden, cuda)" in page
+
+
 def test_the_example_starts_a_draft(client: Client, author: User) -> None:
     answer = client.post("/drafts/example/")
     assert answer["Location"] == Draft.objects.get().get_absolute_url()
