@@ -110,7 +110,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
 @pytest.fixture(autouse=True)
 def _few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The measurement before an audit is tested elsewhere."""
-    monkeypatch.setitem(PLANS, Mode.AUDIT, replace(PLANS[Mode.QUICK], hidden=True))
+    quick = replace(PLANS[Mode.QUICK], hidden=True, judges_noise=False)
+    monkeypatch.setitem(PLANS, Mode.AUDIT, quick)
 
 
 def audited(name: str, source: str, config: SupervisorConfig) -> EvaluationResult:
@@ -120,6 +121,7 @@ def audited(name: str, source: str, config: SupervisorConfig) -> EvaluationResul
         evaluation_id="audit", task=task, solution=solution, mode=Mode.AUDIT, device=config.device
     )
     result = evaluate(request, config)
+    print(result.verdict, result.reason)
     for check in result.audit.checks if result.audit else ():
         print(f"{check.name:10} {check.state:10} {check.duration_s:5.1f} s  {check.reason}")
     return result
