@@ -1,0 +1,95 @@
+"""Asks of the built-in tasks whether they are sound on a device: filters and wrong kernels.
+
+python -m tests.bench.sound [--device cuda] [--only REGEX] [--folder REPORTS] [--workers 2]
+    [--minutes 9]
+
+All GPUs of the host take part. With --folder, reports are kept there and a later call goes on where
+this one stopped. Exit status 1 if a task is not sound, or if one of its honest kernels needs more
+than 0.7 of its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.device import device_slug
+from gpu_runner.supervisor.soundness import describe_soundness, survey
+from tests.bench.spread import devices_of, spread
+from tests.bench.tables import heading
+
+MARGIN = 0.7
+"""Share of its bound that an honest kernel may need: vendor libraries choose their algorithms."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Makes a task's report; one of these goes to every worker."""
+
+    config: SupervisorConfig
+
+    def __call__(self, task: Task, index: int) -> dict[str, Any]:
+        """The report, from the device of this index, and how long it took."""
+        began = time.monotonic()
+        report = survey(task, dataclasses.replace(self.config, index=index))
+        return {**report, "took_s": time.monotonic() - began}
+
+
+def needed(report: dict[str, Any]) -> float:
+    """The largest share of its bound that an honest kernel needed."""
+    return float(max((entry["scaled"] for entry in report["honest"]), default=0.0))
+
+
+def good(report: dict[str, Any]) -> bool:
+    """Whether the task is sound, and honest kernels keep away from its bounds."""
+    return bool(report["passed"]) and needed(report) <= MARGIN
+
+
+def main() -> int:
+    """Print a line a task; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
+    parser.add_argument("--only", default="", help="regular expression over names")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--workers", type=int, default=1, help="processes a device")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
+    options = parser.parse_args()
+    until = time.monotonic() + 60 * options.minutes
+    config = SupervisorConfig(
+        kind=options.device,
+        device=device_slug(options.device, 0),
+        cache_folder=default_cache_folder(),
+        oracle_timeout_s=600,
+    )
+    known = {path.stem for path in options.folder.glob("*.json")} if options.folder else set()
+    tasks = [task for task in built_in_tasks() if re.search(options.only, task.name)]
+    left = [task for task in tasks if task.name not in known]
+    print(heading(config))
+    counts = {True: 0, False: 0}
+    devices = devices_of(options.device)
+    for report in spread(Work(config), left, devices=devices, each=options.workers, until=until):
+        counts[good(report)] += 1
+        name, words = report["task"], "sound" if good(report) else "NOT SOUND"
+        print(f"{name}: {words}, {needed(report):.2f} of the bound, {report['took_s']:.0f} s")
+        if not good(report):
+            print(describe_soundness(report))
+        if options.folder:
+            options.folder.mkdir(parents=True, exist_ok=True)
+            Path(options.folder, f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
+    print(
+        f"sound {counts[True]}, not {counts[False]}, not tried {len(left) - sum(counts.values())}"
+    )
+    return int(counts[False] > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
