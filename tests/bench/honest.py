@@ -1,11 +1,12 @@
 """Many ranked evaluations of honest kernels on a CPU: is any of them accused, or unstable?
 
-python -m tests.bench.honest [--count 1000] [--minutes 60] [--out honest.jsonl]
+python -m tests.bench.honest [--count 1000] [--minutes 60] [--out honest.jsonl] [--workers 1]
 
 All shipped kernels of the c ABI in turn, on their small workloads, hidden ones included, without
-baselines. A line of JSON an evaluation is added to the file at once, and lines that are there
-count: stop it when you like, and go on later. Exit status 1 if any kernel was accused, or if 1 % of
-the evaluations or more were UNSTABLE.
+baselines. Several workers share the processors out among them, as several runners would. A line of
+JSON an evaluation is added to the file at once, and lines that are there count: stop it when you
+like, and go on later. Exit status 1 if any kernel was accused, or if 1 % of the evaluations or more
+were UNSTABLE.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import statistics
 import sys
 import time
@@ -23,9 +25,10 @@ from typing import Any
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
-from gpu_runner.supervisor.config import default_cache_folder
+from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.shipped import entries
+from tests.bench.spread import spread
 from tests.bench.tables import heading, table
 
 SMALL_BYTES = 4 << 20
@@ -95,15 +98,28 @@ def read_lines(path: Path) -> list[Line]:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Evaluates an entry on a worker's share of the processors."""
+
+    config: SupervisorConfig
+    workers: int
+
+    def __call__(self, entry: Entry, index: int) -> Line:
+        """The entry's line; `index` is the worker's."""
+        every = sorted(os.sched_getaffinity(os.getppid()))
+        share = max(1, len(every) // self.workers)
+        os.sched_setaffinity(0, every[index * share : (index + 1) * share] or every)
+        config = dataclasses.replace(self.config, index=index)  # a lock for each worker
+        return line_of(entry, *run_one(entry, config, Mode.RANKED, None))
+
+
 def measure(chosen: Sequence[Entry], options: argparse.Namespace, done: int) -> Iterator[Line]:
     """Evaluate from where an earlier run stopped, until there are enough or the time is up."""
-    config = make_config(DeviceKind.CPU, options.cache)
+    work = Work(make_config(DeviceKind.CPU, options.cache), options.workers)
     deadline = time.monotonic() + 60 * options.minutes
-    for index in range(done, options.count):
-        if time.monotonic() > deadline:
-            return
-        entry = chosen[index % len(chosen)]
-        yield line_of(entry, *run_one(entry, config, Mode.RANKED, None))
+    left = [chosen[index % len(chosen)] for index in range(done, options.count)]
+    return spread(work, left, devices=range(options.workers), until=deadline)
 
 
 def summary(lines: Sequence[Line]) -> list[list[str]]:
@@ -135,6 +151,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("honest.jsonl"))
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     options = parser.parse_args()
