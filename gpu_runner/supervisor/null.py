@@ -29,8 +29,10 @@ REMEMBERED_S = 600.0
 ENOUGH_WORKLOADS = 3
 
 PRECISE_NS = {DeviceKind.CUDA: 5_000.0, DeviceKind.CPU: math.inf}
-"""Deviation up to which a calibration will do at once, and is remembered: a bad moment of the host
-would make the clock blind for as long. On a CPU the clock is processor time, which has none."""
+"""Deviation up to which a calibration will do at once. On a CPU any will: its clock is processor
+time, which a busy host does not draw out."""
+VAGUE_S = 60.0
+"""So long one is remembered that is not as precise: a bad moment is not to blind the clock."""
 TRIALS = 3
 
 _LAUNCH = "__global__ void kbench_nothing() {}\n"
@@ -55,16 +57,21 @@ class NullTimes:
         `target` is what will be measured: the null kernel is run the same way. Raises
         `RunnerUnfit` if it fails.
         """
-        missing = [w for w in workloads if fresh or not self._known(w)]
-        for trial in range(TRIALS):
+        missing = [w for w in workloads if fresh or not self._remembers(w)]
+        best: dict[str, NullTime] = {}
+        for _ in range(TRIALS):
+            if not missing:
+                break
             try:
-                found = self._measure(bench, target, missing) if missing else {}
+                found = self._measure(bench, target, missing)
             except FaultError as error:
                 raise RunnerUnfit(f"the empty kernel fails on this host: {error}") from None
             for name, measured in found.items():
-                if trial == 0 or measured.deviation_ns < self._read(name).deviation_ns:
-                    write_atomically(self._path(name), encode(measured))
-            missing = [] if fresh else [w for w in missing if not self._known(w)]
+                if name not in best or measured.deviation_ns < best[name].deviation_ns:
+                    best[name] = measured
+            missing = [w for w in missing if not self._is_precise(best[w.name])]
+        for name, measured in best.items():
+            write_atomically(self._path(name), encode(measured))
         return {w.name: self._read(w.name) for w in workloads}
 
     def _measure(
@@ -90,11 +97,15 @@ class NullTimes:
             return Target(target.abi, target.direction, support=target.support, baseline="null")
         return replace(target, library=build_null(self._task.c_signature, self._config))
 
-    def _known(self, workload: Workload) -> bool:
+    def _remembers(self, workload: Workload) -> bool:
         path = self._path(workload.name)
-        if not path.exists() or time.time() - path.stat().st_mtime >= REMEMBERED_S:
+        if not path.exists():
             return False
-        return self._read(workload.name).deviation_ns <= PRECISE_NS[self._config.kind]
+        precise = self._is_precise(self._read(workload.name))
+        return time.time() - path.stat().st_mtime < (REMEMBERED_S if precise else VAGUE_S)
+
+    def _is_precise(self, measured: NullTime) -> bool:
+        return measured.deviation_ns <= PRECISE_NS[self._config.kind]
 
     def _read(self, workload: str) -> NullTime:
         return decode(NullTime, read_json(self._path(workload)))

@@ -116,6 +116,7 @@ def test_a_process_that_has_ended_is_still() -> None:
     ("later", "ran"),
     [
         (Schedule(ran_ns=9_000_000, delayed_ns=0, slices=4), False),  # accounted only now
+        (Schedule(ran_ns=12_000_000, delayed_ns=0, slices=4), True),  # too much for that
         (Schedule(ran_ns=9_000_000, delayed_ns=0, slices=5), True),
         (Schedule(ran_ns=1_001_000, delayed_ns=0, slices=5), False),  # a trifle
         (Schedule(ran_ns=9_000_000, delayed_ns=0, slices=0), True),  # nobody counts slices
@@ -124,15 +125,38 @@ def test_a_process_that_has_ended_is_still() -> None:
 def test_time_that_is_accounted_late_is_no_time_that_it_ran(
     monkeypatch: pytest.MonkeyPatch, later: Schedule, ran: bool
 ) -> None:
-    slices = 4 if later.slices else 0
-    seen = Schedule(ran_ns=1_000_000, delayed_ns=0, slices=slices)
-    freezer = Freezer(os.getpid(), bare=False)
-    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {"/proc/1/task/1": seen})
-    freezer.freeze()
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {"/proc/1/task/1": later})
+    freezer = frozen(monkeypatch, later)
     if ran:
         with pytest.raises(NotStopped, match="ran while it was stopped"):
             freezer.check()
     else:
         freezer.check()
+
+
+def test_late_time_is_rare_and_counts_for_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = Schedule(ran_ns=9_000_000, delayed_ns=0, slices=4)
+    freezer = frozen(monkeypatch, later)
+    freezer.check()
+    freezer.freeze()
+    assert freezer.ran_ns() >= 8_000_000
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: SEEN})
+    freezer.freeze()
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: later})
+    freezer.check()
+    with pytest.raises(NotStopped, match="ran while it was stopped"):
+        freezer.check()
+
+
+THREAD = "/proc/1/task/1"
+SEEN = Schedule(ran_ns=1_000_000, delayed_ns=0, slices=4)
+
+
+def frozen(monkeypatch: pytest.MonkeyPatch, later: Schedule) -> Freezer:
+    """One that stopped a thread as `SEEN`, which is then seen as `later`."""
+    seen = SEEN if later.slices else Schedule(SEEN.ran_ns, 0, 0)
+    freezer = Freezer(os.getpid(), bare=False)
+    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: seen})
+    freezer.freeze()
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: later})
+    return freezer

@@ -1,4 +1,4 @@
-"""A calibration that a bad moment of the host made vague is made again, and not remembered."""
+"""A calibration that a bad moment of the host made vague is made again, and soon forgotten."""
 
 from __future__ import annotations
 
@@ -64,16 +64,21 @@ def test_a_vague_one_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
     assert host.calibrations == 2
 
 
-def test_of_vague_ones_the_best_counts_and_is_not_remembered(tmp_path: Path) -> None:
+def test_of_vague_ones_the_best_counts_and_is_soon_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     host = Host(2 * VAGUE_NS, VAGUE_NS, 3 * VAGUE_NS)
     assert deviation_ns(host, tmp_path) == VAGUE_NS / 2
     assert host.calibrations == TRIALS
     deviation_ns(host, tmp_path)
+    assert host.calibrations == TRIALS
+    monkeypatch.setattr(null, "VAGUE_S", 0.0)
+    deviation_ns(host, tmp_path)
     assert host.calibrations == 2 * TRIALS
 
 
-def test_before_an_accusation_the_moment_counts_however_vague(tmp_path: Path) -> None:
-    host = Host(0.0, VAGUE_NS)
+def test_before_an_accusation_it_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
+    host = Host(0.0, VAGUE_NS, 0.0)
     assert deviation_ns(host, tmp_path) == 0
-    assert deviation_ns(host, tmp_path, fresh=True) > 0
-    assert host.calibrations == 2
+    assert deviation_ns(host, tmp_path, fresh=True) == 0
+    assert host.calibrations == 3
