@@ -157,7 +157,7 @@ class Workbench:
 
     @cached_property
     def overtaken_by(self) -> TaskVersion | None:
-        """The version that has become public since it was begun from another; for who decides."""
+        """The version that has become public since it was begun, for those who see its files."""
         return services.overtaken_by(self.draft) if self.is_open else None
 
     @cached_property

@@ -92,7 +92,7 @@ class DeviceMemory:
 
         On a device everything is always made cold. Raises `RunnerUnfit` where others use it.
         """
-        with _room():
+        with self._room():
             busy_ns = self._staged(batch, drawn=drawn)
         if busy_ns > BUSY_NS:
             if others := self._company.now():
@@ -116,7 +116,7 @@ class DeviceMemory:
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""
-        with _room():
+        with self._room():
             answer = self._oracle.check()
         if name := answer["guard"]:
             where = answer["where"]
@@ -129,8 +129,27 @@ class DeviceMemory:
     def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
         """See `Memory.take`; all inputs have been checked."""
         pairs = zip(layout.outputs, offsets, strict=True)
-        with _room():
+        with self._room():
             self._oracle.take([(region.offset, at, region.nbytes) for region, at in pairs])
+
+    @contextlib.contextmanager
+    def _room(self) -> Iterator[None]:
+        """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
+
+        The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
+        Raises `RunnerUnfit` where others use the device, who may have taken it.
+        """
+        try:
+            yield
+        except OracleError as error:
+            if "OutOfMemoryError" not in str(error) and "error: out of memory" not in str(error):
+                raise
+            if others := self._company.now():
+                raise _shared(
+                    "no memory is free on the device, and others use it", others
+                ) from None
+            fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
+            raise FaultError(fault) from None
 
     def close(self) -> None:
         """See `Memory.close`."""
@@ -142,21 +161,6 @@ class DeviceMemory:
 
 def _shared(what: str, others: Sequence[str]) -> RunnerUnfit:
     return RunnerUnfit(f"{what}: {', '.join(others[:5]) or 'nobody that is seen from here'}")
-
-
-@contextlib.contextmanager
-def _room() -> Iterator[None]:
-    """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
-
-    The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
-    """
-    try:
-        yield
-    except OracleError as error:
-        if "OutOfMemoryError" not in str(error) and "error: out of memory" not in str(error):
-            raise
-        fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
-        raise FaultError(fault) from None
 
 
 def _call(batch: Batch, index: int) -> dict[str, object]:

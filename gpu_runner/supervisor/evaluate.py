@@ -197,10 +197,13 @@ class _Evaluation:
         baselines = self._baselines(bench, plan)
         limit = NOISE_LIMIT[self._config.kind]
         self._calibrate(bench, target, plan, fresh=False)
-        for process in range(plan.most_processes(self._config.kind)):
-            if process >= plan.processes and self._record.noise()[1] <= limit:
+        done = 0
+        for upto in plan.looks(self._config.kind):
+            for process in range(done, upto):
+                self._record.output = self._one_process(bench, target, plan, process)
+            done = upto
+            if self._record.noise()[1] <= limit:
                 break
-            self._record.output = self._one_process(bench, target, plan, process)
         self._hidden_processes(bench, target, plan)
         self._record.environment["blocks"] = self._log.blocks
         self._carry(baselines, plan)
@@ -242,9 +245,10 @@ class _Evaluation:
             if not self._record.too_fast():
                 return ""
             self._calibrate(bench, target, plan, fresh=True)
-            self._one_process(bench, target, plan, plan.processes)
+            number = plan.looks(self._config.kind)[-1]  # which no process before it has
+            self._one_process(bench, target, plan, number)
             if any(workload.hidden for workload in self._workloads):
-                self._hidden_process(bench, target, plan, plan.processes)
+                self._hidden_process(bench, target, plan, number)
         return self._record.too_fast()
 
     def _carry(self, baselines: Baselines, plan: Plan) -> None:
@@ -275,7 +279,8 @@ class _Evaluation:
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
                 verdict = Verdict.RUNTIME_ERROR
             # Only who runs this host may read more: it tells of what is hidden.
-            logger.info("%s, on a hidden one: %s", self._request.evaluation_id, error)
+            name, why = self._request.evaluation_id, str(error)
+            logger.info("evaluation %s failed on a hidden workload: %s %.300r", name, verdict, why)
             reason = "right on the public workloads, but not on a hidden one"
             raise FaultError(Fault(verdict, reason)) from None
 

@@ -15,7 +15,7 @@ class Plan:
 
     precision: relative half-width of a process's median at which a workload is done. budget_s:
     seconds a workload may take in a process beyond its first `min_calls`. extra_processes: may be
-    added, one by one, while the result is too noisy, by kind of device. taken_bytes, min_taken,
+    added while the result is too noisy, by kind of device. taken_bytes, min_taken,
     max_taken: how many calls' outputs are kept for verification, per workload and process. bursts:
     how often the coordinator's own clock is asked, per workload and process; taken_of_bursts: their
     calls that are verified; longest_burst_s: what one may take, by the times of single calls.
@@ -45,9 +45,16 @@ class Plan:
             return True
         return median_precision(times) <= self.precision
 
-    def most_processes(self, kind: DeviceKind) -> int:
-        """How many processes there may be, the extra ones among them."""
-        return self.processes + self.extra_processes.get(kind, 0)
+    def looks(self, kind: DeviceKind) -> tuple[int, ...]:
+        """After how many processes it is asked whether the result is precise enough.
+
+        Twice as many each time: whoever looks after each one stops at a lucky moment.
+        """
+        most = self.processes + self.extra_processes.get(kind, 0)
+        counts = [self.processes]
+        while counts[-1] < most:
+            counts.append(min(2 * counts[-1], most))
+        return tuple(counts)
 
     def for_hidden(self) -> Plan:
         """The same for hidden workloads, whose times are not ranked by themselves."""

@@ -11,11 +11,11 @@ from gpu_runner.data.verdict import Direction, Mode
 from runs_app import selectors
 from tasks_app.selectors import evaluable_tasks
 
-_QUICK = "one process, public workloads; speedups where this runner already knows the baselines"
+_QUICK = "few processes, public workloads; speedups where this runner knows the baselines"
 MODES = (
-    (Mode.RANKED, "Ranked", "three processes, hidden workloads; goes on the leaderboard"),
+    (Mode.RANKED, "Ranked", "three processes or more, hidden workloads; goes on the leaderboard"),
     (Mode.QUICK, "Quick", _QUICK),
-    (Mode.PROFILE, "Profile", "one process, then a profile: where the time goes"),
+    (Mode.PROFILE, "Profile", "as quick, then a profile: where the time goes"),
     (Mode.TEST, "Test", "a few calls: is it correct? its time is rough"),
     (Mode.COMPILE, "Compile", "builds it and shows the compiler's log"),
 )

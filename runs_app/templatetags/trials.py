@@ -26,8 +26,8 @@ register = template.Library()
 
 _MODES = {
     Mode.TEST: "Test: a few calls; is it correct?",
-    Mode.QUICK: "Quick: one process, public workloads",
-    Mode.RANKED: "Ranked: three processes, hidden workloads; on no board all the same",
+    Mode.QUICK: "Quick: few processes, public workloads",
+    Mode.RANKED: "Ranked: three processes or more, hidden workloads; on no board all the same",
 }
 
 

@@ -257,7 +257,7 @@ def is_next_version(draft: Draft) -> bool:
 
 
 def overtaken_by(draft: Draft) -> TaskVersion | None:
-    """The task's public version, if it is not the one from which the draft was begun.
+    """The task's public version, if another one was public when the draft was begun.
 
     What that version changed is undone by the draft, unless it has it too.
     """
@@ -266,11 +266,8 @@ def overtaken_by(draft: Draft) -> TaskVersion | None:
     if public is None or public.pk == draft.version_id or draft.state not in _UNDER_WAY:
         return None
     begun = draft.acts.filter(kind=Act.Kind.UPLOADED).last()
-    number = begun.details.get("version") if begun is not None else None
-    if number is not None:
-        return public if public.number != number else None
-    since = public.published_at or public.created_at
-    return public if since > draft.created_at else None
+    then = begun.details.get("public") if begun is not None else None
+    return public if then is not None and public.number != then else None
 
 
 def may_write(draft: Draft, user: Any) -> bool:
@@ -297,6 +294,9 @@ def _create(
     draft = Draft.objects.create(
         name=said_name(kept), task=task, files=kept, author=user, created_at=now, changed_at=now
     )
+    public = Task.objects.get(pk=task.pk).current_version if task is not None else None
+    if public is not None:
+        details = {**details, "public": public.number}
     note(Act.Kind.UPLOADED, now=now, actor=user, draft=draft, details=details)
     return draft
 
@@ -342,7 +342,7 @@ def _must_follow(draft: Draft, version: TaskVersion, task: Task, replaces: int |
     if public not in (0, version.number) and not is_next_version(draft):
         reason = f"another task {task.slug!r} was loaded or published meanwhile"
         raise CurationError("name", reason)
-    if replaces not in (None, public):
+    if replaces not in (None, public) and public != version.number:
         reason = f"version {public} has become public since you opened it: look at what differs"
         raise CurationError("replaces", reason)
 

@@ -165,8 +165,7 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
             if action == "override" and not reason.strip():
                 raise CurationError("reason", "publishing without a proof needs a reason")
             override = reason if action == "override" else ""
-            given["replaces"] = read_number(seen["replaces"]) if "replaces" in seen else None
-            given["revision"] = read_number(seen.get("revision", ""))
+            given |= {name: read_number(seen.get(name, "")) for name in ("revision", "replaces")}
             version = services.publish_draft(override=override, **given)
             return f"Published: {version} is now the public version."
     raise CurationError("action", f"{action[:20]!r} is none")
@@ -180,6 +179,9 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         messages.warning(request, f"Left out: {error}.", extra_tags="warn")
     for name, notes in list(found.changed.items())[:_TOLD]:
         messages.info(request, f"{name} was taken with changes: {'; '.join(notes)}.")
+    if len(found.changed) > _TOLD:
+        more = len(found.changed) - _TOLD
+        messages.info(request, f"{more} more were taken with changes: see their files.")
     following = [each for each in kept if each.task is not None]
     for each in following:
         words = f"{each.task} exists already: this is a draft of its next version."

@@ -11,6 +11,7 @@ from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.outside import MARGINS
 from tests.adversarial.kernels import Kernel, Stop
 
 ATTEMPTS = 5
@@ -19,7 +20,8 @@ PAUSE_S = 3.0
 """Before another attempt, longer each time: what disturbs a host comes in bursts."""
 
 BLIND = 0.05
-"""Error of the outside clock, as a part of the time, that tells of a host too busy to judge."""
+"""Error of the outside clock beyond its margin, as a part of the time, that tells of a host that is
+too busy to judge."""
 
 
 class Outcome(StrEnum):
@@ -53,22 +55,27 @@ def run(
         time.sleep(attempt * PAUSE_S)
         result = evaluate(request(kernel, config), config, oracles=oracles)
         judgement = judge(kernel, result)
-        if not _host_was_busy(result, judgement):
+        if not _host_was_busy(kernel, result, judgement):
             break
     return result, judgement
 
 
-def _host_was_busy(result: EvaluationResult, judgement: Judgement) -> bool:
+def _host_was_busy(kernel: Kernel, result: EvaluationResult, judgement: Judgement) -> bool:
     if result.verdict is Verdict.UNSTABLE:
         return True
-    return judgement.outcome is Outcome.MISSED and blindness(result) > BLIND
+    margin = MARGINS[kernel.kind, kernel.abi].relative
+    return judgement.outcome is Outcome.MISSED and blindness(result, margin) > BLIND
 
 
-def blindness(result: EvaluationResult) -> float:
-    """Largest error of the outside clock in a workload, as a part of its claimed time."""
+def blindness(result: EvaluationResult, margin: float = 0.0) -> float:
+    """Largest error of the outside clock in a workload, as a part of its claimed time.
+
+    `margin` is the part of the bound that belongs to every error, and is left out.
+    """
     return max(
         (
-            workload.outside.error_ns / workload.measurement.median_ns
+            (workload.outside.error_ns - margin * workload.outside.bound_ns)
+            / workload.measurement.median_ns
             for workload in result.workloads
             if workload.outside is not None and workload.measurement is not None
         ),

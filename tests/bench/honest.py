@@ -18,6 +18,7 @@ import os
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,20 @@ class Work:
         return line_of(entry, *run_one(entry, config, Mode.RANKED, None))
 
 
-def measure(chosen: Sequence[Entry], options: argparse.Namespace, done: int) -> Iterator[Line]:
-    """Evaluate from where an earlier run stopped, until there are enough or the time is up."""
+def measure(
+    chosen: Sequence[Entry], options: argparse.Namespace, lines: Sequence[Line]
+) -> Iterator[Line]:
+    """Evaluate what an earlier run has not, until there are enough or the time is up."""
     work = Work(make_config(DeviceKind.CPU, options.cache), options.workers)
     deadline = time.monotonic() + 60 * options.minutes
-    left = [chosen[index % len(chosen)] for index in range(done, options.count)]
+    done = Counter(line["label"] for line in lines)
+    wanted = [chosen[index % len(chosen)] for index in range(options.count)]
+    asked: Counter[str] = Counter()
+    left = []
+    for entry in wanted:
+        asked[entry.label] += 1
+        if asked[entry.label] > done[entry.label]:
+            left.append(entry)
     return spread(work, left, devices=range(options.workers), until=deadline)
 
 
@@ -160,7 +170,7 @@ def main() -> int:
     lines = read_lines(options.out)
     try:
         with options.out.open("a") as file:
-            for line in measure(chosen, options, len(lines)):
+            for line in measure(chosen, options, tuple(lines)):
                 lines.append(line)
                 print(json.dumps(line), file=file, flush=True)
                 print(len(lines), line["label"], line["verdict"], line["reason"], flush=True)

@@ -15,6 +15,7 @@ import dataclasses
 import json
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,23 @@ class Work:
 
 def needed(report: dict[str, Any]) -> float:
     """The largest share of its bound that an honest kernel needed."""
-    return float(max((entry["scaled"] for entry in report["honest"]), default=0.0))
+    return float(max(entry["scaled"] for entry in report["honest"]))
 
 
 def good(report: dict[str, Any]) -> bool:
     """Whether the task is sound, and honest kernels keep away from its bounds."""
     return bool(report["passed"]) and needed(report) <= MARGIN
+
+
+def known(folder: Path | None, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
+    """The reports of an earlier call, of the present versions of these tasks."""
+    found = {}
+    for task in tasks if folder is not None else ():
+        path = Path(folder or "", f"{task.name}.json")
+        report = json.loads(path.read_text()) if path.exists() else {}
+        if report.get("digest") == task.digest():
+            found[task.name] = report
+    return found
 
 
 def main() -> int:
@@ -70,25 +82,25 @@ def main() -> int:
         cache_folder=default_cache_folder(),
         oracle_timeout_s=600,
     )
-    known = {path.stem for path in options.folder.glob("*.json")} if options.folder else set()
     tasks = [task for task in built_in_tasks() if re.search(options.only, task.name)]
-    left = [task for task in tasks if task.name not in known]
+    reports = known(options.folder, tasks)
+    left = [task for task in tasks if task.name not in reports]
     print(heading(config))
-    counts = {True: 0, False: 0}
     devices = devices_of(options.device)
     for report in spread(Work(config), left, devices=devices, each=options.workers, until=until):
-        counts[good(report)] += 1
-        name, words = report["task"], "sound" if good(report) else "NOT SOUND"
-        print(f"{name}: {words}, {needed(report):.2f} of the bound, {report['took_s']:.0f} s")
-        if not good(report):
-            print(describe_soundness(report))
+        reports[report["task"]] = report
+        words = "sound" if good(report) else "NOT SOUND"
+        needs, took_s = needed(report), report["took_s"]
+        print(f"{report['task']}: {words}, {needs:.2f} of the bound, {took_s:.0f} s", flush=True)
         if options.folder:
             options.folder.mkdir(parents=True, exist_ok=True)
-            Path(options.folder, f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
-    print(
-        f"sound {counts[True]}, not {counts[False]}, not tried {len(left) - sum(counts.values())}"
-    )
-    return int(counts[False] > 0)
+            path = options.folder / f"{report['task']}.json"
+            path.write_text(json.dumps(report, indent=1) + "\n")
+    bad = [report for report in reports.values() if not good(report)]
+    for report in bad:
+        print(describe_soundness(report))
+    print(f"sound {len(reports) - len(bad)}, not {len(bad)}, not tried {len(tasks) - len(reports)}")
+    return int(bool(bad))
 
 
 if __name__ == "__main__":

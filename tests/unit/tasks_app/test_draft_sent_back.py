@@ -19,7 +19,10 @@ REASON = "say how large the values are"
 
 
 def act(client: Client, draft: Draft, action: str, **values: Any) -> None:
-    posted = {"action": action, "revision": draft.revision} | values
+    draft.refresh_from_db()
+    public = draft.task.current_version if draft.task else None
+    seen = {"revision": draft.revision, "replaces": public.number if public else 0}
+    posted = {"action": action, **seen} | values
     assert client.post(reverse("draft-act", args=[draft.pk]), posted).status_code == 302
 
 
@@ -96,6 +99,7 @@ def test_a_draft_that_a_newer_version_has_overtaken_says_what_it_would_undo() ->
     refused = curator.post(address, form)
     assert refused.status_code == 422
     text = refused.content.decode()
+    assert curator.post(address, {k: form[k] for k in form if k != "replaces"}).status_code == 422
     assert f"Version {one.version.number} has become public since you opened it" in text
     changes = reverse("task-version", args=[first.task.slug, other.version.number])
     assert f'href="{changes}?against={one.version.number}">What differs' in text

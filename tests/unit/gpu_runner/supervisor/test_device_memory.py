@@ -168,6 +168,9 @@ def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: s
     with pytest.raises(FaultError, match="left no memory free on the device") as caught:
         memory.check(batch())
     assert caught.value.fault.verdict is Verdict.MEMORY_LIMIT
+    device.pids = [STRANGER]
+    with pytest.raises(RunnerUnfit, match="no memory is free on the device, and others use it"):
+        memory.check(batch())
     device.fails = "the task's code failed in 'check': CUDA error: an illegal memory access"
     with pytest.raises(OracleError, match="illegal memory access"):
         memory.check(batch())

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor import jail
+from gpu_runner.supervisor import jail, nvml
 from gpu_runner.supervisor.jail import Jail, Limits
+from gpu_runner.supervisor.oracle import cuda_environment
 from gpu_runner.supervisor.process import OUTPUT_LIMIT_BYTES, ChildProcess
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
@@ -112,3 +113,15 @@ def test_leaving_kills_the_whole_tree_at_once() -> None:
         except OSError:
             continue
     assert not [command for command in commands if b"71.5" in command and b"sleep" in command]
+
+
+def test_a_gpus_node_has_the_drivers_number_and_its_programs_know_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nvml, "minor_number", lambda index: 10 - index)
+    monkeypatch.setattr(nvml, "uuid", lambda index: f"GPU-{index}")
+    command = Jail(limits=LIMITS, cuda_index=2).command(["/bin/true"], {})
+    assert "/dev/nvidia8" in command
+    assert "/dev/nvidia2" not in command
+    assert cuda_environment(2)["CUDA_VISIBLE_DEVICES"] == "GPU-2"
+    assert cuda_environment(None) == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.plan import PLANS, Plan
 
 PLAN = Plan(processes=1, min_calls=8, max_calls=20, precision=0.01, budget_s=1.0)
@@ -30,3 +30,10 @@ def test_ranked_means_fresh_processes_hidden_workloads_and_baselines() -> None:
     assert ranked.processes >= 3
     assert ranked.hidden
     assert ranked.baselines
+
+
+def test_noise_is_looked_at_seldom_and_never_beyond_the_most_processes() -> None:
+    assert PLAN.looks(DeviceKind.CPU) == (1,)
+    assert PLANS[Mode.QUICK].looks(DeviceKind.CUDA) == (1, 2, 3)
+    assert PLANS[Mode.RANKED].looks(DeviceKind.CUDA) == (3, 6, 7)
+    assert PLANS[Mode.RANKED].looks(DeviceKind.CPU) == (3, 6, 12)
