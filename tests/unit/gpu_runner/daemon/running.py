@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig
 
 FORK = multiprocessing.get_context("fork")
+FORKS, FIRST_WORD_S = 3, 8.0
 
 
 def make_request(evaluation_id: str = "e1", source: str = "void f() {}") -> EvaluationRequest:
@@ -99,12 +101,31 @@ class RunningDaemon:
     ) -> None:
         """Start it; `device` is the slug of its device."""
         self.config = config
-        self.process = FORK.Process(target=_serve, args=(config, evaluate, fault))
-        self.process.start()
         self.connection = redis.Redis.from_url(config.redis_url)
+        self.process = self._started(evaluate, fault)
         self.queue = Queue(
             f"device-{device}", connection=self.connection, serializer=JSONSerializer
         )
+
+    def _started(self, evaluate: Evaluate, fault: str) -> ForkProcess:
+        """A daemon that has said something.
+
+        The process of the tests has threads of earlier tests, and what is forked from it can hang
+        before its first line, in a lock that one of them held. A daemon of its own has none.
+        """
+        for _ in range(FORKS):
+            process = FORK.Process(target=_serve, args=(self.config, evaluate, fault))
+            process.start()
+            deadline = time.monotonic() + FIRST_WORD_S
+            while time.monotonic() < deadline and process.is_alive():
+                if self.connection.exists(EVENT_STREAM):
+                    return process
+                time.sleep(0.02)
+            if not process.is_alive():
+                return process
+            process.kill()
+            process.join()
+        raise AssertionError(f"none of {FORKS} daemons said anything in {FIRST_WORD_S:g} s")
 
     def enqueue(self, request: EvaluationRequest) -> Any:
         """Enqueue as the site does."""
