@@ -179,7 +179,7 @@ class Bench:
         """Random, but for each workload's first call, which comes in the task's order.
 
         What a kernel allocates then may decide for the whole process where its memory lies, and so
-        how fast it is: nearly twice as fast for a vector that lies well in its cache lines.
+        how fast it is: a kernel with vectors was nearly twice as slow in every other process.
         """
         new = (workload for workload in pending if not collected[workload.name].times_ns)
         return next(new, None) or self._rng.choice(pending)

@@ -64,6 +64,7 @@ def spread(
             yield found[0]
     for worker in workers:
         worker.join()
+    todo.cancel_join_thread()  # of what was not begun nobody reads the rest
 
 
 def _serve(

@@ -112,6 +112,21 @@ def test_a_process_that_has_ended_is_still() -> None:
     freezer.thaw()
 
 
+THREAD = "/proc/1/task/1"
+SEEN = Schedule(ran_ns=1_000_000, delayed_ns=0, slices=4)
+
+
+def frozen(monkeypatch: pytest.MonkeyPatch, later: Schedule) -> Freezer:
+    """One that stopped a thread as `SEEN`, which is then seen as `later`."""
+    seen = SEEN if later.slices else Schedule(SEEN.ran_ns, 0, 0)
+    freezer = Freezer(os.getpid(), bare=False)
+    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: seen})
+    freezer.freeze()
+    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: later})
+    return freezer
+
+
 @pytest.mark.parametrize(
     ("later", "ran"),
     [
@@ -145,18 +160,3 @@ def test_late_time_is_rare_and_counts_for_the_next_call(monkeypatch: pytest.Monk
     freezer.check()
     with pytest.raises(NotStopped, match="ran while it was stopped"):
         freezer.check()
-
-
-THREAD = "/proc/1/task/1"
-SEEN = Schedule(ran_ns=1_000_000, delayed_ns=0, slices=4)
-
-
-def frozen(monkeypatch: pytest.MonkeyPatch, later: Schedule) -> Freezer:
-    """One that stopped a thread as `SEEN`, which is then seen as `later`."""
-    seen = SEEN if later.slices else Schedule(SEEN.ran_ns, 0, 0)
-    freezer = Freezer(os.getpid(), bare=False)
-    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: seen})
-    freezer.freeze()
-    monkeypatch.setattr(freeze, "_schedules", lambda tree: {THREAD: later})
-    return freezer
