@@ -40,7 +40,7 @@ def spread(value: float, factors: tuple[float, float] | None) -> Estimate:
 
 
 def _estimate(measurement: Mapping[str, Any]) -> Estimate:
-    return Estimate(measurement["median_ns"], measurement["low_ns"], measurement["high_ns"])
+    return Estimate(measurement["time_ns"], measurement["low_ns"], measurement["high_ns"])
 
 
 def _quotient(above: Estimate, below: Estimate) -> Estimate:

@@ -37,7 +37,7 @@ class WorkloadTime:
 
     name: str
     parameters: str
-    median_ns: float
+    time_ns: float
     low_ns: float
     high_ns: float
     over_seed: float | None
@@ -48,8 +48,8 @@ class WorkloadTime:
 
     @property
     def half_width(self) -> float:
-        """Half the 95 % interval over the median."""
-        return (self.high_ns - self.low_ns) / 2 / self.median_ns
+        """Half the 95 % interval over the time."""
+        return (self.high_ns - self.low_ns) / 2 / self.time_ns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +83,12 @@ def workload_times(
     parent: Mapping[str, Any] | None,
 ) -> list[WorkloadTime]:
     """Times by workload, compared with the seed kernel's, the parent's and the baselines'."""
-    seeds, parents = _medians(seed), _medians(parent)
+    seeds, parents = _times(seed), _times(parent)
     return [
         WorkloadTime(
             name=entry["name"],
             parameters=", ".join(f"{k}={v}" for k, v in entry.get("parameters", {}).items()),
-            median_ns=entry["median_ns"],
+            time_ns=entry["time_ns"],
             low_ns=entry["low_ns"],
             high_ns=entry["high_ns"],
             over_seed=_over(seeds.get(entry["name"]), entry),
@@ -154,16 +154,16 @@ def seed_of(run: Run) -> Candidate | None:
     return run.candidates.filter(edit="seed").order_by("number").first()
 
 
-def _medians(feedback: Mapping[str, Any] | None) -> dict[str, float]:
-    return {entry["name"]: entry["median_ns"] for entry in (feedback or {}).get("workloads", [])}
+def _times(feedback: Mapping[str, Any] | None) -> dict[str, float]:
+    return {entry["name"]: entry["time_ns"] for entry in (feedback or {}).get("workloads", [])}
 
 
 def _over(other_ns: float | None, entry: Mapping[str, Any]) -> float | None:
-    return other_ns / entry["median_ns"] if other_ns else None
+    return other_ns / entry["time_ns"] if other_ns else None
 
 
 def _share(floor_ns: float | None, entry: Mapping[str, Any]) -> float | None:
-    return floor_ns / entry["median_ns"] if floor_ns else None
+    return floor_ns / entry["time_ns"] if floor_ns else None
 
 
 def _number(value: Any) -> str:

@@ -182,7 +182,7 @@ def _workload_row(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Work
         comparisons=comparisons,
         best=min(known, key=lambda c: c.speedup or 0.0) if known else None,
         floor_ns=floor_ns,
-        floor_fraction=floor_ns / measurement["median_ns"] if floor_ns and measurement else None,
+        floor_fraction=floor_ns / measurement["time_ns"] if floor_ns and measurement else None,
         measured_fraction=_share_of(measured, entry),
         scaled_error=max((_number(e["scaled"]) for e in errors), default=None),
         processes=len(processes),
@@ -192,14 +192,14 @@ def _workload_row(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Work
 
 
 def _share_of(peak: Mapping[str, Any], entry: Mapping[str, Any]) -> float | None:
-    """The time that a workload's bytes or operations take at a peak, over its median."""
+    """The time that a workload's bytes or operations take at a peak, over its measured time."""
     measurement = entry.get("measurement")
     if not peak or not measurement or entry.get("bytes") is None:
         return None
     rate = peak.get("flop_per_s")
     computing_s = (entry.get("flops") or 0.0) / rate if rate else 0.0
     least_s = max(entry["bytes"] / peak["bytes_per_s"], computing_s)
-    return float(least_s * 1e9 / measurement["median_ns"]) if least_s > 0 else None
+    return float(least_s * 1e9 / measurement["time_ns"]) if least_s > 0 else None
 
 
 def _comparison(
@@ -210,7 +210,7 @@ def _comparison(
     return Comparison(
         name=name,
         measurement=baseline,
-        speedup=baseline["median_ns"] / own["median_ns"],
+        speedup=baseline["time_ns"] / own["time_ns"],
         low=baseline["low_ns"] / own["high_ns"],
         high=baseline["high_ns"] / own["low_ns"],
     )

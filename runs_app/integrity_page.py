@@ -13,6 +13,7 @@ _CHECKS = {
     "source": "Source",
     "library": "Built library",
     "floor": "Physical limit",
+    "luck": "Few fast calls",
     "device": "State of the device",
     "audit": "Audit",
 }
@@ -136,7 +137,7 @@ def outside_rows(document: Mapping[str, Any]) -> list[OutsideRow]:
         OutsideRow(
             name=workload["name"],
             hidden=bool(workload.get("hidden")),
-            claimed_ns=(workload.get("measurement") or {}).get("median_ns"),
+            claimed_ns=(workload.get("measurement") or {}).get("time_ns"),
             bursts=len(workload["outside"].get("bursts", ())),
             **{name: float(workload["outside"][name]) for name in _OUTSIDE},
         )

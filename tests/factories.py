@@ -143,12 +143,12 @@ def make_finished_evaluation(
     return evaluation
 
 
-def make_measurement(median_ns: float = 1000.0, spread: float = 0.01) -> Measurement:
+def make_measurement(time_ns: float = 1000.0, spread: float = 0.01) -> Measurement:
     """A median with an interval of `spread` on both sides."""
     return Measurement(
-        median_ns=median_ns,
-        low_ns=median_ns * (1 - spread),
-        high_ns=median_ns * (1 + spread),
+        time_ns=time_ns,
+        low_ns=time_ns * (1 - spread),
+        high_ns=time_ns * (1 + spread),
         calls=30,
     )
 

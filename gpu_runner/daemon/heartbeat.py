@@ -78,7 +78,7 @@ class Heartbeat:
             jail=jail,
             current=current,
             builds=self._runner.builds,
-            version=metadata.version("kbench"),
+            version=package_version(),
             at=time.time(),
         )
         self._send(report)
@@ -101,3 +101,11 @@ class Heartbeat:
             if not self._reachable:
                 logger.info("Redis is back")
             self._reachable = True
+
+
+def package_version() -> str:
+    """Of the installed package; a host may also run from a checkout that is not installed."""
+    try:
+        return metadata.version("kbench")
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -103,13 +103,22 @@ class Daemon:
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
         self._flush()
         self._fitness.begin()
+        try:
+            self._serve()
+        except BaseException:
+            self._slots.signal(signal.SIGKILL)  # Python waits for them before it says what failed
+            raise
+        finally:
+            self._fitness.end()
+        return self._drain()
+
+    def _serve(self) -> None:
+        """Take jobs until told to stop."""
         while not self._stops:
             broken = self._fitness.reason()
             self._start_or_halt(broken)
             state = "ready" if self.fit and not broken else "unfit"
             self._tick(state, f"takes no jobs: {broken}" if broken else self._reason())
-        self._fitness.end()
-        return self._drain()
 
     def _start_or_halt(self, broken: str) -> None:
         """Keep slots running; while the device is broken, have them stop after their jobs."""

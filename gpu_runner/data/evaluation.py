@@ -41,22 +41,26 @@ class EvaluationRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """Median time of a call with its 95 % bootstrap confidence interval, in nanoseconds."""
+    """Time of a call with its 95 % bootstrap confidence interval, in nanoseconds.
 
-    median_ns: float
+    On a GPU the median of the processes' medians, on a CPU the lower quartile of their fastest
+    calls (`gpu_runner.supervisor.statistics`).
+    """
+
+    time_ns: float
     low_ns: float
     high_ns: float
     calls: int
 
     def __post_init__(self) -> None:
-        """Refuse an interval that does not hold its median, or a time that is not positive."""
-        if not 0 < self.low_ns <= self.median_ns <= self.high_ns < float("inf"):
-            raise DataError("median_ns", "needs 0 < low <= median <= high < inf")
+        """Refuse an interval that does not hold its time, or a time that is not positive."""
+        if not 0 < self.low_ns <= self.time_ns <= self.high_ns < float("inf"):
+            raise DataError("time_ns", "needs 0 < low <= time <= high < inf")
 
     @property
     def relative_half_width(self) -> float:
-        """Half the interval over the median: 0.01 means +- 1 %."""
-        return (self.high_ns - self.low_ns) / 2 / self.median_ns
+        """Half the interval over the time: 0.01 means +- 1 %."""
+        return (self.high_ns - self.low_ns) / 2 / self.time_ns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +162,7 @@ class StageTime:
 class EvaluationResult:
     """Outcome of an evaluation.
 
-    latency_ns: geometric mean of the public workloads' medians. speedups: geometric means over
+    latency_ns: geometric mean of the public workloads' times. speedups: geometric means over
     the public workloads, per baseline and against the "best" of them in each workload.
     hidden_speedups: the same over the hidden workloads. floor_fraction: geometric mean of physical
     limit over time. score: MSKernelBench's P against the best baseline, weighted by work. profile:

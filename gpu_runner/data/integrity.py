@@ -14,6 +14,7 @@ class Check(StrEnum):
     SOURCE = "source"  # a line of the source trips a static rule
     LIBRARY = "library"  # the built library needs or holds what a kernel does not
     FLOOR = "floor"  # a time below the device's theoretical limit
+    LUCK = "luck"  # on a CPU, few calls are far faster than all others
     DEVICE = "device"  # the device was not as it was found before
     AUDIT = "audit"  # an audit's profiler or sanitizer saw something that the result does not say
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from gpu_runner.data.task import Workload
@@ -106,7 +107,9 @@ def _bytes(call: Call, workload: Workload) -> int:
 def _flops(call: Call) -> int:
     """Floating-point operations in products and convolutions, a multiplication and a sum as two."""
     counted = {torch.ops.aten.mm: _product_flops}
-    with torch.no_grad(), FlopCounterMode(display=False, custom_mapping=counted) as counter:
+    # Fused attention is counted for some devices, shapes and versions of torch only.
+    plain = sdpa_kernel(SDPBackend.MATH)
+    with torch.no_grad(), plain, FlopCounterMode(display=False, custom_mapping=counted) as counter:
         call.problem.function(call.direction)(*_copies(call))
     return int(counter.get_total_flops())
 

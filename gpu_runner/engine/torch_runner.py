@@ -9,17 +9,16 @@ then ECHO is "-".
 
 from __future__ import annotations
 
+import ctypes
 import os
 import socket
 import sys
 
-_SPINS = "2000"  # some 20 to 100 us: then a thread sleeps, and no longer holds up the others
-
 
 def main(argv: list[str]) -> None:
     """Serve the coordinator; any failure is an ERROR frame and the end."""
-    # OpenMP reads this when PyTorch is imported, and so the imports come after it.
-    os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
+    # OpenMP reads what this sets when PyTorch is imported, and so the imports come after it.
+    ctypes.CDLL(argv[-2]).kb_spin_briefly()
     from gpu_runner.data.wire import Reply, frame, pack_error
     from gpu_runner.engine.failure import failure_of
     from gpu_runner.engine.runner import run

@@ -1,4 +1,4 @@
-"""Times a fixed kernel in a process of its own, so that two days can be compared."""
+"""Times a fixed kernel on a GPU in a process of its own, so that two days can be compared."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from contextlib import closing
 
 from gpu_runner.data import wire
 from gpu_runner.data.signature import Signature
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction
+from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor import ncu, ncu_report
-from gpu_runner.supervisor.arena import Arena, Poison, Region, extent, place, span_bytes
-from gpu_runner.supervisor.build import build_anchor, build_runner, build_shim, build_support
+from gpu_runner.supervisor.arena import Arena, Poison, extent, place, span_bytes
+from gpu_runner.supervisor.build import build_anchor, build_runner, build_shim
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.flush import Flusher
 from gpu_runner.supervisor.ncu import Ncu
 from gpu_runner.supervisor.session import (
     Arenas,
@@ -26,7 +25,7 @@ from gpu_runner.supervisor.session import (
 )
 
 SIGNATURE = Signature.parse("void anchor(float* out, const float* in, int n)")
-ELEMENTS = {DeviceKind.CUDA: 16 << 20, DeviceKind.CPU: 1 << 20}
+ELEMENTS = 16 << 20
 CALLS = 25
 
 
@@ -67,26 +66,20 @@ def _times(config: SupervisorConfig, calls: int, profiler: Ncu | None = None) ->
         shim=build_shim(SIGNATURE, config),
         runner=build_runner(config),
     )
-    cold = Flusher(build_support(config)) if config.kind is DeviceKind.CPU else None
     with closing(Arena("anchor-inputs")) as inputs, closing(Arena("anchor-outputs")) as outputs:
-        size = _prepare(inputs, outputs, config)
+        size = _prepare(inputs, outputs)
         rng = random.Random(0)  # noqa: S311 - content of no consequence
         arenas = Arenas(inputs, outputs)
         with Session(target, arenas, config, profiler) as session, keeping_output(session):
             session.ready()
-            times = []
-            for number in range(calls):
-                if cold is not None:
-                    cold.flush(inputs.view, [Region(0, len(inputs.view))])
-                    cold.flush(outputs.view, [Region(0, len(outputs.view))])
-                times.append(session.call(_call(number, size, rng)).done.time_ns)
+            times = [session.call(_call(n, size, rng)).done.time_ns for n in range(calls)]
             session.end()
             return times
 
 
-def _prepare(inputs: Arena, outputs: Arena, config: SupervisorConfig) -> int:
+def _prepare(inputs: Arena, outputs: Arena) -> int:
     """Size the arenas and fill the inputs; returns the bytes of a tensor."""
-    size = ELEMENTS[config.kind] * 4
+    size = ELEMENTS * 4
     for arena in (inputs, outputs):
         arena.resize(span_bytes([size]))
         arena.seal_size()

@@ -108,7 +108,7 @@ def profiled(
     began = time.monotonic()
     slowest = max(
         (result for result in results if result.measurement and not result.hidden),
-        key=lambda result: result.measurement.median_ns if result.measurement else 0.0,
+        key=lambda result: result.measurement.time_ns if result.measurement else 0.0,
         default=None,
     )
     path = ncu.find()
@@ -116,14 +116,14 @@ def profiled(
         reason = "no public workload was measured" if path else "ncu is not installed"
         return Profiled([skipped(name, reason) for name in PROFILED_CHECKS])
     workload = next(w for w in request.task.workloads if w.name == slowest.name)
-    seen = _look(path, bench, target, workload, slowest.measurement.median_ns)
+    seen = _look(path, bench, target, workload, slowest.measurement.time_ns)
     if seen.exhausted:
         return Profiled([inconclusive(name, seen.exhausted) for name in PROFILED_CHECKS])
     if seen.reason:
         return Profiled([skipped(name, seen.reason) for name in PROFILED_CHECKS])
     resources = build.resources if build else ()
     libraries = request.task.libraries
-    claimed_ns = slowest.measurement.median_ns
+    claimed_ns = slowest.measurement.time_ns
     checks = [
         kernel_list.kernels_check("kernels", seen.launches, resources, libraries=libraries),
         kernel_list.time_check("time", claimed_ns, seen.launches, workload.name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_runner.data.codec import decode, encode
-from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.evaluation import Measurement, Mismatch
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.bench import Bench, Progress
@@ -17,9 +17,9 @@ from gpu_runner.supervisor.build import build_support
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
-from gpu_runner.supervisor.plan import BASELINE_PLAN, NOISE_LIMIT
+from gpu_runner.supervisor.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.supervisor.session import FaultError, Target
-from gpu_runner.supervisor.statistics import measure
+from gpu_runner.supervisor.statistics import ESTIMATORS, measure
 
 ANCHOR_DEAD_BAND = 0.02
 """Relative changes of the anchor below this are its own noise, and correct nothing."""
@@ -32,7 +32,7 @@ SLOW_TO_START = frozenset({"compiled"})
 class Baseline:
     """A baseline's time on one workload, or why there is none.
 
-    anchor_ns: the anchor's median when it was measured; it carries the time to another day.
+    anchor_ns: the anchor's time when it was measured; it carries the time to another day.
     """
 
     measurement: Measurement | None
@@ -48,7 +48,7 @@ class Baseline:
             return self
         then = self.measurement
         now = Measurement(
-            median_ns=then.median_ns * ratio,
+            time_ns=then.time_ns * ratio,
             low_ns=then.low_ns * ratio,
             high_ns=then.high_ns * ratio,
             calls=then.calls,
@@ -62,7 +62,9 @@ class Baselines:
     def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
         """Look nothing up yet."""
         self._task, self._direction, self._config = task, direction, config
-        digest = hashlib.sha256(f"{task.digest()} {stack(config)}".encode()).hexdigest()
+        self._estimator = ESTIMATORS[config.kind]
+        of = f"{task.digest()} {stack(config)} {self._estimator}"
+        digest = hashlib.sha256(of.encode()).hexdigest()
         self.anchor_ns: float | None = None
         self._unsure: dict[tuple[str, str], Baseline] = {}  # of this evaluation only
         self._folder = config.cache_folder / "baselines" / digest / direction
@@ -98,8 +100,16 @@ class Baselines:
         support = build_support(self._config)
         target = Target(self._task.abi, self._direction, support=support, baseline=name)
         setup = {"task": encode(self._task)}
+        times: dict[str, list[list[float]]] = {workload.name: [] for workload in workloads}
+        wrong: dict[str, Mismatch | None] = {}
         try:
-            measured = bench.run(target, workloads, BASELINE_PLAN, progress, setup)
+            for _ in range(BASELINE_PROCESSES[self._config.kind]):
+                measured = bench.run(target, workloads, BASELINE_PLAN, progress, setup)
+                for workload in workloads:
+                    collected = measured.workloads[workload.name]
+                    checked = bench.verify(workload, collected)
+                    times[workload.name].append(collected.times_ns)
+                    wrong[workload.name] = wrong.get(workload.name) or checked.mismatch
         except FaultError as error:
             # It may have been this host's bad moment: the next evaluation tries again.
             for workload in workloads:
@@ -108,13 +118,12 @@ class Baselines:
             return
         rng = random.Random(0)  # noqa: S311 - resampling, no secret
         for workload in workloads:
-            collected = measured.workloads[workload.name]
-            checked = bench.verify(workload, collected)
-            if checked.mismatch is None:
-                measurement = measure([collected.times_ns], rng)
+            mismatch = wrong[workload.name]
+            if mismatch is None:
+                measurement = measure(times[workload.name], self._estimator, rng)
                 result = Baseline(measurement=measurement, anchor_ns=self.anchor_ns)
             else:
-                reason = f"wrong by the task's own tolerance: {checked.mismatch.reason}"
+                reason = f"wrong by the task's own tolerance: {mismatch.reason}"
                 result = Baseline(measurement=None, error=reason)
             self._remember(workload, name, result)
 

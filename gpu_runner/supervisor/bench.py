@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import random
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -23,6 +23,7 @@ from gpu_runner.supervisor.oracle import Description, Oracle
 from gpu_runner.supervisor.plan import NULL_PLAN, Plan
 from gpu_runner.supervisor.session import Session, Target, keeping_output
 from gpu_runner.supervisor.staging import Batch, Memory
+from gpu_runner.supervisor.statistics import ESTIMATORS
 from gpu_runner.supervisor.taken import TakenOutputs
 from gpu_runner.supervisor.wrapper import Wrapper
 
@@ -48,7 +49,8 @@ class Bench:
     ) -> None:
         """`taken` is the arena that the oracle has inherited; `rng` one that nobody can guess."""
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
-        self._taken = TakenOutputs(taken, rng)
+        self._keeps_fastest = ESTIMATORS[config.kind].fastest
+        self._taken = TakenOutputs(taken, rng, fastest=self._keeps_fastest)
         self._described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
         self._direction = Direction.FORWARD
@@ -165,7 +167,7 @@ class Bench:
             (True, collected.burst_taken, collected.burst_seeds),
         )
         for burst, taken, seeds in kinds:
-            for slot, index in sorted(taken.items(), key=lambda item: item[1]):
+            for index, slot in sorted({index: slot for slot, index in taken.items()}.items()):
                 offsets = self._taken.offsets(workload.name, slot, burst=burst)
                 found = self._oracle.verify(workload, self._direction, seeds[index], offsets)
                 for error in found.errors:
@@ -208,14 +210,19 @@ class Bench:
         if session.target.python:
             check_returned(done, batch.layouts[0].description)
         self._memory.check(batch)
+        fastest = done.time_ns < min(state.times_ns, default=math.inf)
         state.times_ns.append(done.time_ns)
         state.held_ns.append(answer.held_ns)
         state.host_ns.append(done.host_ns)
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
-        slot = self._taken.draw_slot(workload.name, index)
-        if slot is not None:
+        slots = [self._taken.draw_slot(workload.name, index)]
+        if self._keeps_fastest and fastest:
+            slots.append(self._taken.fastest_slot(workload.name))
+        for slot in slots:
+            if slot is None:
+                continue
             offsets = self._taken.offsets(workload.name, slot)
             self._memory.take(batch.layouts[0], offsets, echoed=session.target.python)
             state.taken[slot] = index
@@ -225,8 +232,8 @@ class Bench:
     ) -> None:
         size = state.sizes.pop()
         if state.times_ns:  # a long kernel needs no long bursts to be timed well
-            typical_s = max(statistics.median(state.times_ns), 1.0) / 1e9
-            size = max(1, min(size, int(plan.longest_burst_s / typical_s)))
+            least_s = max(min(state.times_ns), 1.0) / 1e9  # resting buys no small bursts
+            size = max(1, min(size, int(plan.longest_burst_s / least_s)))
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, cold=not session.target.python)
         self._call_id += 1

@@ -31,7 +31,7 @@ class Collected:
             process=process,
             times_ns=tuple(self.times_ns),
             seeds=tuple(self.seeds),
-            verified=tuple(sorted(self.taken.values())),
+            verified=tuple(sorted(set(self.taken.values()))),
             bursts=tuple(self.bursts),
             burst_seeds=tuple(self.burst_seeds),
             burst_verified=tuple(sorted(self.burst_taken.values())),

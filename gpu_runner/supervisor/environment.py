@@ -13,6 +13,7 @@ from gpu_runner.supervisor import cgroup, jail, nvml, toolchain
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture, device_name
 from gpu_runner.supervisor.nvml import NvmlError
+from gpu_runner.supervisor.processors import measured_cpus
 from gpu_runner.supervisor.seccomp import filter_program
 
 
@@ -23,6 +24,7 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
         "device_kind": config.kind.value,
         "kernel": platform.release(),
         "cpus": len(os.sched_getaffinity(0)),
+        "measured_cpus": len(measured_cpus()),
         "python": platform.python_version(),
         "torch": toolchain.torch_version(),
         "compiler": toolchain.compiler(config.kind).version,
@@ -41,7 +43,7 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
 def stack(config: SupervisorConfig) -> str:
     """What a baseline depends on besides its task: device and software."""
     found = environment(config)
-    names = ("device_name", "driver", "torch", "compiler", "host_compiler", "cpus")
+    names = ("device_name", "driver", "torch", "compiler", "host_compiler", "cpus", "measured_cpus")
     return "; ".join(str(found.get(name, "")) for name in names)
 
 

@@ -195,6 +195,9 @@ def _clock_ns(pid: int) -> int:
 
 def _settled(tree: list[int]) -> dict[str, Schedule]:
     """Schedules once they no longer change: a thread is accounted when it leaves its processor."""
+    for pid in tree:
+        for thread in _threads(pid):
+            _leave_processor(thread)
     found = _schedules(tree)
     for _ in range(_LOOKS):
         again = _schedules(tree)
@@ -202,6 +205,16 @@ def _settled(tree: list[int]) -> dict[str, Schedule]:
             break
         found = again
     return found
+
+
+def _leave_processor(thread: str) -> None:
+    """Wait until a stopped thread is off its processor, as far as the kernel lets us ask.
+
+    It is called stopped before it has left, and a host may take the virtual processor away in
+    between. To read what system call a thread is in, the kernel waits for that by itself.
+    """
+    with contextlib.suppress(OSError):
+        Path(thread, "syscall").read_bytes()
 
 
 def _schedules(tree: list[int]) -> dict[str, Schedule]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +18,8 @@ from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.outside import Margin, NullTime, at_least, outside_time
-from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.report import duration
-from gpu_runner.supervisor.statistics import geometric_mean, measure
+from gpu_runner.supervisor.statistics import Estimator, geometric_mean, measure
 
 _SAVED = 4.0
 """Direct operations for one of a cleverer algorithm: Winograd's F(4x4, 3x3) needs a quarter."""
@@ -34,14 +32,18 @@ _RESOLUTION_NS = 1000.0  # of a pair of events, whose mean cost is subtracted fr
 _IMPOSSIBLE_BYTES, _IMPOSSIBLE_RATE = 0.5, 1.25
 """Beyond the floor, a time below this part of the bytes, or above this rate, is no honest one."""
 
+LUCKY, LUCKY_NS = 2.0, 5_000.0
+"""How much slower nine of ten calls may be than the fastest, as a ratio and beyond cold memory."""
+
 
 @dataclass
 class Facts:
     """What is known of one workload: runs, largest errors by output, baselines by name.
 
-    null, margin: what the outside clock must allow for.
+    estimator: how they become a time. null, margin: what the outside clock must allow for.
     """
 
+    estimator: Estimator
     runs: list[ProcessRun] = field(default_factory=list)
     errors: dict[str, OutputError] = field(default_factory=dict)
     baselines: Mapping[str, Measurement] = field(default_factory=dict)
@@ -52,16 +54,17 @@ class Facts:
 def workload_result(
     task: Task, workload: Workload, direction: Direction, facts: Facts, peak: Peak | None
 ) -> WorkloadResult:
-    """Median, interval, speedups and floor of one workload; the same facts give the same result."""
+    """Time, interval, speedups and floor of one workload; the same facts give the same result."""
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
-    claimed = measure([run.times_ns for run in facts.runs], rng) if facts.runs else None
-    bursts = [burst for run in facts.runs for burst in run.bursts]
-    # One typical time a process, as the claim has: processes differ, and a median over all calls
-    # of slow and fast ones would contradict an honest median of their medians.
-    singles = [statistics.median(run.held_ns) for run in facts.runs if run.held_ns]
+    estimator, runs = facts.estimator, facts.runs
+    claimed = measure([run.times_ns for run in runs], estimator, rng) if runs else None
+    bursts = [burst for run in runs for burst in run.bursts]
+    # From the same calls and processes as the claim: another choice could contradict it.
+    singles = [estimator.held(run.times_ns, run.held_ns) for run in runs if run.held_ns]
     outside = None
     if bursts and facts.null and facts.margin:
-        outside = outside_time(bursts, facts.null, facts.margin, singles)
+        single_ns = estimator.of_all(singles) if singles and estimator.fastest else None
+        outside = outside_time(bursts, facts.null, facts.margin, single_ns)
     measurement = at_least(claimed, outside) if claimed and outside else claimed
     cost = task.cost(workload, direction)
     return WorkloadResult(
@@ -86,7 +89,7 @@ def _speedups(
 ) -> dict[str, float]:
     if measurement is None or not baselines:
         return {}
-    found = {name: b.median_ns / measurement.median_ns for name, b in baselines.items()}
+    found = {name: b.time_ns / measurement.time_ns for name, b in baselines.items()}
     return {**found, "best": min(found.values())}
 
 
@@ -117,11 +120,11 @@ def beats_physics(
         moved = min(_IMPOSSIBLE_BYTES * workload.bytes, _from_memory(workload, peak, output_bytes))
         computed_s = (workload.flops or 0.0) / (_IMPOSSIBLE_RATE * rate) if rate else 0.0
         least_ns = max(moved / peak.bytes_per_s, computed_s) * 1e9
-        if workload.measurement.median_ns < least_ns:
+        if workload.measurement.time_ns < least_ns:
             if workload.hidden:
                 return "claims a time on a hidden workload that the device cannot reach"
             return (
-                f"claims {workload.measurement.median_ns:.0f} ns on {workload.name}, but the device"
+                f"claims {workload.measurement.time_ns:.0f} ns on {workload.name}, but the device"
                 f" needs at least {least_ns:.0f} ns for its bytes and operations"
             )
     return ""
@@ -152,7 +155,7 @@ def floor_suspicions(
         else:
             what = "bytes" if moving_ns >= computing_ns else "operations"
             reasons.append(
-                f"{workload.name} took {duration(measured.median_ns)}, less than the"
+                f"{workload.name} took {duration(measured.time_ns)}, less than the"
                 f" {duration(least_ns)} that its {what} take at the physical limit of the device"
             )
     return [Suspicion(check=Check.FLOOR, reason=reason) for reason in dict.fromkeys(reasons)]
@@ -203,7 +206,7 @@ def fraction(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> flo
         cost = Cost(flops=workload.flops or 0.0, bytes=workload.bytes, weight=workload.weight)
         least_ns = floor_ns(cost, peak, dtype)
         if least_ns is not None:
-            shares.append(least_ns / workload.measurement.median_ns)
+            shares.append(least_ns / workload.measurement.time_ns)
     return geometric_mean(shares)
 
 
@@ -211,9 +214,9 @@ def summary(workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
     """The result's headline fields over measured workloads (see `EvaluationResult`)."""
     public = [w for w in workloads if not w.hidden]
     hidden = [w for w in workloads if w.hidden]
-    floors = [w.floor_ns / w.measurement.median_ns for w in public if w.floor_ns and w.measurement]
+    floors = [w.floor_ns / w.measurement.time_ns for w in public if w.floor_ns and w.measurement]
     return {
-        "latency_ns": geometric_mean(w.measurement.median_ns for w in public if w.measurement),
+        "latency_ns": geometric_mean(w.measurement.time_ns for w in public if w.measurement),
         "speedups": _mean_speedups(public),
         "hidden_speedups": _mean_speedups(hidden),
         "floor_fraction": geometric_mean(floors),
@@ -238,17 +241,34 @@ def _score(workloads: Sequence[WorkloadResult]) -> float | None:
     return sum(w.weight * w.speedups["best"] for w in workloads) / total
 
 
-def noisiest(workloads: Sequence[WorkloadResult]) -> tuple[str, float]:
+def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
+    """Workloads whose fastest calls, which count on a CPU, say little of the others.
+
+    Neighbours on the same core make calls slower by 30 to 60 %; a kernel that guesses and is
+    seldom right at once, or that rests between its good calls, differs by more in every process.
+    """
+    found = []
+    for workload in workloads:
+        runs = [sorted(run.times_ns) for run in workload.processes]
+        lucky = [t for t in runs if t[len(t) // 10] > max(LUCKY * t[0], t[0] + LUCKY_NS)]
+        if runs and len(lucky) > len(runs) / 2:
+            name = "a hidden workload" if workload.hidden else workload.name
+            reason = f"nine of ten calls of {name} take more than {LUCKY:g} times the fastest"
+            found.append(Suspicion(check=Check.LUCK, reason=reason))
+    return found
+
+
+def noisiest(workloads: Sequence[WorkloadResult], resolution_ns: float) -> tuple[str, float]:
     """Name and relative half-width of the public workload with the widest interval.
 
     An interval narrower than the clock's resolution counts as exact.
     """
     public = [w for w in workloads if w.measurement and not w.hidden]
-    widths = [(_width(w.measurement), w.name) for w in public if w.measurement]
+    widths = [(_width(w.measurement, resolution_ns), w.name) for w in public if w.measurement]
     width, name = max(widths)
     return name, width
 
 
-def _width(measurement: Measurement) -> float:
+def _width(measurement: Measurement, resolution_ns: float) -> float:
     half = (measurement.high_ns - measurement.low_ns) / 2
-    return measurement.relative_half_width if half > RESOLUTION_NS else 0.0
+    return measurement.relative_half_width if half > resolution_ns else 0.0

@@ -13,7 +13,7 @@ from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.supervisor import toolchain
+from gpu_runner.supervisor import elf, toolchain
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.build import Recipe, build_trusted, declaration
 from gpu_runner.supervisor.config import SupervisorConfig
@@ -36,26 +36,32 @@ VAGUE_S = 60.0
 TRIALS = 3
 
 _LAUNCH = "__global__ void kbench_nothing() {}\n"
+_TEAM = """extern "C" int omp_get_max_threads();
+__attribute__((used)) int (*kbench_team)() = omp_get_max_threads;
+"""
 
 
 class NullTimes:
     """Null times of a task's workloads on this host, measured where they are not known."""
 
-    def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
-        """Look nothing up yet."""
+    def __init__(
+        self, task: Task, direction: Direction, config: SupervisorConfig, target: Target
+    ) -> None:
+        """`target` is what will be measured: the null kernel is run the same way."""
         self._task, self._direction, self._config = task, direction, config
+        self._target = target
+        self._openmp = config.kind is DeviceKind.CPU and uses_openmp(target)
         digest = hashlib.sha256(
-            f"{task.digest()} {config.index} {stack(config)}".encode()
+            f"{task.digest()} {config.index} {self._openmp} {stack(config)}".encode()
         ).hexdigest()
         self._folder = config.cache_folder / "null" / digest / direction
 
     def of(
-        self, bench: Bench, target: Target, workloads: Sequence[Workload], *, fresh: bool
+        self, bench: Bench, workloads: Sequence[Workload], *, fresh: bool
     ) -> Mapping[str, NullTime]:
         """Null times by workload; `fresh` asks for a measurement of now.
 
-        `target` is what will be measured: the null kernel is run the same way. Raises
-        `RunnerUnfit` if it fails.
+        Raises `RunnerUnfit` if the null kernel fails.
         """
         missing = [w for w in workloads if fresh or not self._remembers(w)]
         best: dict[str, NullTime] = {}
@@ -63,7 +69,7 @@ class NullTimes:
             if not missing:
                 break
             try:
-                found = self._measure(bench, target, missing)
+                found = self._measure(bench, missing)
             except FaultError as error:
                 raise RunnerUnfit(f"the empty kernel fails on this host: {error}") from None
             for name, measured in found.items():
@@ -74,17 +80,15 @@ class NullTimes:
             write_atomically(self._path(name), encode(measured))
         return {w.name: self._read(w.name) for w in workloads}
 
-    def _measure(
-        self, bench: Bench, target: Target, workloads: Sequence[Workload]
-    ) -> dict[str, NullTime]:
+    def _measure(self, bench: Bench, workloads: Sequence[Workload]) -> dict[str, NullTime]:
         """A torch runner copies tensors in a burst; a C++ runner does the same for every size."""
-        if target.abi is Abi.TORCH:
-            found = bench.run_null(self._null(target), workloads)
+        if self._target.abi is Abi.TORCH:
+            found = bench.run_null(self._null(), workloads)
             return {
                 name: null_time(state.bursts, state.host_ns, state.held_ns)
                 for name, state in found.items()
             }
-        found = bench.run_null(self._null(target), workloads[:ENOUGH_WORKLOADS])
+        found = bench.run_null(self._null(), workloads[:ENOUGH_WORKLOADS])
         common = null_time(
             [burst for state in found.values() for burst in state.bursts],
             [host_ns for state in found.values() for host_ns in state.host_ns],
@@ -92,10 +96,12 @@ class NullTimes:
         )
         return {workload.name: common for workload in workloads}
 
-    def _null(self, target: Target) -> Target:
+    def _null(self) -> Target:
+        target = self._target
         if target.abi is Abi.TORCH:
             return Target(target.abi, target.direction, support=target.support, baseline="null")
-        return replace(target, library=build_null(self._task.c_signature, self._config))
+        library = build_null(self._task.c_signature, self._config, openmp=self._openmp)
+        return replace(target, library=library)
 
     def _remembers(self, workload: Workload) -> bool:
         path = self._path(workload.name)
@@ -114,13 +120,26 @@ class NullTimes:
         return self._folder / f"{hashlib.sha256(workload.encode()).hexdigest()}.json"
 
 
-def build_null(signature: Signature, config: SupervisorConfig) -> Path:
-    """The library of a kernel with this signature that does nothing, but for one empty launch."""
+def uses_openmp(target: Target) -> bool:
+    """Whether a team of threads is woken before each call of a kernel of the c ABI (`wake.h`)."""
+    if target.abi is not Abi.C or target.library is None:
+        return False
+    try:
+        needed = elf.Library(target.library.read_bytes()).names(elf.NEEDED)
+    except elf.NotALibrary:  # which the static checks say to a person
+        return False
+    return any(name.startswith("libgomp.") for name in needed)
+
+
+def build_null(signature: Signature, config: SupervisorConfig, *, openmp: bool) -> Path:
+    """The library of a kernel with this signature that does nothing, but for one empty launch.
+
+    openmp: it has the threads that a kernel with GNU OpenMP has.
+    """
     cuda = config.kind is DeviceKind.CUDA
     body, launch = ("kbench_nothing<<<1, 1>>>();", _LAUNCH) if cuda else ("", "")
-    text = (
-        f'{declaration(signature, config.kind)}{launch}extern "C" {signature.text} {{ {body} }}\n'
-    )
+    head = declaration(signature, config.kind) + launch + (_TEAM if openmp else "")
+    text = f'{head}extern "C" {signature.text} {{ {body} }}\n'
     source = f"null{config.kind.language.suffix}"
     architecture = cuda_architecture(config.index) if cuda else ""
     flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))

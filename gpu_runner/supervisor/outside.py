@@ -109,7 +109,7 @@ def typical_slope(bursts: Sequence[Burst]) -> float:
 
 
 def outside_time(
-    bursts: Sequence[Burst], null: NullTime, margin: Margin, singles_ns: Sequence[float] = ()
+    bursts: Sequence[Burst], null: NullTime, margin: Margin, single_ns: float | None = None
 ) -> OutsideTime:
     """A lower bound on the time of a call, from calls whose outputs were all taken.
 
@@ -117,17 +117,20 @@ def outside_time(
     busy host and padding only add to it. So the smallest one bounds the time from below, but for
     the error of the subtraction. A slope alone would not: padding small bursts makes it flat.
 
-    singles_ns: of calls that were released alone, typically, one a process. An honest kernel may
-    be slower in a burst, where stores of the call before are still under way, or faster, because
-    its code is warm. So single calls count where they are precise, and elsewhere the more lenient.
+    single_ns: how long calls that were released alone held the runner, those that the claim rests
+    on. An honest kernel may be slower in a burst, where stores of the call before are still under
+    way, or faster, because its code is warm. So single calls count where they are precise, and
+    elsewhere the more lenient.
     """
     mean, calls = min(((b.held_ns - null.at(b.calls)) / b.calls, b.calls) for b in bursts)
     bound = max(mean, 0.0)
+    if single_ns is not None and margin.single_ns is None:  # not precise, but bursts may be slower
+        bound = min(bound, max(single_ns - null.single_ns, 0.0))
     subtraction = DEVIATIONS * null.deviation_ns / calls
     error = max(margin.least_ns, subtraction) + margin.relative * bound
     single = None
-    if singles_ns and margin.single_ns is not None:
-        single = max(statistics.median(singles_ns) - null.single_ns, 0.0)
+    if single_ns is not None and margin.single_ns is not None:
+        single = max(single_ns - null.single_ns, 0.0)
         single_error = max(margin.single_ns, SPREADS * null.spread_ns)
         single_error += margin.single_relative * single
         if single_error <= PRECISE * single or single - single_error < bound - error:
@@ -147,7 +150,7 @@ def outside_time(
 
 
 def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: OutsideTime) -> bool:
-    """Whether a claimed median is shorter than the coordinator's clock allows.
+    """Whether a claimed time is shorter than the coordinator's clock allows.
 
     host_ns: how long the host needed to queue a call on a device; a burst waits for that where the
     device does not, and short kernels are bound by it. It is the runner's word, and buys nothing
@@ -161,12 +164,12 @@ def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: Outs
 def at_least(measurement: Measurement, outside: OutsideTime) -> Measurement:
     """The coordinator's time instead of a claimed one that only the host's slowness explains."""
     least = outside.bound_ns - outside.error_ns
-    if outside.bound_ns < HOST_COUNTS_NS or measurement.median_ns >= least:
+    if outside.bound_ns < HOST_COUNTS_NS or measurement.time_ns >= least:
         return measurement
-    median_ns = measurement.median_ns
+    time_ns = measurement.time_ns
     return replace(
         measurement,
-        median_ns=outside.bound_ns,
-        low_ns=outside.bound_ns * max(measurement.low_ns / median_ns, _WIDEST),
-        high_ns=outside.bound_ns * min(measurement.high_ns / median_ns, 1 / _WIDEST),
+        time_ns=outside.bound_ns,
+        low_ns=outside.bound_ns * max(measurement.low_ns / time_ns, _WIDEST),
+        high_ns=outside.bound_ns * min(measurement.high_ns / time_ns, 1 / _WIDEST),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor.statistics import median_precision
+from gpu_runner.supervisor.statistics import ESTIMATORS, median_precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,9 @@ class Plan:
         Twice as many each time: whoever looks after each one stops at a lucky moment.
         """
         most = self.processes + self.extra_processes.get(kind, 0)
-        counts = [self.processes]
+        # Fastest calls of one process agree with each other, whatever disturbs all of them.
+        alone = self.judges_noise and ESTIMATORS[kind].fastest
+        counts = [max(self.processes, 2) if alone else self.processes]
         while counts[-1] < most:
             counts.append(min(2 * counts[-1], most))
         return tuple(counts)
@@ -104,11 +106,17 @@ NULL_PLAN = Plan(processes=1, min_calls=0, max_calls=0, bursts=20)
 
 BASELINE_PLAN = Plan(processes=1, min_calls=15, max_calls=150, budget_s=1.5)
 
+BASELINE_PROCESSES = {DeviceKind.CUDA: 1, DeviceKind.CPU: 2}
+"""A baseline is remembered: where fastest calls count, two processes must agree on it."""
+
 NOISE_LIMIT = {DeviceKind.CUDA: 0.05, DeviceKind.CPU: 0.15}
 """Relative half-width of the final interval above which a time is noise, not a score.
 
 A CPU is shared with the operating system and, on a small host, with the site itself.
 """
 
-RESOLUTION_NS = 100.0
-"""Half-widths below this are the clock's own resolution, whatever part of the time they are."""
+RESOLUTION_NS = {DeviceKind.CUDA: 100.0, DeviceKind.CPU: 250.0}
+"""Half-widths below this are the clock's own resolution, whatever part of the time they are.
+
+On a CPU, two reads of cold memory more or less: what lies where differs from process to process.
+"""

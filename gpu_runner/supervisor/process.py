@@ -18,6 +18,7 @@ from gpu_runner.supervisor import cgroup
 from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
 from gpu_runner.supervisor.memory import used_bytes
+from gpu_runner.supervisor.processors import measured_cpus
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
@@ -43,7 +44,7 @@ class ChildProcess:
     ) -> None:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
-        A `measured` process leaves the first CPU to the rest of the system, and goes before it.
+        A `measured` process leaves the first core to the rest of the system, and goes before it.
         """
         self.arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
@@ -177,12 +178,6 @@ class ChildProcess:
 def _outside() -> dict[str, str]:
     """Environment of bubblewrap itself, which a jailed process of the same user could read."""
     return {"PATH": os.environ.get("PATH", os.defpath)}
-
-
-def measured_cpus() -> list[int]:
-    """The processors of measured processes: all but the first, where there are more."""
-    cpus = sorted(os.sched_getaffinity(0))
-    return cpus[1:] or cpus
 
 
 def _undisturbed() -> list[str]:

@@ -74,7 +74,7 @@ class Profiler:
     def _timed(self, workload: Workload, result: WorkloadResult) -> Timed:
         assert result.measurement is not None
         moved = result.bytes or float(self._bench.tensor_bytes(workload))
-        return Timed(result.name, result.measurement.median_ns, moved, result.flops or 0.0)
+        return Timed(result.name, result.measurement.time_ns, moved, result.flops or 0.0)
 
     def _count(self, workload: Workload) -> _Counted:
         path = ncu.find()

@@ -27,12 +27,15 @@ from gpu_runner.supervisor.judge import (
     Facts,
     beats_physics,
     floor_suspicions,
+    luck_suspicions,
     noisiest,
     summary,
     workload_result,
 )
 from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock
+from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.session import Fault
+from gpu_runner.supervisor.statistics import ESTIMATORS
 
 
 class Record:
@@ -41,6 +44,7 @@ class Record:
     def __init__(self, request: EvaluationRequest, config: SupervisorConfig) -> None:
         """Nothing is known yet."""
         self._request, self._config = request, config
+        self._estimator = ESTIMATORS[config.kind]
         self._facts: dict[str, Facts] = {}
         self._workloads: Sequence[Workload] = ()
         self.environment: dict[str, Any] = {}
@@ -56,7 +60,7 @@ class Record:
     def begin(self, workloads: Sequence[Workload]) -> None:
         """Name the workloads that are going to be measured."""
         self._workloads = workloads
-        self._facts = {workload.name: Facts() for workload in workloads}
+        self._facts = {workload.name: Facts(self._estimator) for workload in workloads}
 
     def add(self, workload: Workload, process: int, collected: Collected, checked: Checked) -> None:
         """Add what one process returned for a workload, and what was found in it."""
@@ -78,7 +82,7 @@ class Record:
 
     def noise(self) -> tuple[str, float]:
         """The public workload with the widest interval, and half its relative width."""
-        return noisiest(self.results())
+        return noisiest(self.results(), RESOLUTION_NS[self._config.kind])
 
     def impossible(self) -> str:
         """Why a claimed time cannot be true; empty if it can."""
@@ -86,9 +90,11 @@ class Record:
         dtype = self._request.task.dtype
         return beats_physics(self.results(), peak, dtype, self.output_bytes) if peak else ""
 
-    def look_at_floor(self) -> None:
-        """Say the device's limits, and suspect times below them."""
+    def look_at_times(self) -> None:
+        """Say the device's limits; suspect times below them, and such as rest on few calls."""
         workloads = self.results()
+        if self._estimator.fastest:
+            self.suspicions += luck_suspicions(workloads)
         dtype, limit = self._request.task.dtype, peaks.ceiling(self._config)
         self.environment["peaks"] = peaks.facts(self._config, dtype, workloads)
         if limit is not None:
@@ -145,7 +151,7 @@ class Record:
             if null is None or outside is None:
                 continue
             runs = workload.processes
-            claimed_ns = statistics.median(statistics.median(run.times_ns) for run in runs)
+            claimed_ns = self._estimator([run.times_ns for run in runs])
             host_ns = 0.0
             if self._config.kind is DeviceKind.CUDA:
                 host_ns = statistics.median(run.host_ns for run in runs)

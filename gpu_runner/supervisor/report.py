@@ -110,7 +110,7 @@ def _line(reason: str) -> str:
 
 
 def _interval(measured: Measurement) -> str:
-    return f"{duration(measured.median_ns)} +-{measured.relative_half_width:.1%}"
+    return f"{duration(measured.time_ns)} +-{measured.relative_half_width:.1%}"
 
 
 def _headline(result: EvaluationResult) -> str:

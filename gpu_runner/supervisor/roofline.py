@@ -14,7 +14,7 @@ _FLAT, _PROPORTIONAL = 0.25, 0.75
 
 @dataclass(frozen=True)
 class Timed:
-    """One measured workload: its median, and what it has to move and to compute."""
+    """One measured workload: its time, and what it has to move and to compute."""
 
     name: str
     latency_ns: float

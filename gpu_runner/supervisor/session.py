@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.jail import Jail, Limits
 from gpu_runner.supervisor.oracle import cuda_environment, python_jail
-from gpu_runner.supervisor.process import ChildProcess, measured_cpus
+from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.processors import keeping_off, measured_cpus
 from gpu_runner.supervisor.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.wrapper import Wrapper
 
@@ -131,23 +132,28 @@ class Session:
         )
         self._channel.started()
         self._allowed_s = 0.0
+        measured = measured_cpus()
+        self._measured = measured if config.kind is DeviceKind.CPU else []
+        self._elsewhere = ExitStack()
         # A profiler runs beside the program, and needs no clock of ours.
         self._freezer = (
             None
             if ncu is not None
-            else Freezer(
-                self._child.pid, bare=config.allow_unjailed, processors=len(measured_cpus())
-            )
+            else Freezer(self._child.pid, bare=config.allow_unjailed, processors=len(measured))
         )
 
     def __enter__(self) -> Session:
-        """Return itself."""
+        """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
+        self._elsewhere.enter_context(keeping_off(self._measured))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Kill the process and everything that it started."""
-        self._channel.close()
-        self._child.kill()
+        try:
+            self._channel.close()
+        finally:
+            self._child.kill()
+            self._elsewhere.close()
 
     @property
     def target(self) -> Target:
@@ -323,7 +329,7 @@ def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
     return Jail(
         limits=_native_limits(config),
         paths=[path for path in files if path is not None],
-        environment={"GOMP_SPINCOUNT": "2000", **cuda_environment(cuda)},
+        environment=cuda_environment(cuda),
         cuda_index=cuda,
     )
 

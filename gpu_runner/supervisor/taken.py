@@ -1,4 +1,4 @@
-"""The outputs that the coordinator keeps for verification: a random sample of all calls."""
+"""The outputs that the coordinator keeps for verification: a random sample, and the fastest's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from gpu_runner.supervisor.plan import Plan
 class TakenOutputs:
     """Slots in an arena that no runner ever sees.
 
-    Each workload has its own for single calls, and its own for calls of bursts.
+    Each workload has its own for single calls, one more for the fastest of these where it is
+    wanted, and its own for calls of bursts.
     """
 
-    def __init__(self, arena: Arena, rng: random.Random) -> None:
-        """`arena` is the one that the oracle has inherited."""
-        self._arena, self._rng = arena, rng
+    def __init__(self, arena: Arena, rng: random.Random, *, fastest: bool) -> None:
+        """`arena` is the one that the oracle has inherited; `fastest`: that slot is wanted."""
+        self._arena, self._rng, self._fastest = arena, rng, fastest
         self._described: Mapping[str, Description] = {}
         self._begin: dict[tuple[str, bool], int] = {}
         self._slots: dict[tuple[str, bool], int] = {}
@@ -33,7 +34,7 @@ class TakenOutputs:
             for burst, slots in ((False, single), (True, min(single, plan.taken_of_bursts))):
                 self._begin[name, burst] = size
                 self._slots[name, burst] = slots
-                size += slots * output_bytes(description)
+                size += (slots + (self._fastest and not burst)) * output_bytes(description)
         if size > len(self._arena.view):
             self._arena.resize(size)
 
@@ -47,6 +48,13 @@ class TakenOutputs:
             return index
         drawn = self._rng.randrange(index + 1)
         return drawn if drawn < slots else None
+
+    def fastest_slot(self, workload: str) -> int:
+        """Slot for the fastest single call so far.
+
+        Where its time alone counts, one wrong call among many right ones must not get away.
+        """
+        return self._slots[workload, False]
 
     def offsets(self, workload: str, slot: int, *, burst: bool = False) -> list[int]:
         """Where the outputs of a slot lie in the arena."""

@@ -78,6 +78,7 @@ def flags(kind: DeviceKind, abi: Abi, architecture: str) -> list[str]:
         linker = "-Xlinker="
     else:
         common += ["-march=native", "-fopenmp", "-fPIC", "-Wall"]
+        common += ["-Wl,--as-needed"]  # a kernel without threads is to get no team of them
         linker = "-Wl,"
     return common + (_torch_flags(kind, linker) if abi is Abi.TORCH else [])
 

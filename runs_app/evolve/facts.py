@@ -106,7 +106,7 @@ class Measured:
     verdict: str
     reason: str
     latency_ns: float | None = None
-    spread: float | None = None  # half the 95 % interval over the median
+    spread: float | None = None  # half the 95 % interval over the time
     speedup: float | None = None  # against the best baseline, where the runner knows it
     floor_fraction: float | None = None
     bottleneck: str = ""

@@ -15,7 +15,7 @@ class WorkloadTime:
 
     name: str
     parameters: Mapping[str, str]
-    median_ns: float
+    time_ns: float
     low_ns: float
     high_ns: float
     baseline_ns: float | None = None  # the fastest baseline
@@ -80,11 +80,11 @@ def _time(workload: WorkloadResult) -> WorkloadTime | None:
     measured = workload.measurement
     if measured is None:
         return None
-    baselines = [baseline.median_ns for baseline in workload.baselines.values()]
+    baselines = [baseline.time_ns for baseline in workload.baselines.values()]
     return WorkloadTime(
         name=workload.name,
         parameters={name: str(value) for name, value in workload.parameters.items()},
-        median_ns=measured.median_ns,
+        time_ns=measured.time_ns,
         low_ns=measured.low_ns,
         high_ns=measured.high_ns,
         baseline_ns=min(baselines, default=None),

@@ -54,7 +54,7 @@ def _means(workloads: list[dict[str, object]]) -> Baselines:
         measured = workload.get("baselines") or {}
         assert isinstance(measured, dict), "a result was checked before it was stored"
         for name, measurement in measured.items():
-            times[name].append(measurement["median_ns"])
+            times[name].append(measurement["time_ns"])
         floor = workload.get("floor_ns")
         floors += [floor] if isinstance(floor, int | float) and floor > 0 else []
     whole = {name: _mean(found) for name, found in times.items() if len(found) == len(workloads)}

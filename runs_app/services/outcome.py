@@ -67,4 +67,4 @@ def _kernel(workload: WorkloadResult) -> Measurement | None:
 
 
 def _best(workload: WorkloadResult) -> Measurement | None:
-    return min(workload.baselines.values(), key=lambda m: m.median_ns, default=None)
+    return min(workload.baselines.values(), key=lambda m: m.time_ns, default=None)

@@ -193,7 +193,7 @@ def _starter(problem: Problem) -> str:
 
 def _result(candidate: int, mode: Mode) -> EvaluationResult:
     """Correct, and as fast as every other one."""
-    time = Measurement(median_ns=1e5, low_ns=0.99e5, high_ns=1.01e5, calls=30)
+    time = Measurement(time_ns=1e5, low_ns=0.99e5, high_ns=1.01e5, calls=30)
     workload = WorkloadResult(name="rehearsal", parameters={}, hidden=False, measurement=time)
     return EvaluationResult(
         evaluation_id=str(candidate),

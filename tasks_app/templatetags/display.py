@@ -136,7 +136,7 @@ def half_width(measurement: Any) -> str:
 def _bounds(measurement: Any) -> tuple[float, float, float]:
     """(low, high, middle) of an `Estimate`, or of a result's measurement as JSON."""
     if isinstance(measurement, dict):
-        return measurement["low_ns"], measurement["high_ns"], measurement["median_ns"]
+        return measurement["low_ns"], measurement["high_ns"], measurement["time_ns"]
     return measurement.low, measurement.high, measurement.value
 
 

@@ -75,7 +75,7 @@ def blindness(result: EvaluationResult, margin: float = 0.0) -> float:
     return max(
         (
             (workload.outside.error_ns - margin * workload.outside.bound_ns)
-            / workload.measurement.median_ns
+            / workload.measurement.time_ns
             for workload in result.workloads
             if workload.outside is not None and workload.measurement is not None
         ),

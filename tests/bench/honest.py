@@ -27,6 +27,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.processors import by_core
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.shipped import entries
 from tests.bench.spread import spread
@@ -62,7 +63,7 @@ def small(task: Task) -> Task:
 def closest(result: EvaluationResult) -> float | None:
     """Smallest claimed time over what the outside clock asks for; below 1 is an accusation."""
     ratios = [
-        w.measurement.median_ns / (w.outside.bound_ns - w.outside.error_ns)
+        w.measurement.time_ns / (w.outside.bound_ns - w.outside.error_ns)
         for w in result.workloads
         if w.measurement and w.outside and w.outside.bound_ns > w.outside.error_ns
     ]
@@ -108,9 +109,10 @@ class Work:
 
     def __call__(self, entry: Entry, index: int) -> Line:
         """The entry's line; `index` is the worker's."""
-        every = sorted(os.sched_getaffinity(os.getppid()))
-        share = max(1, len(every) // self.workers)
-        os.sched_setaffinity(0, every[index * share : (index + 1) * share] or every)
+        cores = by_core(os.sched_getaffinity(os.getppid()))
+        share = max(1, len(cores) // self.workers)
+        own = cores[index * share : (index + 1) * share] or cores
+        os.sched_setaffinity(0, {cpu for core in own for cpu in core})
         config = dataclasses.replace(self.config, index=index)  # a lock for each worker
         return line_of(entry, *run_one(entry, config, Mode.RANKED, None))
 

@@ -36,7 +36,7 @@ def main() -> None:
     print(heading(config))
     for index, workload in enumerate(chosen):
         medians = [
-            measurement.median_ns
+            measurement.time_ns
             for result, _ in runs
             if (measurement := result.workloads[index].measurement) is not None
         ]

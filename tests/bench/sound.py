@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.device import device_slug
+from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.soundness import describe_soundness, survey
 from tests.bench.spread import devices_of, spread
 from tests.bench.tables import heading
@@ -41,13 +43,16 @@ class Work:
     def __call__(self, task: Task, index: int) -> dict[str, Any]:
         """The report, from the device of this index, and how long it took."""
         began = time.monotonic()
-        report = survey(task, dataclasses.replace(self.config, index=index))
+        try:
+            report = survey(task, dataclasses.replace(self.config, index=index))
+        except OracleError as error:
+            report = {"task": task.name, "passed": False, "honest": [], "error": str(error)}
         return {**report, "took_s": time.monotonic() - began}
 
 
 def needed(report: dict[str, Any]) -> float:
     """The largest share of its bound that an honest kernel needed."""
-    return float(max(entry["scaled"] for entry in report["honest"]))
+    return float(max((entry["scaled"] for entry in report["honest"]), default=math.inf))
 
 
 def good(report: dict[str, Any]) -> bool:
@@ -98,7 +103,8 @@ def main() -> int:
             path.write_text(json.dumps(report, indent=1) + "\n")
     bad = [report for report in reports.values() if not good(report)]
     for report in bad:
-        print(describe_soundness(report))
+        error = report.get("error")
+        print(f"{report['task']}: {error}" if error else describe_soundness(report))
     print(f"sound {len(reports) - len(bad)}, not {len(bad)}, not tried {len(tasks) - len(reports)}")
     return int(bool(bad))
 

@@ -27,17 +27,17 @@ _REASONS = {
     Verdict.CORRECT: "every verified output is within the tolerance",
     Verdict.WRONG_RESULT: "out[3, 17] is off by 3.1e-2, bound 1.2e-6",
     Verdict.COMPILE_ERROR: _COMPILE_LOG.splitlines()[0],
-    Verdict.UNSTABLE: "the median is known only to +-21 %; the limit is +-15 %",
+    Verdict.UNSTABLE: "the time is known only to +-21 %; the limit is +-15 %",
 }
 
 
-def measurement(rng: random.Random, median_ns: float) -> Measurement:
+def measurement(rng: random.Random, time_ns: float) -> Measurement:
     """A median with an interval of a plausible width."""
     low, high = rng.uniform(0.002, 0.02), rng.uniform(0.002, 0.02)
     return Measurement(
-        median_ns=median_ns,
-        low_ns=median_ns * (1 - low),
-        high_ns=median_ns * (1 + high),
+        time_ns=time_ns,
+        low_ns=time_ns * (1 - low),
+        high_ns=time_ns * (1 + high),
         calls=rng.randint(30, 600),
     )
 
@@ -53,7 +53,7 @@ def workload_results(
         own_ns = min(eager_ns, compiled_ns) / (level * rng.uniform(0.85, 1.2))
         cost = task.cost(workload, direction)
         baselines = {"eager": measurement(rng, eager_ns), "compiled": measurement(rng, compiled_ns)}
-        speedups = {name: b.median_ns / own_ns for name, b in baselines.items()}
+        speedups = {name: b.time_ns / own_ns for name, b in baselines.items()}
         yield WorkloadResult(
             name=workload.name,
             parameters=workload.parameters,

@@ -70,14 +70,13 @@ WRONG = {
         "synccheck",
         "Barrier error",
     ),
-    "waits for a warp that it is not of": (
-        "__global__ void wait(const float* A, float* C) {"
-        " if (threadIdx.x >= 16) __syncwarp(0xffff); if (A[0] == 12345.678f) C[0] = 1; }\n",
-        ADD + "wait<<<1, 32>>>(A, C);",
-        "synccheck",
-        "Barrier error",
-    ),
 }
+
+STRANGE_WARP = (
+    "__global__ void wait(const float* A, float* C) {"
+    " if (threadIdx.x >= 16) __syncwarp(0xffff); if (A[0] == 12345.678f) C[0] = 1; }\n"
+)
+"""Threads that wait for a part of their warp which they are not of."""
 
 LIBRARY = """
   static void* library = dlopen(NAME, RTLD_NOW);
@@ -143,6 +142,13 @@ def test_what_makes_no_difference_is_found(name: str, config: SupervisorConfig) 
     assert "kernel.cu:" in found.reason
     assert result.verdict is Verdict.VIOLATION
     assert found.reason in result.reason
+
+
+def test_what_the_hardware_does_not_let_pass(config: SupervisorConfig) -> None:
+    source = f"{HEAD}{STRANGE_WARP}{CALL}{ADD}wait<<<1, 32>>>(A, C);\n}}\n"
+    result = audited("vector_add", source, config)
+    assert result.verdict in (Verdict.RUNTIME_ERROR, Verdict.VIOLATION)
+    assert "illegal instruction" in result.reason or "Barrier error" in result.reason
 
 
 @pytest.mark.parametrize(("name", "path"), HONEST, ids=[name for name, _ in HONEST])

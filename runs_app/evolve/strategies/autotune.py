@@ -132,7 +132,7 @@ def incumbent(settled: list[Candidate]) -> Candidate | None:
     """The candidate that later ones must beat; None where none is correct.
 
     It gives way only to one whose lead is larger than both spreads together, in quadrature: the
-    95 % intervals of the two medians then leave no doubt.
+    95 % intervals of the two times then leave no doubt.
     """
     best: Candidate | None = None
     for candidate in settled:

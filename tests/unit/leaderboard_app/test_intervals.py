@@ -10,10 +10,10 @@ import pytest
 from leaderboard_app.intervals import spread, spreads
 
 
-def times(median_ns: float, relative: float) -> dict[str, float]:
+def times(time_ns: float, relative: float) -> dict[str, float]:
     """A measurement as JSON."""
-    low, high = median_ns * (1 - relative), median_ns * (1 + relative)
-    return {"median_ns": median_ns, "low_ns": low, "high_ns": high, "calls": 30}
+    low, high = time_ns * (1 - relative), time_ns * (1 + relative)
+    return {"time_ns": time_ns, "low_ns": low, "high_ns": high, "calls": 30}
 
 
 def row(**overrides: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def own(client: Client, ada: User) -> Client:
 def measured(run: Run, **overrides: Any) -> Candidate:
     """A candidate with a time."""
     times = WorkloadTime(
-        name="n256", parameters={"N": "256"}, median_ns=500.0, low_ns=490.0, high_ns=510.0,
+        name="n256", parameters={"N": "256"}, time_ns=500.0, low_ns=490.0, high_ns=510.0,
         baseline_ns=1500.0, floor_ns=100.0,
     )  # fmt: skip
     feedback = Feedback(verdict="CORRECT", reason="", latency_ns=500.0, workloads=(times,))

@@ -135,7 +135,7 @@ def test_highlighting_keeps_every_line() -> None:
 
 def test_templates_can_use_what_a_result_holds() -> None:
     measurement = encode(factories.make_measurement(2000.0, spread=0.05))
-    template = Template("{% load display %}{{ m|half_width }} {{ m.median_ns|duration_text }}")
+    template = Template("{% load display %}{{ m|half_width }} {{ m.time_ns|duration_text }}")
     assert template.render(Context({"m": measurement})) == "±5.0 % 2.00 µs"
 
 

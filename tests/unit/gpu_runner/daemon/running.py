@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import multiprocessing
 import os
@@ -24,11 +25,12 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
-from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig
 
 FORK = multiprocessing.get_context("fork")
-FORKS, FIRST_WORD_S = 3, 8.0
+FORKS = 3
+FIRST_WORD_S = {DeviceKind.CPU: 8.0, DeviceKind.CUDA: 30.0}  # a GPU's driver takes its time
 
 
 def make_request(evaluation_id: str = "e1", source: str = "void f() {}") -> EvaluationRequest:
@@ -113,19 +115,23 @@ class RunningDaemon:
         The process of the tests has threads of earlier tests, and what is forked from it can hang
         before its first line, in a lock that one of them held. A daemon of its own has none.
         """
+        patience_s = FIRST_WORD_S[self.config.kind]
         for _ in range(FORKS):
             process = FORK.Process(target=_serve, args=(self.config, evaluate, fault))
             process.start()
-            deadline = time.monotonic() + FIRST_WORD_S
+            deadline = time.monotonic() + patience_s
             while time.monotonic() < deadline and process.is_alive():
                 if self.connection.exists(EVENT_STREAM):
                     return process
                 time.sleep(0.02)
             if not process.is_alive():
                 return process
+            if process.pid:
+                os.kill(process.pid, signal.SIGUSR1)
+                time.sleep(0.5)
             process.kill()
             process.join()
-        raise AssertionError(f"none of {FORKS} daemons said anything in {FIRST_WORD_S:g} s")
+        raise AssertionError(f"none of {FORKS} daemons said anything in {patience_s:g} s")
 
     def enqueue(self, request: EvaluationRequest) -> Any:
         """Enqueue as the site does."""
@@ -206,4 +212,5 @@ def read_events(connection: redis.Redis, evaluation_id: str) -> list[Event]:
 
 
 def _serve(config: DaemonConfig, evaluate: Evaluate, fault: str) -> None:
+    faulthandler.register(signal.SIGUSR1)
     os._exit(work(config, evaluate=evaluate, probe_jail=lambda: fault))

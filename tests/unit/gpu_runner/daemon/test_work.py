@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import redis
 
+from gpu_runner.daemon import heartbeat
 from gpu_runner.daemon.config import DaemonConfig
+from gpu_runner.daemon.heartbeat import Heartbeat
 from gpu_runner.data.event import Event, EventKind
 from tests.conftest import RedisServer
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
@@ -233,3 +236,29 @@ def test_a_result_survives_an_absence_of_redis(redis_server: RedisServer, tmp_pa
         daemon.stop()
     finally:
         daemon.kill()
+
+
+def test_a_daemon_that_fails_ends_and_says_why(
+    start_daemon: StartDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its slots are processes for which Python would wait before it prints a traceback."""
+    beat, beats = Heartbeat.beat, []
+
+    def fail_later(self: Heartbeat, state: str, reason: str, *, jail: bool) -> None:
+        beats.append(state)
+        if len(beats) > 3:
+            raise RuntimeError("a fault of ours")
+        beat(self, state, reason, jail=jail)
+
+    monkeypatch.setattr(Heartbeat, "beat", fail_later)
+    daemon = start_daemon(slots=2)
+    daemon.process.join(10)
+    assert daemon.process.exitcode == 1
+
+
+def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    assert heartbeat.package_version() == "not installed"

@@ -7,13 +7,13 @@ import pytest
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.supervisor.baselines import Baseline
 
-THEN = Measurement(median_ns=1000.0, low_ns=990.0, high_ns=1010.0, calls=30)
+THEN = Measurement(time_ns=1000.0, low_ns=990.0, high_ns=1010.0, calls=30)
 
 
 def test_slower_device_makes_the_baseline_slower() -> None:
     baseline = Baseline(measurement=THEN, anchor_ns=100.0).carried(110.0)
     assert baseline.measurement is not None
-    assert baseline.measurement.median_ns == pytest.approx(1100.0)
+    assert baseline.measurement.time_ns == pytest.approx(1100.0)
     assert baseline.measurement.high_ns == pytest.approx(1111.0)
 
 

@@ -81,6 +81,30 @@ def test_threads_and_children_stand_still_until_they_may_run(memory: int) -> Non
         process.wait()
 
 
+def test_stopped_threads_have_left_their_processors(memory: int) -> None:
+    """What they ran is accounted by then, also where a host takes processors away for a while."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COUNTING, str(memory)], pass_fds=[memory], start_new_session=True
+    )
+    freezer = Freezer(process.pid, bare=True)
+    try:
+        for _ in range(200):
+            freezer.freeze()
+            settled = freeze._schedules(freezer.tree())
+            time.sleep(0.001)
+            later = freeze._schedules(freezer.tree())
+            assert {t: s.ran_ns for t, s in settled.items()} == {
+                t: s.ran_ns for t, s in later.items()
+            }
+            freezer.thaw()
+            time.sleep(0.002)
+    finally:
+        freezer.freeze()
+        for pid in freezer.tree():
+            subprocess.run(["kill", "-9", str(pid)], check=False)
+        process.wait()
+
+
 def stop_again_and_again(freezer: Freezer) -> None:
     for _ in range(50):
         freezer.freeze()

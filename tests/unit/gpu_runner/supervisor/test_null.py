@@ -8,13 +8,21 @@ from typing import cast
 import pytest
 
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.supervisor import null
+from gpu_runner.supervisor import null, toolchain
 from gpu_runner.supervisor.bench import Bench
+from gpu_runner.supervisor.build import Recipe, build_trusted
 from gpu_runner.supervisor.collected import Collected
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.null import PRECISE_NS, TRIALS, NullTimes
+from gpu_runner.supervisor.null import (
+    PRECISE_NS,
+    TRIALS,
+    NullTimes,
+    build_null,
+    uses_openmp,
+)
 from gpu_runner.supervisor.session import Target
 from tests.unit.gpu_runner.engine.stub import make_task
 
@@ -46,8 +54,8 @@ def deviation_ns(host: Host, folder: Path, *, index: int = 0, fresh: bool = Fals
     config = SupervisorConfig(
         kind=DeviceKind.CUDA, device="nvidia-test", index=index, cache_folder=folder
     )
-    times = NullTimes(make_task("", {}), Direction.FORWARD, config)
-    return times.of(cast(Bench, host), TARGET, [WORKLOAD], fresh=fresh)["only"].deviation_ns
+    times = NullTimes(make_task("", {}), Direction.FORWARD, config, TARGET)
+    return times.of(cast(Bench, host), [WORKLOAD], fresh=fresh)["only"].deviation_ns
 
 
 def test_a_precise_one_is_remembered_for_its_gpu_alone(tmp_path: Path) -> None:
@@ -82,3 +90,20 @@ def test_before_an_accusation_it_is_made_again_until_it_is_precise(tmp_path: Pat
     assert deviation_ns(host, tmp_path) == 0
     assert deviation_ns(host, tmp_path, fresh=True) == 0
     assert host.calibrations == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "openmp"), [("C[0] = A[0];", False), ("#pragma omp parallel\n{ C[0] = A[0]; }", True)]
+)
+def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
+    tmp_path: Path, body: str, openmp: bool
+) -> None:
+    config = SupervisorConfig(kind=DeviceKind.CPU, device="cpu", cache_folder=tmp_path)
+    signature = Signature.parse("void copy(const float* A, float* C, int N)")
+    flags = tuple(toolchain.flags(DeviceKind.CPU, Abi.C, ""))
+    text = f'extern "C" {signature.text} {{\n{body}\n}}\n'
+    library = build_trusted(Recipe({"k.cpp": text}, "k.cpp", DeviceKind.CPU, flags), config)
+    found = uses_openmp(Target(Abi.C, Direction.FORWARD, library=library))
+    assert found is openmp
+    empty = build_null(signature, config, openmp=found)
+    assert uses_openmp(Target(Abi.C, Direction.FORWARD, library=empty)) is openmp

@@ -106,7 +106,7 @@ def test_a_calibration_bounds_the_memory_of_a_cpu(config: SupervisorConfig) -> N
 
 
 def test_a_result_says_its_limits_and_why_it_has_none(config: SupervisorConfig) -> None:
-    measured = Measurement(median_ns=1e5, low_ns=1e5, high_ns=1e5, calls=9)
+    measured = Measurement(time_ns=1e5, low_ns=1e5, high_ns=1e5, calls=9)
     row = WorkloadResult(
         name="w", parameters={}, hidden=False, measurement=measured, bytes=1e6, flops=1e3
     )

@@ -35,5 +35,6 @@ def test_ranked_means_fresh_processes_hidden_workloads_and_baselines() -> None:
 def test_noise_is_looked_at_seldom_and_never_beyond_the_most_processes() -> None:
     assert PLAN.looks(DeviceKind.CPU) == (1,)
     assert PLANS[Mode.QUICK].looks(DeviceKind.CUDA) == (1, 2, 3)
+    assert PLANS[Mode.QUICK].looks(DeviceKind.CPU) == (2, 4, 5)
     assert PLANS[Mode.RANKED].looks(DeviceKind.CUDA) == (3, 6, 7)
     assert PLANS[Mode.RANKED].looks(DeviceKind.CPU) == (3, 6, 12)

@@ -83,7 +83,7 @@ def a_result(
     if latency_ns is not None:
         interval = latency_ns * (1 - spread), latency_ns * (1 + spread)
         measured = Measurement(
-            median_ns=latency_ns, low_ns=interval[0], high_ns=interval[1], calls=20
+            time_ns=latency_ns, low_ns=interval[0], high_ns=interval[1], calls=20
         )
         workload = WorkloadResult(
             name="n1024",

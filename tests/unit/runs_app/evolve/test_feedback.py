@@ -47,11 +47,11 @@ def a_build(log: str = "") -> BuildReport:
 
 def a_full_result() -> EvaluationResult:
     """Correct, with baselines, a profile, and a hidden workload named secret."""
-    measured = Measurement(median_ns=900.0, low_ns=880.0, high_ns=950.0, calls=9)
+    measured = Measurement(time_ns=900.0, low_ns=880.0, high_ns=950.0, calls=9)
     result = a_result(1000.0, mode=Mode.PROFILE)
     public = replace(
         result.workloads[0],
-        baselines={"eager": Measurement(median_ns=4e3, low_ns=4e3, high_ns=4e3, calls=9)},
+        baselines={"eager": Measurement(time_ns=4e3, low_ns=4e3, high_ns=4e3, calls=9)},
     )
     hidden = WorkloadResult(
         name="secret", parameters={"n": 777}, hidden=True, measurement=measured, floor_ns=1.0
