@@ -146,7 +146,7 @@ BAD_SOURCES = {
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     return SupervisorConfig(
-        cache_folder=tmp_path_factory.mktemp("cache"), call_timeout_s=3.0, memory_bytes=1 << 30
+        cache_folder=tmp_path_factory.mktemp("cache"), call_timeout_s=5.0, memory_bytes=1 << 29
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -30,15 +31,20 @@ CURATOR = (
 )
 MEASURED_MS = 300_000
 TRIES = 4
+WAITING = re.compile("Queued|Running")
 HIDDEN = '\n[[workloads]]\nname = "n777"\nhidden = true\nparameters = { N = 777 }\n'
 
 
 def lax_task() -> bytes:
-    """A zip of the example under another name, with a tolerance that wrong kernels keep to."""
+    """A zip of the example under another name, with a tolerance that wrong kernels keep to.
+
+    Without the compiled baseline, which takes longer than all else here.
+    """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for path in sorted(EXAMPLE.rglob("*.*")):
-            text = path.read_text().replace(SOUND, LAX).replace('"scaled_sum"', f'"{NAME}"')
+            text = path.read_text().replace(SOUND, LAX)
+            text = text.replace('name = "scaled_sum"', f'name = "{NAME}"\nbaselines = ["eager"]')
             archive.writestr(f"{NAME}/{path.relative_to(EXAMPLE)}", text)
     return packed.getvalue()
 
@@ -85,6 +91,18 @@ def take_back(page: Page) -> None:
     expect(page.locator("#draft-step")).to_contain_text("Draft.")
 
 
+def try_kernels(page: Page) -> None:
+    """Have the shipped kernels tried, until they have a verdict of their own."""
+    dry = page.get_by_role("region", name="Dry runs", exact=True).get_by_role("row").nth(1)
+    for _ in range(TRIES):
+        page.get_by_role("button", name="Try its kernels").click()
+        expect(dry.get_by_role("cell").first).to_have_text(WAITING)
+        expect(dry.get_by_role("cell").first).not_to_have_text(WAITING, timeout=MEASURED_MS)
+        if "Unstable" not in dry.inner_text():
+            break  # else: a noisy host
+    expect(dry).to_contain_text("Correct")
+
+
 def enter_kernel(browser: Browser, url: str) -> None:
     """Somebody else submits a kernel to the task, until it has a verdict of its own."""
     context = browser.new_context()
@@ -126,9 +144,7 @@ def test_a_task_from_upload_to_reevaluation(page: Page, browser: Browser, at_wor
 
     edit(page, LAX, SOUND)
     check(page, "Sound")
-    page.get_by_role("button", name="Try its kernels").click()
-    dry = page.get_by_role("region", name="Dry runs", exact=True).get_by_role("row").nth(1)
-    expect(dry).to_contain_text("Correct", timeout=MEASURED_MS)
+    try_kernels(page)
     publish(page)
     expect(page.locator("#draft-step")).to_contain_text("Published.")
     enter_kernel(browser, url)
