@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.fake_runner import FakeRunner
 from tests.conftest import RedisServer, free_port
@@ -24,6 +31,8 @@ _BROWSERS = ("chromium", "google-chrome")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _UNSET = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "KBENCH_DATA_DIR"}
 _START_TIMEOUT_S = 60.0
+_PAGE_TIMEOUT_MS = 15_000
+expect.set_options(timeout=_PAGE_TIMEOUT_MS)  # other tests run beside the browser's
 
 
 @dataclass
@@ -188,5 +197,5 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def page(context: BrowserContext) -> Page:
     """A page of that browser."""
     opened = context.new_page()
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(_PAGE_TIMEOUT_MS)
     return opened
