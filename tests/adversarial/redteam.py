@@ -1,8 +1,9 @@
 """Runs every hostile and honest kernel of the red team and prints what stopped what.
 
 python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only REGEX] [--json OUT]
+    [--indices 0,2]
 
-On a host with several GPUs all of them take part.
+On a host with several GPUs all of them take part, or those named.
 
 Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, or
 if a process, file, mount or memory was left behind.
@@ -112,6 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", type=DeviceKind, choices=list(DeviceKind), default="cpu")
+    parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--rows", default="", help="numbers, separated by commas")
     parser.add_argument("--only", default="", help="regular expression over names")
     parser.add_argument("--json", type=Path)
@@ -121,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tests.adversarial.cases import load_cases  # needs pytest
 
         every = sorted([*every, *load_cases()], key=lambda kernel: (kernel.honest, kernel.rows))
+    devices = devices_of(options.device, options.indices)
     resource_tracker.ensure_running()  # of the workers; it lives as long as this process
     before = snapshot()
     with tempfile.TemporaryDirectory(prefix="redteam-") as folder:
@@ -128,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kernels = chosen(every, options.rows, options.only)
         build_all(kernels, config)
         lines = []
-        for line in spread(Work(config), kernels, devices=devices_of(options.device)):
+        for line in spread(Work(config), kernels, devices=devices):
             lines.append(line)
             print(f"{' | '.join(line.cells())} | {line.seconds:.1f} s", flush=True)
     left = left_behind(before)

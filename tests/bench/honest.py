@@ -1,12 +1,13 @@
 """Many ranked evaluations of honest kernels on a CPU: is any of them accused, or unstable?
 
 python -m tests.bench.honest [--count 1000] [--minutes 60] [--out honest.jsonl] [--workers 1]
+    [--workloads 2]
 
-All shipped kernels of the c ABI in turn, on their small workloads, hidden ones included, without
-baselines. Several workers share the processors out among them, as several runners would. A line of
-JSON an evaluation is added to the file at once, and lines that are there count: stop it when you
-like, and go on later. Exit status 1 if any kernel was accused, or if 1 % of the evaluations or more
-were UNSTABLE.
+All shipped kernels of the c ABI in turn, without baselines; each time on a few public and as many
+hidden ones of their small workloads, drawn anew. Several workers share the processors out among
+them, as several runners would. A line of JSON an evaluation is added to the file at once, and lines
+that are there count: stop it when you like, and go on later. Exit status 1 if any kernel was
+accused, or if 1 % of the evaluations or more were UNSTABLE.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import dataclasses
 import json
 import os
+import random
 import statistics
 import sys
 import time
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.task import Task
+from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.processors import by_core
@@ -58,6 +60,17 @@ def small(task: Task) -> Task:
         if cost is None or (cost.bytes <= SMALL_BYTES and cost.flops <= SMALL_FLOPS):
             chosen.append(workload)
     return dataclasses.replace(task, workloads=tuple(chosen), baselines=())
+
+
+def sampled(entry: Entry, turn: int, count: int) -> Entry:
+    """The entry on `count` public and as many hidden workloads, the same for the same turn."""
+    rng = random.Random(f"{entry.label} {turn}")
+    chosen: list[Workload] = []
+    for hidden in (False, True):
+        alike = [w for w in entry.task.workloads if w.hidden == hidden]
+        chosen += rng.sample(alike, min(count, len(alike)))
+    task = dataclasses.replace(entry.task, workloads=tuple(chosen))
+    return dataclasses.replace(entry, task=task)
 
 
 def closest(result: EvaluationResult) -> float | None:
@@ -130,7 +143,7 @@ def measure(
     for entry in wanted:
         asked[entry.label] += 1
         if asked[entry.label] > done[entry.label]:
-            left.append(entry)
+            left.append(sampled(entry, asked[entry.label], options.workloads))
     return spread(work, left, devices=range(options.workers), until=deadline)
 
 
@@ -164,6 +177,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workloads", type=int, default=2, help="public ones, and hidden ones")
     parser.add_argument("--out", type=Path, default=Path("honest.jsonl"))
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     options = parser.parse_args()

@@ -1,10 +1,10 @@
 """Evaluates the shipped kernels of the built-in tasks: the table of docs/tasks.md.
 
 python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX] [--naive]
-    [--baselines] [--json OUT] [--workers 3] [--minutes 9]
+    [--baselines] [--json OUT] [--workers 3] [--minutes 9] [--indices 0,2]
 
-All GPUs of the host take part; on each one kernel is measured at a time, and the rest of several
-evaluations overlaps.
+All GPUs of the host, or those named, take part; on each one kernel is measured at a time, and the
+rest of several evaluations overlaps.
 
 A row is printed as soon as it is there. With --json, rows are kept in that file, one JSON object
 a line, and a later call goes on where this one stopped.
@@ -146,10 +146,11 @@ class Work:
         return row_of(entry, *run_one(entry, config, self.mode, None))
 
 
-def main() -> int:
-    """Print the table; 1 if a kernel was not right, or is suspicious."""
+def parse_arguments() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
+    parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--mode", type=Mode, default=Mode.QUICK)
     parser.add_argument("--only", default="", help="regular expression over 'task path'")
     parser.add_argument("--naive", action="store_true", help="only the naive kernels")
@@ -159,7 +160,13 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes a device")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     parser.add_argument("--build-only", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the table; 1 if a kernel was not right, or is suspicious."""
+    options = parse_arguments()
+    devices = devices_of(options.device, options.indices)
     until = time.monotonic() + 60 * options.minutes
     config = make_config(options.device, options.cache)
     every = entries(options.device, naive=options.naive, eager=options.baselines)
@@ -168,8 +175,7 @@ def main() -> int:
     build_all(rows.missing(chosen), config)
     if options.build_only:
         return 0
-    work, devices = Work(config, options.mode, options.baselines), devices_of(options.device)
-    left = rows.missing(chosen)
+    work, left = Work(config, options.mode, options.baselines), rows.missing(chosen)
     for row in spread(work, left, devices=devices, each=options.workers, until=until):
         rows.add(row)
     current = {(entry.label, entry.task.digest()) for entry in chosen}

@@ -1,11 +1,11 @@
 """Asks of the built-in tasks whether they are sound on a device: filters and wrong kernels.
 
 python -m tests.bench.sound [--device cuda] [--only REGEX] [--folder REPORTS] [--workers 2]
-    [--minutes 9]
+    [--minutes 9] [--indices 0,2]
 
-All GPUs of the host take part. With --folder, reports are kept there and a later call goes on where
-this one stopped. Exit status 1 if a task is not sound, or if one of its honest kernels needs more
-than 0.7 of its bound.
+All GPUs of the host, or those named, take part. With --folder, reports are kept there and a later
+call goes on where this one stopped. Exit status 1 if a task is not sound, or if one of its honest
+kernels needs more than 0.7 of its bound.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def main() -> int:
     """Print a line a task; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CUDA)
+    parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--only", default="", help="regular expression over names")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--workers", type=int, default=1, help="processes a device")
@@ -91,7 +92,7 @@ def main() -> int:
     reports = known(options.folder, tasks)
     left = [task for task in tasks if task.name not in reports]
     print(heading(config))
-    devices = devices_of(options.device)
+    devices = devices_of(options.device, options.indices)
     for report in spread(Work(config), left, devices=devices, each=options.workers, until=until):
         reports[report["task"]] = report
         words = "sound" if good(report) else "NOT SOUND"

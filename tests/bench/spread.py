@@ -20,9 +20,16 @@ Result = TypeVar("Result")
 _PATIENCE_S = 1.0
 
 
-def devices_of(kind: DeviceKind) -> list[int]:
-    """Indices of this host's devices of a kind."""
-    return cuda_devices() if kind is DeviceKind.CUDA else [0]
+def devices_of(kind: DeviceKind, only: str = "") -> list[int]:
+    """Indices of this host's devices of a kind; `only` may name some, such as "0,2"."""
+    found = cuda_devices() if kind is DeviceKind.CUDA else [0]
+    try:
+        wanted = [int(index) for index in only.split(",") if index]
+    except ValueError:
+        raise SystemExit(f"--indices: {only!r} is no list of numbers") from None
+    if unknown := set(wanted) - set(found):
+        raise SystemExit(f"--indices: no {kind} device {min(unknown)}; there are {found}")
+    return wanted or found
 
 
 def spread(

@@ -6,6 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from gpu_runner.data.verdict import DeviceKind
+from tests.bench.spread import devices_of
+
 REPOSITORY = Path(__file__).parents[3]
 PROGRAM = """
 import sys
@@ -50,3 +55,10 @@ def test_a_worker_that_fails_ends_the_work_with_its_words(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "a bad item" in done.stderr
     assert "RuntimeError: a worker died" in done.stderr
+
+
+def test_devices_may_be_named() -> None:
+    assert devices_of(DeviceKind.CPU) == devices_of(DeviceKind.CPU, "0,") == [0]
+    for only in ("1", "x", "0-1"):
+        with pytest.raises(SystemExit, match="--indices"):
+            devices_of(DeviceKind.CPU, only)
