@@ -68,13 +68,18 @@ class TriedKernelOut(Schema):
         description="Largest error over what is allowed; inf and nan are words."
     )
 
-
 class MutantOut(TriedKernelOut):
     """A wrong kernel."""
 
     state: str = Field(
         description="failed, survived, or equivalent: it is the reference wherever it was tried."
     )
+
+
+class HonestOut(TriedKernelOut):
+    """A right kernel."""
+
+    reason: str = Field(default="", description="Where it is off; mostly empty.")
 
 
 class SoundnessDetail(Schema):
@@ -89,7 +94,7 @@ class SoundnessDetail(Schema):
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
     mutants: list[MutantOut]
-    honest: list[TriedKernelOut] = Field(description="Right kernels; `scaled` is at most 1.")
+    honest: list[HonestOut] = Field(description="Right kernels; `scaled` is at most 1.")
     filters: list[FilterOut]
 
 

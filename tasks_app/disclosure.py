@@ -82,6 +82,7 @@ def _public_entry(entry: Mapping[str, Any], hidden_names: Collection[str]) -> Js
         public["text"] = public_text(entry["text"], hidden_names)
     if entry.get("workload") in hidden_names:
         public["workload"] = HIDDEN
+        public.pop("reason", None)  # it names places and values
     return public
 
 

@@ -47,7 +47,7 @@ class TriedKernel:
     """A wrong or an honest kernel made from the reference, on the workload that says most.
 
     scaled: its largest error as a multiple of what the task allows there. state: failed, survived
-    or equivalent of a wrong one; empty of an honest one.
+    or equivalent of a wrong one; empty of an honest one. reason: where an honest one is off.
     """
 
     name: str
@@ -55,6 +55,7 @@ class TriedKernel:
     workload: str = ""
     scaled: float | None = None
     state: str = ""
+    reason: str = ""
 
     @property
     def shown_state(self) -> str:

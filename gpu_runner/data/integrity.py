@@ -49,7 +49,8 @@ class OutsideTime:
 
     bound_ns: a call cannot have taken less, but for error_ns. slope_ns, intercept_ns: of the line
     through the bursts; null_slope_ns, null_intercept_ns: of the same line for a kernel that does
-    nothing. single_ns: of calls released one by one, less an empty one, where that is comparable.
+    nothing, and null_deviation_ns how far its bursts typically lie off that. single_ns: of calls
+    released one by one, less an empty one, where that is comparable.
     """
 
     bound_ns: float
@@ -58,6 +59,7 @@ class OutsideTime:
     intercept_ns: float
     null_slope_ns: float
     null_intercept_ns: float
+    null_deviation_ns: float = 0.0
     single_ns: float | None = None
     bursts: tuple[Burst, ...] = ()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
@@ -75,9 +76,19 @@ class Call:
 
     def judge(self, outputs: Outputs) -> tuple[bool, float]:
         """Whether the outputs fail, and their largest scaled error (at most 1e300)."""
+        failed, scaled, _ = self.explain(outputs)
+        return failed, scaled
+
+    def explain(self, outputs: Outputs) -> tuple[bool, float, str]:
+        """The same, and where the first output that fails is wrong; empty if none does."""
         results = [self.compared(index, output) for index, output in enumerate(outputs)]
-        failed = any(result.mismatch is not None for result in results)
-        return failed, min(max(result.scaled for result in results), _LARGEST)
+        reasons = [
+            f"output {number} at {wrong.index}: {wrong.reason}, {wrong.wrong_elements} elements"
+            for number, wrong in enumerate((result.mismatch for result in results), 1)
+            if wrong is not None
+        ]
+        largest = min(max(result.scaled for result in results), _LARGEST)
+        return bool(reasons), largest, next(iter(reasons), "")
 
     def compared(self, index: int, output: Tensor) -> Comparison:
         """An output as a kernel would hand it out, beside the expected one."""
@@ -102,7 +113,8 @@ class Call:
         with torch.no_grad(), torch.device(self.device):
             if mode is None:
                 return outputs_of(function(*copies))
-            with mode:
+            # A fused operation of one dtype would hide the edits of another's separate ones.
+            with sdpa_kernel(SDPBackend.MATH), mode:
                 return outputs_of(function(*copies))
 
     def _in_float64(self) -> AbstractContextManager[None]:

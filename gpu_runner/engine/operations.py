@@ -40,6 +40,13 @@ _WITHOUT_ARITHMETIC = {
     "zeros", "zeros_like",
 }  # fmt: skip
 _TURNS = {"t", "transpose", "permute"}
+_INDEXED = {
+    "gather", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_",
+    "index_select", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
+    "scatter_reduce_",
+}  # fmt: skip
+"""Operations on (tensor, dimension, indices, ...), whose indices must not be negative."""
+_INDEXED_BY_LISTS = {"index", "index_put", "index_put_", "_unsafe_index", "_unsafe_index_put"}
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,8 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.products += 1
             if self._operands is not None:
                 args = tuple(floats(self._operands, value) for value in args)
+        if args and isinstance(args[0], Tensor) and args[0].is_cuda:
+            refuse_wild_indices(name, args)
         in_place = name.endswith("_") and bool(args) and isinstance(args[0], Tensor)
         before = args[0].clone() if in_place else None
         result = func(*args, **(kwargs or {}))
@@ -137,6 +146,35 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             step.args[0].copy_(result)
             return step.args[0]
         return result
+
+
+def refuse_wild_indices(name: str, args: tuple[Any, ...]) -> None:
+    """Raise `IndexError` where an index lies outside, as operations on a CPU do by themselves.
+
+    On a CUDA device the whole process is lost then: its context does not outlive a failed assert.
+    """
+    value: Tensor = args[0]
+    if name in _INDEXED:
+        _refuse_outside(args[2], 0, value.shape[args[1]] if value.dim() else 1)
+    elif name == "embedding":
+        _refuse_outside(args[1], 0, value.shape[0])
+    elif name == "take":
+        _refuse_outside(args[1], -value.numel(), value.numel())
+    elif name in _INDEXED_BY_LISTS and all(i is None or not _is_mask(i) for i in args[1]):
+        for size, indices in zip(value.shape, args[1], strict=False):
+            _refuse_outside(indices, -size, size)
+
+
+def _is_mask(indices: Tensor) -> bool:
+    return indices.dtype in (torch.bool, torch.uint8)
+
+
+def _refuse_outside(indices: Tensor | None, low: int, end: int) -> None:
+    if indices is None or indices.numel() == 0:
+        return
+    least, most = torch.aminmax(indices)
+    if least < low or most >= end:
+        raise IndexError(f"an index outside of [{low}, {end})")
 
 
 def _dense(value: Any) -> bool:

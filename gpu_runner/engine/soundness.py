@@ -25,7 +25,7 @@ class Soundness:
     ) -> dict[str, Any]:
         """Try all mutants but those in `settled`, and all honest kernels, on one call.
 
-        {"honest": {name: scaled error}, "mutants": [[name, state, scaled error]], "output_bytes":
+        {"honest": {name: [scaled error, what is wrong]}, "mutants": [[name, state, scaled error]], "output_bytes":
         of one call}; a state is failed, passed, or same (see `mutants.tried`).
         """
         call = Call(self._problem, workload, direction, seed, self._device)
@@ -42,11 +42,11 @@ class Soundness:
         return {"honest": _honest(call), "mutants": found, "output_bytes": size}
 
 
-def _honest(call: Call) -> dict[str, float]:
-    errors = {"reference": call.judge(call.eager)[1]}
+def _honest(call: Call) -> dict[str, tuple[float, str]]:
+    found = {"reference": call.explain(call.eager)[1:]}
     for name, mode in honest_kernels().items():
-        errors[name] = call.judge(call.run(mode()))[1]
-    return errors
+        found[name] = call.explain(call.run(mode()))[1:]
+    return found
 
 
 def base_problem(problem: object) -> BaseProblem:

@@ -10,8 +10,13 @@ import torch
 
 
 def settle() -> None:
-    """All cores of the affinity mask, and no TF32 anywhere."""
+    """All cores of the affinity mask, no TF32 anywhere, and no sums in 16 bits.
+
+    A library may split a product of 16-bit matrices and add the parts in 16 bits.
+    """
     torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
 

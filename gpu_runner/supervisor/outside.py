@@ -144,6 +144,7 @@ def outside_time(
         intercept_ns=intercept,
         null_slope_ns=null.slope_ns,
         null_intercept_ns=null.intercept_ns,
+        null_deviation_ns=null.deviation_ns,
         single_ns=single,
         bursts=tuple(bursts),
     )

@@ -27,6 +27,7 @@ LUCK = 1e-3
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
 LONGEST_NAME = 512
+LONGEST_REASON = 300
 
 Progress = Callable[[str], None]
 FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
@@ -141,12 +142,13 @@ class _Survey:
     """One direction of a task."""
 
     fates: dict[str, Fate] = field(default_factory=dict)
-    honest: dict[str, tuple[float, str]] = field(default_factory=dict)
+    honest: dict[str, tuple[float, str, str]] = field(default_factory=dict)
 
     def add(self, workload: str, answer: Mapping[str, Any]) -> None:
         verified = _verified_calls(int(answer["output_bytes"]))
-        for name, error in answer["honest"].items():
-            self.honest[name] = max(self.honest.get(name, (0.0, workload)), (error, workload))
+        for name, (error, reason) in answer["honest"].items():
+            known = self.honest.get(name, (0.0, workload, ""))
+            self.honest[name] = max(known, (error, workload, str(reason)[:LONGEST_REASON]))
         for name, state, scaled in answer["mutants"]:
             self.fates.setdefault(name, Fate()).add(workload, verified, state, scaled)
 
@@ -172,8 +174,8 @@ def survey(
     """Try all mutants of a task on the device, and its filters; the report, ready for JSON.
 
     {"task", "digest", "device", "passed", "survivors", "mutants": [{"name", "direction", "state",
-    "workload", "scaled"}], "honest": [{"name", "direction", "workload", "scaled"}], "filters":
-    [see `filters.Finding`]}. Raises `OracleError` where the task's code fails, `JailError` where
+    "workload", "scaled"}], "honest": [{"name", "direction", "workload", "scaled", "reason"}],
+    "filters": [see `filters.Finding`]}. A right honest kernel has no reason. Raises `OracleError` where the task's code fails, `JailError` where
     there is no jail.
     """
     reason = "" if config.allow_unjailed else jail.probe()
@@ -262,9 +264,10 @@ def _report(
             "direction": direction.value,
             "workload": workload,
             "scaled": float(f"{error:.3g}"),
+            **({"reason": reason} if reason else {}),
         }
         for direction, found in surveys.items()
-        for name, (error, workload) in found.honest.items()
+        for name, (error, workload, reason) in found.honest.items()
     ]
     survivors = [f"{m['direction']}: {m['name']}" for m in mutants if m["state"] == SURVIVED]
     right = all(found.honest["reference"][0] <= 1 for found in surveys.values())
@@ -282,7 +285,7 @@ def _report(
 
 def describe_soundness(report: Mapping[str, Any]) -> str:
     """The report as a table for a person."""
-    rows = [*_rows(report["mutants"]), *_rows(report["honest"], "right")]
+    rows = [*_rows(report["mutants"]), *_rows(report["honest"])]
     wide = max((len(row[0]) for row in rows), default=0)
     lines = [f"  {row[0]:<{wide}}  {row[1]:<10}  {row[2]}" for row in rows]
     count = len(report["mutants"])
@@ -297,11 +300,12 @@ def describe_soundness(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _rows(entries: Iterable[Mapping[str, Any]], state: str = "") -> list[tuple[str, str, str]]:
+def _rows(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     rows = []
     for entry in entries:
-        shown = state or entry["state"]
+        shown = entry.get("state") or ("right" if entry["scaled"] <= 1 else "OFF")
         where = "" if shown == EQUIVALENT else f"{entry['workload']} ({entry['scaled']:.3g})"
+        where += f": {entry['reason']}" if entry.get("reason") else ""
         name = f"{entry['direction']}: {entry['name']}"
         rows.append((name, shown.upper() if shown == SURVIVED else shown, where))
     return rows

@@ -1,9 +1,10 @@
 """Runs every hostile and honest kernel of the red team and prints what stopped what.
 
 python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only REGEX] [--json OUT]
-    [--indices 0,2]
+    [--indices 0,2] [--workers 3]
 
-On a host with several GPUs all of them take part, or those named.
+On a host with several GPUs all of them take part, or those named. On each one kernel is measured
+at a time, and the rest of several evaluations overlaps.
 
 Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, or
 if a process, file, mount or memory was left behind.
@@ -116,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--rows", default="", help="numbers, separated by commas")
     parser.add_argument("--only", default="", help="regular expression over names")
+    parser.add_argument("--workers", type=int, default=1, help="processes a device")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     every = load_kernels(options.device)
@@ -131,7 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kernels = chosen(every, options.rows, options.only)
         build_all(kernels, config)
         lines = []
-        for line in spread(Work(config), kernels, devices=devices):
+        work = Work(config)
+        for line in spread(work, kernels, devices=devices, each=options.workers):
             lines.append(line)
             print(f"{' | '.join(line.cells())} | {line.seconds:.1f} s", flush=True)
     left = left_behind(before)

@@ -43,7 +43,11 @@ DOCUMENT = {
         a_kernel("dropped tail", 0.875, state="survived"),
         a_kernel("half the reduction", 77.25, state="failed", workload=make.HIDDEN_WORKLOAD),
     ],
-    "honest": [a_kernel("reference", 0.3125), a_kernel("in parts", 1.5)],
+    "honest": [
+        a_kernel("reference", 0.3125),
+        a_kernel("in parts", 1.5, reason="output 1 at (3,): off by 1"),
+        a_kernel("backwards", 1.2, reason="a value of it", workload=make.HIDDEN_WORKLOAD),
+    ],
 }
 
 
@@ -64,7 +68,7 @@ def test_the_page_shows_numbers_and_what_speaks_against_the_task_first(client: C
         "1 of 4 filters flag it: forward: input impact: N",
         "4 of 5<", "2 of 4<", "0.0417", "at most 0.9", "∞", "164,000<", "0.875", "0.312", "1.50",
         '<span title="2.1e6 times what is allowed">&gt; 1,000,000</span>',
-        "4.2% of output range: out", "no floor is known",
+        "4.2% of output range: out", "no floor is known", "output 1 at (3,): off by 1",
     ):  # fmt: skip
         assert words in text, words
     assert text.index("input impact: N<span") < text.index("output range: out<span")
@@ -77,12 +81,14 @@ def test_hidden_workloads_are_named_to_admins_alone(client: Client) -> None:
     for address in (PAGE, API, "/tasks/scale/", "/api/v1/tasks/scale"):
         text = client.get(address).content.decode()
         assert make.HIDDEN_WORKLOAD not in text, address
+        assert "a value of it" not in text, address
     page = client.get(PAGE).content.decode()
     assert "a hidden workload" in page
     assert ">77.2<" in page
     client.force_login(make.make_admin())
     page = client.get(PAGE).content.decode()
     assert make.HIDDEN_WORKLOAD in page
+    assert "a value of it" in page
 
 
 def test_the_api_answers_with_the_same_report(client: Client) -> None:

@@ -1,37 +1,32 @@
-// A block counts its elements in shared memory and adds its counts to the whole. Too many bins for that are counted in global
-// memory, where a warp's equal elements are added at once.
+// A block counts its elements in shared memory and adds its counts to the whole. Bins that do not fit are counted in global memory,
+// where a warp's equal elements are added at once.
 #include <cuda_runtime.h>
 
-constexpr int THREADS = 256, ITEMS = 64, SHARED_BINS = 8192;
+constexpr int THREADS = 256, ITEMS = 16, SHARED_BINS = 8192;
+constexpr long long MOST_BLOCKS = 1024;
 
-__global__ void count(const int* input, int* histogram, int N) {
-    const long long i = blockIdx.x * (long long)THREADS + threadIdx.x;
-    const bool inside = i < N;
-    const unsigned active = __ballot_sync(0xffffffffu, inside);
-    if (!inside) return;
-    const int bin = input[i];
-    const unsigned equal = __match_any_sync(active, bin);
-    if (__ffs(equal) - 1 == threadIdx.x % 32) atomicAdd(histogram + bin, __popc(equal));
-}
-
-__global__ void count_shared(const int* input, int* histogram, int N, int bins) {
+__global__ void count(const int* input, int* histogram, int N, int near) {
     extern __shared__ int counts[];
-    for (int b = threadIdx.x; b < bins; b += THREADS) counts[b] = 0;
+    for (int b = threadIdx.x; b < near; b += THREADS) counts[b] = 0;
     __syncthreads();
     const long long stride = gridDim.x * (long long)THREADS;
-    for (long long i = blockIdx.x * (long long)THREADS + threadIdx.x; i < N; i += stride) atomicAdd(counts + input[i], 1);
+    for (long long i = blockIdx.x * (long long)THREADS + threadIdx.x; i < N; i += stride) {
+        const int bin = input[i];
+        if (bin < near) {
+            atomicAdd(counts + bin, 1);
+        } else {
+            const unsigned equal = __match_any_sync(__activemask(), bin);
+            if (__ffs(equal) - 1 == threadIdx.x % 32) atomicAdd(histogram + bin, __popc(equal));
+        }
+    }
     __syncthreads();
-    for (int b = threadIdx.x; b < bins; b += THREADS)
+    for (int b = threadIdx.x; b < near; b += THREADS)
         if (counts[b] > 0) atomicAdd(histogram + b, counts[b]);
 }
 
 extern "C" void histogram(const int* input, int* histogram, int N, int bins) {
     cudaMemsetAsync(histogram, 0, bins * sizeof(int));
-    if (bins <= SHARED_BINS) {
-        const unsigned blocks = (unsigned)((N + THREADS * (long long)ITEMS - 1) / (THREADS * ITEMS));
-        count_shared<<<blocks, THREADS, bins * sizeof(int)>>>(input, histogram, N, bins);
-    } else {
-        const unsigned blocks = (unsigned)((N + (long long)THREADS - 1) / THREADS);
-        count<<<blocks, THREADS>>>(input, histogram, N);
-    }
+    const int near = bins < SHARED_BINS ? bins : SHARED_BINS;
+    const long long blocks = (N + THREADS * (long long)ITEMS - 1) / (THREADS * ITEMS);
+    count<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, near * sizeof(int)>>>(input, histogram, N, near);
 }

@@ -1,9 +1,9 @@
-// The normal equations, with X^T y as a last column, then elimination without pivoting and substitution: a launch a column for
-// each of the two. Sums over many samples are shared by several blocks. The equations lie in memory of their own, which grows.
+// The normal equations, with X^T y as a last column, then elimination without pivoting and substitution in a single block. Sums over
+// many samples are shared by several blocks. The equations lie in memory of their own, which grows.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-constexpr int THREADS = 256, SIDE = 16;
+constexpr int SIDE = 16;
 constexpr int MOST_CHUNKS = 65535;  // blocks along z
 
 // Adds a chunk's part of element (i, j) of X^T (X y), for i <= j.
@@ -19,25 +19,25 @@ __global__ void add_products(const __nv_bfloat16* X, const __nv_bfloat16* y, flo
     atomicAdd(system + i * (long long)(p + 1) + j, sum);
 }
 
-// Takes multiples of row k from the rows below it. Row k above the diagonal stands for the column below it: X^T X is symmetric.
-__global__ void eliminate(float* system, int p, int k) {
-    const long long at = blockIdx.x * (long long)THREADS + threadIdx.x, width = p - k;
-    const long long i = k + 1 + at / width, j = k + 1 + at % width;
-    if (i >= p || j < i) return;
-    const float* row = system + k * (long long)(p + 1);
-    system[i * (p + 1) + j] -= row[i] / row[k] * row[j];
-}
-
-// Finds beta[k], and takes it out of the equations above.
-__global__ void substitute(float* system, float* beta, int p, int k) {
-    const int i = blockIdx.x * THREADS + threadIdx.x;
-    if (i > k) return;
-    const float* row = system + k * (long long)(p + 1);
-    const float found = row[p] / row[k];
-    if (i == k)
-        beta[k] = found;
-    else
-        system[i * (long long)(p + 1) + p] -= system[i * (long long)(p + 1) + k] * found;
+// Solves the equations in one block, which waits for nobody between its columns. Row k above the diagonal stands for the column
+// below it: X^T X is symmetric.
+__global__ void solve(float* system, float* beta, int p) {
+    const long long width = p + 1;
+    for (int k = 0; k + 1 < p; ++k) {  // takes multiples of row k from the rows below it
+        const float* row = system + k * width;
+        for (int i = k + 1 + threadIdx.y; i < p; i += blockDim.y) {
+            const float factor = row[i] / row[k];
+            for (int j = i + threadIdx.x; j <= p; j += blockDim.x) system[i * width + j] -= factor * row[j];
+        }
+        __syncthreads();
+    }
+    const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
+    for (int k = p - 1; k >= 0; --k) {  // finds beta[k], and takes it out of the equations above
+        const float found = system[k * width + p] / system[k * width + k];
+        if (thread == 0) beta[k] = found;
+        for (int i = thread; i < k; i += threads) system[i * width + p] -= system[i * width + k] * found;
+        __syncthreads();
+    }
 }
 
 // Room for `count` floats, allocated again only for a larger count than ever before.
@@ -59,9 +59,5 @@ extern "C" void ols_regression_bf16(const __nv_bfloat16* X, const __nv_bfloat16*
     const int chunk = n_samples / MOST_CHUNKS + 1024;
     const dim3 grid(p / SIDE + 1, (p + SIDE - 1) / SIDE, (n_samples - 1) / chunk + 1);
     add_products<<<grid, dim3(SIDE, SIDE)>>>(X, y, system, n_samples, p, chunk);
-    for (int k = 0; k + 1 < p; ++k) {
-        const long long below = (long long)(p - k - 1) * (p - k);
-        eliminate<<<(unsigned)((below + THREADS - 1) / THREADS), THREADS>>>(system, p, k);
-    }
-    for (int k = p - 1; k >= 0; --k) substitute<<<k / THREADS + 1, THREADS>>>(system, beta, p, k);
+    solve<<<1, dim3(32, 32)>>>(system, beta, p);
 }

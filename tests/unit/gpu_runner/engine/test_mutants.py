@@ -12,7 +12,7 @@ from gpu_runner.data.task import Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.honest import honest_kernels
 from gpu_runner.engine.mutants import Call, mutants_of, tried
-from gpu_runner.engine.operations import Edit, Interpreter
+from gpu_runner.engine.operations import Edit, Interpreter, refuse_wild_indices
 from gpu_runner.engine.problem import load_problem
 from gpu_runner.engine.soundness import Soundness, base_problem
 
@@ -31,7 +31,7 @@ def forward_scale(x, w, b):
 
 
 def problem(
-    folder: Path, text: str = REFERENCE, constant: float = 32.0, dtype: str = "float32"
+    folder: Path, text: str = REFERENCE, constant: float = 32.0, dtype: str = "float32", growth: float = 1.0
 ) -> Soundness:
     (folder / "reference.py").write_text(text)
     task = Task(
@@ -42,7 +42,7 @@ def problem(
         workloads=(Workload(name="n9", parameters={"n": 9}),),
         files={"reference.py": text},
         dtype=dtype,
-        tolerance=Tolerance(reduction="n", constant=constant, growth=1.0),
+        tolerance=Tolerance(reduction="n", constant=constant, growth=growth),
     )
     return Soundness(base_problem(load_problem(task, folder)), "cpu")
 
@@ -88,7 +88,7 @@ def test_settled_mutants_are_left_out_and_honest_kernels_are_right(tmp_path: Pat
     answer = soundness.step(workload, Direction.FORWARD, 1, ("zeros", "ones"))
     assert not {"zeros", "ones"} & {name for name, _, _ in answer["mutants"]}
     assert set(answer["honest"]) == {"reference", *honest_kernels()}
-    assert all(error < 0.5 for error in answer["honest"].values())
+    assert all(error < 0.5 and not reason for error, reason in answer["honest"].values())
     assert answer["output_bytes"] == 9 * 9 * 4
 
 
@@ -97,6 +97,75 @@ def test_a_narrow_dtype_is_mutated_to_a_narrower_one(tmp_path: Path) -> None:
     narrow = {"everything in FP8", "inputs in FP8", "products in FP8"}
     assert {name for name in found if name.endswith(("FP8", "FP16", "BF16", "TF32"))} == narrow
     assert all(found[name] == {"failed"} for name in narrow)
+
+
+def test_an_honest_kernel_that_is_off_says_where(tmp_path: Path) -> None:
+    soundness = problem(tmp_path, constant=1e-3, growth=0.0)
+    workload = soundness._problem.task.workloads[0]
+    error, reason = soundness.step(workload, Direction.FORWARD, 1, ())["honest"]["reference"]
+    assert error > 1
+    assert reason.startswith("output 1 at (")
+    assert "bound" in reason
+
+
+ATTENTION = """
+import torch
+import torch.nn.functional as F
+
+def make_inputs(n):
+    return {"x": torch.randn(1, 2, n, 8), "w": torch.randn(1, 2, n, 8)}
+
+def forward_fn(x, w):
+    return F.scaled_dot_product_attention(x, w, w)
+"""
+
+
+def test_fused_attention_is_taken_apart_in_every_dtype(tmp_path: Path) -> None:
+    soundness = problem(tmp_path, ATTENTION)
+    call = first_call(soundness)
+    assert "bmm" in {edit.operation for edit in call.trace().edits}
+    narrow = Interpreter()
+    call.run(narrow)
+    assert set(narrow.edits) == set(call.trace().edits)
+
+
+WILD: list[tuple[str, tuple[object, ...]]] = [
+    ("gather", (0, torch.tensor([5]))),
+    ("gather", (0, torch.tensor([-1]))),
+    ("index_select", (0, torch.tensor([5]))),
+    ("index_add", (0, torch.tensor([5]), torch.ones(1))),
+    ("scatter", (0, torch.tensor([-100]), torch.ones(1))),
+    ("scatter_add", (0, torch.tensor([5]), torch.ones(1))),
+    ("take", (torch.tensor([-6]),)),
+    ("index", ([torch.tensor([-6])],)),
+    ("index_put", ([torch.tensor([5])], torch.ones(1))),
+]
+TAME: list[tuple[str, tuple[object, ...]]] = [
+    ("gather", (0, torch.tensor([4]))),
+    ("take", (torch.tensor([-5]),)),
+    ("index", ([torch.tensor([-5])],)),
+    ("index", ([torch.tensor([True, False, True, False, True])],)),
+    ("index_put", ([torch.tensor([], dtype=torch.long)], torch.ones(()))),
+    ("mul", (2.0,)),
+]
+
+
+@pytest.mark.parametrize(("name", "rest"), WILD)
+def test_an_index_outside_is_refused_before_a_device_stumbles_over_it(
+    name: str, rest: tuple[object, ...]
+) -> None:
+    arguments = (torch.zeros(5), *rest)
+    with pytest.raises((IndexError, RuntimeError)):
+        getattr(torch.ops.aten, name)(*arguments)  # a CPU refuses by itself
+    with pytest.raises(IndexError):
+        refuse_wild_indices(name, arguments)
+
+
+@pytest.mark.parametrize(("name", "rest"), TAME)
+def test_an_index_inside_is_fine(name: str, rest: tuple[object, ...]) -> None:
+    arguments = (torch.zeros(5), *rest)
+    getattr(torch.ops.aten, name)(*arguments)
+    refuse_wild_indices(name, arguments)
 
 
 NORMS = """
