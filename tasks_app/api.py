@@ -68,6 +68,7 @@ class TriedKernelOut(Schema):
         description="Largest error over what is allowed; inf and nan are words."
     )
 
+
 class MutantOut(TriedKernelOut):
     """A wrong kernel."""
 
@@ -79,7 +80,7 @@ class MutantOut(TriedKernelOut):
 class HonestOut(TriedKernelOut):
     """A right kernel."""
 
-    reason: str = Field(default="", description="Where it is off; mostly empty.")
+    reason: str = Field(default="", description="Where it is off; empty if it is right.")
 
 
 class SoundnessDetail(Schema):
@@ -94,7 +95,7 @@ class SoundnessDetail(Schema):
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     survivors: list[str]
     mutants: list[MutantOut]
-    honest: list[HonestOut] = Field(description="Right kernels; `scaled` is at most 1.")
+    honest: list[HonestOut] = Field(description="Right kernels; one with a reason is off.")
     filters: list[FilterOut]
 
 

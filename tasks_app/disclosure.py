@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 HIDDEN = "a hidden workload"
+WITHHELD = "where is shown to admins only"
 _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
 
 JsonObject = dict[str, Any]
@@ -66,8 +67,9 @@ def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) ->
 def public_soundness(document: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
     """Copy of a soundness report without the names of hidden workloads.
 
-    What was found there stays, and by how much: errors over what is allowed, of kernels that the
-    site makes itself, tell a submission neither sizes nor values. Most mutants fail first there.
+    What was found there stays, and by how much, but not at which place: errors over what is
+    allowed, of kernels that the site makes itself, tell a submission neither sizes nor values.
+    Most mutants fail first there.
     """
     lists = {
         key: [_public_entry(entry, hidden_names) for entry in document.get(key, [])]
@@ -78,11 +80,12 @@ def public_soundness(document: Mapping[str, Any], hidden_names: Collection[str])
 
 def _public_entry(entry: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
     public = dict(entry)
-    if "text" in entry:
-        public["text"] = public_text(entry["text"], hidden_names)
+    public |= {
+        key: public_text(entry[key], hidden_names) for key in ("text", "reason") if key in entry
+    }
     if entry.get("workload") in hidden_names:
         public["workload"] = HIDDEN
-        public.pop("reason", None)  # it names places and values
+        public |= {"reason": WITHHELD} if "reason" in entry else {}
     return public
 
 

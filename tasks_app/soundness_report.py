@@ -62,7 +62,7 @@ class TriedKernel:
         """The state; of an honest one right, or off where it misses what is allowed."""
         if self.state or self.scaled is None:
             return self.state
-        return "right" if self.scaled <= 1 else "off"
+        return "right" if self.scaled <= 1 and not self.reason else "off"
 
 
 @dataclass(frozen=True, kw_only=True)

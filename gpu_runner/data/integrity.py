@@ -59,7 +59,7 @@ class OutsideTime:
     intercept_ns: float
     null_slope_ns: float
     null_intercept_ns: float
-    null_deviation_ns: float = 0.0
+    null_deviation_ns: float | None = None
     single_ns: float | None = None
     bursts: tuple[Burst, ...] = ()
 

@@ -14,8 +14,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.arguments import as_signature_says
-from gpu_runner.engine.compare import Comparison, compare, limit_of
+from gpu_runner.engine.arguments import as_signature_says, output_names
+from gpu_runner.engine.compare import Comparison, WrongElement, compare, limit_of
 from gpu_runner.engine.formats.measured import MeasuredProblem
 from gpu_runner.engine.formats.precision import in_double
 from gpu_runner.engine.operations import Change, Edit, Interpreter, floats
@@ -82,13 +82,12 @@ class Call:
     def explain(self, outputs: Outputs) -> tuple[bool, float, str]:
         """The same, and where the first output that fails is wrong; empty if none does."""
         results = [self.compared(index, output) for index, output in enumerate(outputs)]
-        reasons = [
-            f"output {number} at {wrong.index}: {wrong.reason}, {wrong.wrong_elements} elements"
-            for number, wrong in enumerate((result.mismatch for result in results), 1)
-            if wrong is not None
-        ]
         largest = min(max(result.scaled for result in results), _LARGEST)
-        return bool(reasons), largest, next(iter(reasons), "")
+        names = output_names(self.task, len(results))
+        for name, result in zip(names, results, strict=True):
+            if result.mismatch is not None:
+                return True, largest, f"{name}{_place(result.mismatch)}"
+        return False, largest, ""
 
     def compared(self, index: int, output: Tensor) -> Comparison:
         """An output as a kernel would hand it out, beside the expected one."""
@@ -113,13 +112,20 @@ class Call:
         with torch.no_grad(), torch.device(self.device):
             if mode is None:
                 return outputs_of(function(*copies))
-            # A fused operation of one dtype would hide the edits of another's separate ones.
+            # In a narrower dtype attention would be one operation, without those of float64.
             with sdpa_kernel(SDPBackend.MATH), mode:
                 return outputs_of(function(*copies))
 
     def _in_float64(self) -> AbstractContextManager[None]:
         measured = isinstance(self.problem, MeasuredProblem)
         return in_double(self.device) if measured else exact(self.device)
+
+
+def _place(wrong: WrongElement) -> str:
+    if not wrong.index:
+        return f": {wrong.reason}"
+    at = ", ".join(map(str, wrong.index))
+    return f"[{at}]: {wrong.reason}; {wrong.wrong_elements} of {wrong.elements} are wrong"
 
 
 def _equal(outputs: Outputs, others: Outputs) -> bool:
@@ -147,7 +153,11 @@ def mutants_of(call: Call, earlier: Call | None) -> Iterator[Mutant]:
 
 
 def _edited(edit: Edit, call: Call, exactly: bool) -> Outputs:  # noqa: FBT001
-    return call.run(Interpreter(edit), exactly=exactly)
+    mode = Interpreter(edit)
+    outputs = call.run(mode, exactly=exactly)
+    if not mode.edited:  # edits are those of float64; another dtype may be computed otherwise
+        raise LookupError(f"no such operation here: {edit}")
+    return outputs
 
 
 def _output_mutants(call: Call, earlier: Call | None) -> Iterator[Mutant]:
@@ -288,7 +298,7 @@ def tried(mutant: Mutant, call: Call) -> tuple[str, float] | None:
         if failed:
             return "failed", scaled
         same = call.is_reference(mutant.run(call, True))
-    except ProblemError:
+    except (ProblemError, torch.OutOfMemoryError):
         raise
     except Exception:  # a mutant may make no sense at all: then it is no kernel
         return None

@@ -41,9 +41,8 @@ _WITHOUT_ARITHMETIC = {
 }  # fmt: skip
 _TURNS = {"t", "transpose", "permute"}
 _INDEXED = {
-    "gather", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_",
-    "index_select", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
-    "scatter_reduce_",
+    "gather", "index_add", "index_add_", "index_copy", "index_copy_", "index_select", "scatter",
+    "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_",
 }  # fmt: skip
 """Operations on (tensor, dimension, indices, ...), whose indices must not be negative."""
 _INDEXED_BY_LISTS = {"index", "index_put", "index_put_", "_unsafe_index", "_unsafe_index_put"}
@@ -80,7 +79,8 @@ class Step:
 class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While active, takes fused operations apart and applies one `edit`.
 
-    `edits` are all that could have been applied, in order. operands: applied to what products and
+    `edits` are all that could have been applied, in order; `edited` says whether the one was.
+    operands: applied to what products and
     convolutions multiply. results: applied to every floating result. instead: gives a step's
     result in some other way, or None to leave it.
     """
@@ -95,6 +95,7 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.edits: list[Edit] = []
+        self.edited = False  # whether `edit` was applied
         self.products = 0
         self._edit, self._operands, self._results = edit, operands, results
         self._instead = instead
@@ -136,7 +137,8 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = step.result
         edit = self._edit
         if edit is not None and (edit.operation, edit.number) == (step.name, number):
-            result = variants[edit.what]() if edit.what in variants else result
+            if edit.what in variants:
+                result, self.edited = variants[edit.what](), True
         elif self._instead is not None:
             other = self._instead(step)
             result = result if other is None else other
@@ -152,14 +154,19 @@ def refuse_wild_indices(name: str, args: tuple[Any, ...]) -> None:
     """Raise `IndexError` where an index lies outside, as operations on a CPU do by themselves.
 
     On a CUDA device the whole process is lost then: its context does not outlive a failed assert.
+    Operations that references are known to index with are looked at.
     """
     value: Tensor = args[0]
     if name in _INDEXED:
         _refuse_outside(args[2], 0, value.shape[args[1]] if value.dim() else 1)
     elif name == "embedding":
         _refuse_outside(args[1], 0, value.shape[0])
-    elif name == "take":
+    elif name in ("take", "put", "put_"):
         _refuse_outside(args[1], -value.numel(), value.numel())
+    elif name in ("index_fill", "index_fill_"):
+        size = value.shape[args[1]] if value.dim() else 1
+        _refuse_outside(args[2], -size, size)
+    # A mask stands for as many dimensions as it has: then places are not sizes' any more.
     elif name in _INDEXED_BY_LISTS and all(i is None or not _is_mask(i) for i in args[1]):
         for size, indices in zip(value.shape, args[1], strict=False):
             _refuse_outside(indices, -size, size)

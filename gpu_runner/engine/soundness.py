@@ -25,8 +25,8 @@ class Soundness:
     ) -> dict[str, Any]:
         """Try all mutants but those in `settled`, and all honest kernels, on one call.
 
-        {"honest": {name: [scaled error, what is wrong]}, "mutants": [[name, state, scaled error]], "output_bytes":
-        of one call}; a state is failed, passed, or same (see `mutants.tried`).
+        {"honest": {name: [scaled error, what is wrong]}, "mutants": [[name, state, scaled error]],
+        "output_bytes": of one call}; a state is failed, passed, or same (see `mutants.tried`).
         """
         call = Call(self._problem, workload, direction, seed, self._device)
         key = (workload.name, direction)

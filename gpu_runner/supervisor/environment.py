@@ -40,11 +40,15 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
     return found
 
 
+SETTINGS = "no TF32, no sums in 16 bits"
+"""What `engine/torch_settings` asks of torch: a baseline measured under others is another one."""
+
+
 def stack(config: SupervisorConfig) -> str:
-    """What a baseline depends on besides its task: device and software."""
+    """What a baseline depends on besides its task: device, software, and our settings of it."""
     found = environment(config)
     names = ("device_name", "driver", "torch", "compiler", "host_compiler", "cpus", "measured_cpus")
-    return "; ".join(str(found.get(name, "")) for name in names)
+    return "; ".join([*(str(found.get(name, "")) for name in names), SETTINGS])
 
 
 def clocks(config: SupervisorConfig) -> dict[str, Any]:

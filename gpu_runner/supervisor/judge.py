@@ -59,8 +59,8 @@ def workload_result(
     estimator, runs = facts.estimator, facts.runs
     claimed = measure([run.times_ns for run in runs], estimator, rng) if runs else None
     bursts = [burst for run in runs for burst in run.bursts]
-    # From the same calls and processes as the claim: another choice could contradict it.
-    singles = [estimator.held(run.times_ns, run.held_ns) for run in runs if run.held_ns]
+    # From the same processes as the claim: another choice could contradict it.
+    singles = [estimator.held(run.held_ns) for run in runs if run.held_ns]
     outside = None
     if bursts and facts.null and facts.margin:
         single_ns = estimator.of_all(singles) if singles and estimator.fastest else None

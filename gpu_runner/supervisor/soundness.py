@@ -17,6 +17,7 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.filters import describe_filters
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.plan import PLANS
+from gpu_runner.supervisor.soundness_answers import FactsAnswer, Tried, sense
 
 SEEDS = 3
 """Calls on which every mutant is tried on a workload, at least."""
@@ -27,7 +28,6 @@ LUCK = 1e-3
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
 LONGEST_NAME = 512
-LONGEST_REASON = 300
 
 Progress = Callable[[str], None]
 FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
@@ -60,12 +60,14 @@ class SoundnessOracle(Oracle):
             seed=seeds[0],
             seeds=list(seeds),
         )
+        with sense():
+            FactsAnswer.read(answer)
         self._keep([*answer["outputs"], *answer["arguments"]])
         return answer
 
     def mutants(
         self, workload: Workload, direction: Direction, seed: int, settled: Sequence[str]
-    ) -> Mapping[str, Any]:
+    ) -> Tried:
         """Try the task's mutants, but those that are settled, on one call."""
         answer = self._ask(
             op="mutants",
@@ -74,8 +76,10 @@ class SoundnessOracle(Oracle):
             seed=seed,
             settled=list(settled),
         )
-        self._keep([*answer["honest"], *(name for name, _, _ in answer["mutants"])])
-        return answer
+        with sense():
+            tried = Tried.read(answer)
+        self._keep([*tried.honest, *(name for name, _, _ in tried.mutants)])
+        return tried
 
     def _keep(self, names: Iterable[str]) -> None:
         self._names.update(names)
@@ -137,19 +141,32 @@ class Fate:
         }
 
 
+@dataclass(frozen=True)
+class Honest:
+    """An honest kernel on the workload on which it is worst; `reason` is empty if it is right."""
+
+    workload: str
+    error: float
+    reason: str
+
+    def badness(self) -> tuple[bool, float]:
+        """Wrong before right, then by error: an output may be wrong as a whole alone."""
+        return bool(self.reason), self.error
+
+
 @dataclass
 class _Survey:
     """One direction of a task."""
 
     fates: dict[str, Fate] = field(default_factory=dict)
-    honest: dict[str, tuple[float, str, str]] = field(default_factory=dict)
+    honest: dict[str, Honest] = field(default_factory=dict)
 
-    def add(self, workload: str, answer: Mapping[str, Any]) -> None:
-        verified = _verified_calls(int(answer["output_bytes"]))
-        for name, (error, reason) in answer["honest"].items():
-            known = self.honest.get(name, (0.0, workload, ""))
-            self.honest[name] = max(known, (error, workload, str(reason)[:LONGEST_REASON]))
-        for name, state, scaled in answer["mutants"]:
+    def add(self, workload: str, answer: Tried) -> None:
+        verified = _verified_calls(answer.output_bytes)
+        for name, (error, reason) in answer.honest.items():
+            found = Honest(workload, error, reason)
+            self.honest[name] = max(self.honest.get(name, found), found, key=Honest.badness)
+        for name, state, scaled in answer.mutants:
             self.fates.setdefault(name, Fate()).add(workload, verified, state, scaled)
 
     def open(self) -> bool:
@@ -175,8 +192,8 @@ def survey(
 
     {"task", "digest", "device", "passed", "survivors", "mutants": [{"name", "direction", "state",
     "workload", "scaled"}], "honest": [{"name", "direction", "workload", "scaled", "reason"}],
-    "filters": [see `filters.Finding`]}. A right honest kernel has no reason. Raises `OracleError` where the task's code fails, `JailError` where
-    there is no jail.
+    "filters": [see `filters.Finding`]}. A right honest kernel has no reason. Raises `OracleError`
+    where the task's code fails, `JailError` where there is no jail.
     """
     reason = "" if config.allow_unjailed else jail.probe()
     if reason:
@@ -262,15 +279,15 @@ def _report(
         {
             "name": name,
             "direction": direction.value,
-            "workload": workload,
-            "scaled": float(f"{error:.3g}"),
-            **({"reason": reason} if reason else {}),
+            "workload": worst.workload,
+            "scaled": float(f"{worst.error:.3g}"),
+            **({"reason": worst.reason} if worst.reason else {}),
         }
         for direction, found in surveys.items()
-        for name, (error, workload, reason) in found.honest.items()
+        for name, worst in found.honest.items()
     ]
     survivors = [f"{m['direction']}: {m['name']}" for m in mutants if m["state"] == SURVIVED]
-    right = all(found.honest["reference"][0] <= 1 for found in surveys.values())
+    right = not any(found.honest["reference"].reason for found in surveys.values())
     right = right and all(finding["passed"] is not False for finding in findings)
     return {
         "task": task.name,
@@ -303,7 +320,7 @@ def describe_soundness(report: Mapping[str, Any]) -> str:
 def _rows(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     rows = []
     for entry in entries:
-        shown = entry.get("state") or ("right" if entry["scaled"] <= 1 else "OFF")
+        shown = entry.get("state") or ("OFF" if entry.get("reason") else "right")
         where = "" if shown == EQUIVALENT else f"{entry['workload']} ({entry['scaled']:.3g})"
         where += f": {entry['reason']}" if entry.get("reason") else ""
         name = f"{entry['direction']}: {entry['name']}"

@@ -34,7 +34,7 @@ from gpu_runner.supervisor.health import left_behind, snapshot
 from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Judgement, Outcome, request, run
 from tests.adversarial.kernels import Kernel, load_kernels
-from tests.bench.spread import devices_of, spread
+from tests.bench.spread import devices_of, spread, workers
 
 GIB = 1 << 30
 COLUMNS = ("row", "kernel", "ABI", "device", "outcome", "what happened", "stopped by")
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--rows", default="", help="numbers, separated by commas")
     parser.add_argument("--only", default="", help="regular expression over names")
-    parser.add_argument("--workers", type=int, default=1, help="processes a device")
+    parser.add_argument("--workers", type=workers, default=1, help="processes a device")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     every = load_kernels(options.device)

@@ -32,7 +32,7 @@ from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.processors import by_core
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.shipped import entries
-from tests.bench.spread import spread
+from tests.bench.spread import spread, workers
 from tests.bench.tables import heading, table
 
 SMALL_BYTES = 4 << 20
@@ -176,7 +176,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=workers, default=1)
     parser.add_argument("--workloads", type=int, default=2, help="public ones, and hidden ones")
     parser.add_argument("--out", type=Path, default=Path("honest.jsonl"))
     parser.add_argument("--cache", type=Path, default=default_cache_folder())

@@ -32,7 +32,7 @@ from gpu_runner.supervisor.plan import BASELINE_PLAN, PLANS
 from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.statistics import geometric_mean
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
-from tests.bench.spread import devices_of, spread
+from tests.bench.spread import devices_of, spread, workers
 from tests.bench.tables import heading, table
 
 COLUMNS = ("task", "kernel", "verdict", "time", "best baseline", "speedup", "of the limit")
@@ -159,7 +159,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--baselines", action="store_true", help="time `eager`, as `ranked` does")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--workers", type=int, default=1, help="processes a device")
+    parser.add_argument("--workers", type=workers, default=1, help="processes a device")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     parser.add_argument("--build-only", action="store_true")
     return parser.parse_args()

@@ -5,7 +5,8 @@ python -m tests.bench.sound [--device cuda] [--only REGEX] [--folder REPORTS] [-
 
 All GPUs of the host, or those named, take part. With --folder, reports are kept there and a later
 call goes on where this one stopped. Exit status 1 if a task is not sound, or if one of its honest
-kernels needs more than 0.7 of its bound. A slow baseline makes no task unsound: such are listed.
+kernels needs more than 0.7 of its bound. The filter `baseline`, which is about speedups, not about
+right and wrong, is listed apart.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.device import device_slug
 from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.soundness import describe_soundness, survey
-from tests.bench.spread import devices_of, spread
+from tests.bench.spread import devices_of, spread, workers
 from tests.bench.tables import heading
 
 MARGIN = 0.7
@@ -56,7 +57,7 @@ def needed(report: dict[str, Any]) -> float:
 
 
 def good(report: dict[str, Any]) -> bool:
-    """Whether the task is sound, and honest kernels keep away from its bounds."""
+    """Whether the task is sound but for its baseline, and honest kernels keep off its bounds."""
     if "error" in report:
         return False
     flagged = [f for f in report["filters"] if f["passed"] is False and f["name"] != "baseline"]
@@ -88,7 +89,7 @@ def main() -> int:
     parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--only", default="", help="regular expression over names")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--workers", type=int, default=1, help="processes a device")
+    parser.add_argument("--workers", type=workers, default=1, help="processes a device")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     options = parser.parse_args()
     until = time.monotonic() + 60 * options.minutes

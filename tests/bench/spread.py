@@ -20,6 +20,13 @@ Result = TypeVar("Result")
 _PATIENCE_S = 1.0
 
 
+def workers(text: str) -> int:
+    """A number of processes, from a command line: without one nothing would be done, and fine."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
 def devices_of(kind: DeviceKind, only: str = "") -> list[int]:
     """Indices of this host's devices of a kind; `only` may name some, such as "0,2"."""
     found = cuda_devices() if kind is DeviceKind.CUDA else [0]
@@ -48,28 +55,28 @@ def spread(
     context = multiprocessing.get_context("spawn")  # NVML and CUDA do not outlive a fork
     todo: Queue[Item | None] = context.Queue()
     done: Queue[tuple[Result] | None] = context.Queue()
-    workers = [
+    processes = [
         context.Process(target=_serve, args=(work, device, todo, done, until), daemon=True)
         for _ in range(each)
         for device in devices
     ]
-    for item in (*items, *(None for _ in workers)):
+    for item in (*items, *(None for _ in processes)):
         todo.put(item)
-    for worker in workers:
+    for worker in processes:
         worker.start()
     ended = 0
-    while ended < len(workers):
+    while ended < len(processes):
         try:
             found = done.get(timeout=_PATIENCE_S)
         except queue.Empty:
-            if sum(not worker.is_alive() for worker in workers) > ended and done.empty():
+            if sum(not worker.is_alive() for worker in processes) > ended and done.empty():
                 raise RuntimeError("a worker died; what it said stands above") from None
             continue
         if found is None:
             ended += 1
         else:
             yield found[0]
-    for worker in workers:
+    for worker in processes:
         worker.join()
     todo.cancel_join_thread()  # of what was not begun nobody reads the rest
 

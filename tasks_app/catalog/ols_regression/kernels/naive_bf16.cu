@@ -19,9 +19,9 @@ __global__ void add_products(const __nv_bfloat16* X, const __nv_bfloat16* y, flo
     atomicAdd(system + i * (long long)(p + 1) + j, sum);
 }
 
-// Solves the equations in one block, which waits for nobody between its columns. Row k above the diagonal stands for the column
+// Solves the equations in one block, so that no launch is needed between two columns. Row k above the diagonal stands for the column
 // below it: X^T X is symmetric.
-__global__ void solve(float* system, float* beta, int p) {
+__global__ void __launch_bounds__(1024) solve(float* system, float* beta, int p) {
     const long long width = p + 1;
     for (int k = 0; k + 1 < p; ++k) {  // takes multiples of row k from the rows below it
         const float* row = system + k * width;

@@ -31,7 +31,11 @@ def forward_scale(x, w, b):
 
 
 def problem(
-    folder: Path, text: str = REFERENCE, constant: float = 32.0, dtype: str = "float32", growth: float = 1.0
+    folder: Path,
+    text: str = REFERENCE,
+    constant: float = 32.0,
+    dtype: str = "float32",
+    growth: float = 1.0,
 ) -> Soundness:
     (folder / "reference.py").write_text(text)
     task = Task(
@@ -104,8 +108,9 @@ def test_an_honest_kernel_that_is_off_says_where(tmp_path: Path) -> None:
     workload = soundness._problem.task.workloads[0]
     error, reason = soundness.step(workload, Direction.FORWARD, 1, ())["honest"]["reference"]
     assert error > 1
-    assert reason.startswith("output 1 at (")
+    assert reason.startswith("output[")
     assert "bound" in reason
+    assert reason.endswith("of 81 are wrong")
 
 
 ATTENTION = """
@@ -139,6 +144,8 @@ WILD: list[tuple[str, tuple[object, ...]]] = [
     ("take", (torch.tensor([-6]),)),
     ("index", ([torch.tensor([-6])],)),
     ("index_put", ([torch.tensor([5])], torch.ones(1))),
+    ("index_fill", (-1, torch.tensor([-6]), 1.0)),
+    ("put", (torch.tensor([5]), torch.ones(1))),
 ]
 TAME: list[tuple[str, tuple[object, ...]]] = [
     ("gather", (0, torch.tensor([4]))),
@@ -146,6 +153,7 @@ TAME: list[tuple[str, tuple[object, ...]]] = [
     ("index", ([torch.tensor([-5])],)),
     ("index", ([torch.tensor([True, False, True, False, True])],)),
     ("index_put", ([torch.tensor([], dtype=torch.long)], torch.ones(()))),
+    ("index_fill", (-1, torch.tensor([-5]), 1.0)),
     ("mul", (2.0,)),
 ]
 

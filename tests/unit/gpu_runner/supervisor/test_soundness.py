@@ -96,7 +96,34 @@ def test_a_survey_of_a_task_whose_bound_is_too_loose(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["f'{next(n)} {j}'", "'x' * 1000"])
 def test_a_task_that_makes_up_names_gets_no_report(folder: Path, name: str) -> None:
     kernels = f"[[{name}, 'failed', 2.0] for j in range(3000)]"
-    answer = f"{{'honest': {{}}, 'mutants': {kernels}, 'output_bytes': 4}}"
+    with pytest.raises(OracleError, match="more than 4096 names, or one of more than 512"):
+        survey_answered(folder, f"{{{RIGHT}, 'mutants': {kernels}, 'output_bytes': 4}}")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "{'honest': {'reference': 0.5}, 'mutants': [], 'output_bytes': 4}",
+        "{'honest': [], 'mutants': [], 'output_bytes': 4}",
+        "{'honest': {}, 'mutants': [], 'output_bytes': 4}",
+        "{'honest': {'reference': (float('nan'), '')}, 'mutants': [], 'output_bytes': 4}",
+        "{'honest': {'reference': ('x', '')}, 'mutants': [], 'output_bytes': 4}",
+        "{'honest': {'reference': (0.5, 7)}, 'mutants': [], 'output_bytes': 4}",
+        "{'honest': {'reference': (0.5, '')}, 'mutants': [['a', 'fine', 1.0]], 'output_bytes': 4}",
+        "{'honest': {'reference': (0.5, '')}, 'mutants': [], 'output_bytes': 'many'}",
+        "{'honest': {'reference': (0.5, '')}}",
+    ],
+)
+def test_an_answer_without_sense_is_the_tasks_fault(folder: Path, answer: str) -> None:
+    with pytest.raises(OracleError, match="without sense"):
+        survey_answered(folder, answer)
+
+
+RIGHT = "'honest': {'reference': (0.5, '')}"
+
+
+def survey_answered(folder: Path, answer: str) -> None:
+    """Survey a task whose code answers instead of being tried."""
     flood = f"""
 import itertools
 from gpu_runner.engine.soundness import Soundness
@@ -104,9 +131,7 @@ n = itertools.count()
 Soundness.step = lambda *_, **__: {answer}
 """
     (folder / "reference.py").write_text(flood + REFERENCE)
-    task = load_task(folder)
-    with pytest.raises(OracleError, match="more than 4096 names, or one of more than 512"):
-        survey(task, SupervisorConfig(kind=DeviceKind.CPU))
+    survey(load_task(folder), SupervisorConfig(kind=DeviceKind.CPU))
 
 
 @pytest.mark.parametrize(("passed", "status"), [(True, 0), (False, 1)])
