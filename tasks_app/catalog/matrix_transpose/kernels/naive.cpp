@@ -1,5 +1,9 @@
-// Two plain loops, reading along the rows of A.
+// Plain loops over strips of A's rows, so that what is written next to each other fills the cache's lines.
+#include <algorithm>
+
 extern "C" void matrix_transpose(const float* A, float* B, int M, int N) {
-    for (long i = 0; i < M; ++i)
-        for (long j = 0; j < N; ++j) B[j * M + i] = A[i * N + j];
+    const long strip = 32;
+    for (long first = 0; first < M; first += strip)
+        for (long j = 0; j < N; ++j)
+            for (long i = first; i < std::min<long>(first + strip, M); ++i) B[j * M + i] = A[i * N + j];
 }
