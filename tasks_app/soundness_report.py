@@ -80,9 +80,14 @@ class SoundnessReport:
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """Directions in which the reference itself misses its task's bound, with how far."""
+        """Directions in which the reference itself misses its task's bound, with how far.
+
+        Each element may be within its bound and the whole output not: then no number tells.
+        """
         return tuple(
             f"{kernel.direction}: {kernel.scaled:.3g} times what is allowed"
+            if kernel.scaled is not None and kernel.scaled > 1
+            else f"{kernel.direction}: wrong as a whole"
             for kernel in self.honest
             if kernel.name == REFERENCE and kernel.shown_state == "off"
         )

@@ -80,9 +80,8 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While active, takes fused operations apart and applies one `edit`.
 
     `edits` are all that could have been applied, in order; `edited` says whether the one was.
-    operands: applied to what products and
-    convolutions multiply. results: applied to every floating result. instead: gives a step's
-    result in some other way, or None to leave it.
+    operands: applied to what products and convolutions multiply. results: applied to every floating
+    result. instead: gives a step's result in some other way, or None to leave it.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ A coordinator that waits for that lock notices an answer milliseconds late, and 
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import queue
 import time
@@ -22,8 +23,8 @@ _PATIENCE_S = 1.0
 
 def workers(text: str) -> int:
     """A number of processes, from a command line: without one nothing would be done, and fine."""
-    if int(text) < 1:
-        raise ValueError
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes, from 1")
     return int(text)
 
 
