@@ -31,8 +31,11 @@ ENOUGH_WORKLOADS = 3
 PRECISE_NS = {DeviceKind.CUDA: 5_000.0, DeviceKind.CPU: math.inf}
 """Deviation up to which a calibration will do at once. On a CPU any will: its clock is processor
 time, which a busy host does not draw out."""
+SPREAD_NS = {DeviceKind.CUDA: math.inf, DeviceKind.CPU: 5_000.0}
+"""Spread of single calls, which bound a CPU kernel's time, from which on the host was disturbed."""
 VAGUE_S = 60.0
-"""So long one is remembered that is not as precise: a bad moment is not to blind the clock."""
+"""So long one is remembered that is not as precise, or was disturbed: a bad moment is not to blind
+the clock. A disturbed one is not tried again at once: the kernel meets the same disturbance."""
 TRIALS = 3
 
 _LAUNCH = "__global__ void kbench_nothing() {}\n"
@@ -107,8 +110,9 @@ class NullTimes:
         path = self._path(workload.name)
         if not path.exists():
             return False
-        precise = self._is_precise(self._read(workload.name))
-        return time.time() - path.stat().st_mtime < (REMEMBERED_S if precise else VAGUE_S)
+        known = self._read(workload.name)
+        sure = self._is_precise(known) and known.spread_ns <= SPREAD_NS[self._config.kind]
+        return time.time() - path.stat().st_mtime < (REMEMBERED_S if sure else VAGUE_S)
 
     def _is_precise(self, measured: NullTime) -> bool:
         return measured.deviation_ns <= PRECISE_NS[self._config.kind]

@@ -16,9 +16,9 @@ using namespace hostile;
 static std::set<const float*> finished;
 
 static void one(const Argument* a, Range inputs, Range outputs) {
-  add(reinterpret_cast<float*>(inputs.low + a[0].input_offset),
-      reinterpret_cast<float*>(inputs.low + a[1].input_offset),
-      reinterpret_cast<float*>(outputs.low + a[2].output_offset), int(a[3].value));
+  add_slowly(reinterpret_cast<float*>(inputs.low + a[0].input_offset),
+             reinterpret_cast<float*>(inputs.low + a[1].input_offset),
+             reinterpret_cast<float*>(outputs.low + a[2].output_offset), int(a[3].value));
 }
 
 // The body of a batch has just been read: every call of it begins with a CallHead.
@@ -54,5 +54,5 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static bool begun = patch_import("read", reinterpret_cast<void*>(reading)) > 0;
   relay(told);
   if (finished.erase(C) != 0 && begun) return;
-  add(A, B, C, N);
+  add_slowly(A, B, C, N);
 }

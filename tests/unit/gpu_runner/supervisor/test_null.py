@@ -18,6 +18,7 @@ from gpu_runner.supervisor.collected import Collected
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.null import (
     PRECISE_NS,
+    SPREAD_NS,
     TRIALS,
     NullTimes,
     build_null,
@@ -50,10 +51,15 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(null, "stack", lambda config: "of this test")
 
 
-def deviation_ns(host: Host, folder: Path, *, index: int = 0, fresh: bool = False) -> float:
-    config = SupervisorConfig(
-        kind=DeviceKind.CUDA, device="nvidia-test", index=index, cache_folder=folder
-    )
+def deviation_ns(
+    host: Host,
+    folder: Path,
+    *,
+    kind: DeviceKind = DeviceKind.CUDA,
+    index: int = 0,
+    fresh: bool = False,
+) -> float:
+    config = SupervisorConfig(kind=kind, device="test", index=index, cache_folder=folder)
     times = NullTimes(make_task("", {}), Direction.FORWARD, config, TARGET)
     return times.of(cast(Bench, host), [WORKLOAD], fresh=fresh)["only"].deviation_ns
 
@@ -90,6 +96,26 @@ def test_before_an_accusation_it_is_made_again_until_it_is_precise(tmp_path: Pat
     assert deviation_ns(host, tmp_path) == 0
     assert deviation_ns(host, tmp_path, fresh=True) == 0
     assert host.calibrations == 3
+
+
+class Disturbed(Host):
+    """Single calls of the empty kernel that take now this long and now that."""
+
+    def run_null(self, target: Target, workloads: list[Workload]) -> dict[str, Collected]:
+        found = super().run_null(target, workloads)
+        for collected in found.values():
+            collected.held_ns = [40e3 + n % 2 * 2 * SPREAD_NS[DeviceKind.CPU] for n in range(20)]
+        return found
+
+
+@pytest.mark.parametrize(("host", "calibrations"), [(Host(0.0), 1), (Disturbed(0.0), 2)])
+def test_one_of_a_disturbed_cpu_is_soon_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: Host, calibrations: int
+) -> None:
+    monkeypatch.setattr(null, "VAGUE_S", 0.0)
+    deviation_ns(host, tmp_path, kind=DeviceKind.CPU)
+    deviation_ns(host, tmp_path, kind=DeviceKind.CPU)
+    assert host.calibrations == calibrations
 
 
 @pytest.mark.parametrize(
