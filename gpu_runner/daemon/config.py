@@ -16,6 +16,8 @@ from gpu_runner.supervisor.config import default_cache_folder
 
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 LONGEST_DRAIN_S = 600.0
+CACHE_VARIABLE = "KBENCH_CACHE_GIB"
+DEFAULT_CACHE_BYTES = 20 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class DaemonConfig:
     that may be at work at the same time; their builds overlap, their measurements do not. 0 asks
     for the default of the kind of device. drain_timeout_s: how long current jobs may take after a
     stop was asked for. allow_unjailed: work without a jail where none can be made. recheck_s: how
-    often a device that does not work is looked at again.
+    often a device that does not work is looked at again. cache_bytes: what builds may take.
     """
 
     redis_url: str = DEFAULT_REDIS_URL
@@ -35,6 +37,7 @@ class DaemonConfig:
     name: str = ""
     slots: int = 0
     cache_folder: Path
+    cache_bytes: float = DEFAULT_CACHE_BYTES
     drain_timeout_s: float = LONGEST_DRAIN_S
     allow_unjailed: bool = False
     heartbeat_s: float = 5.0
@@ -94,9 +97,23 @@ def from_arguments(options: argparse.Namespace, environment: Mapping[str, str]) 
         name=options.name,
         slots=options.slots,
         cache_folder=options.cache_dir or default_cache_folder(),
+        cache_bytes=parse_cache_bytes(environment.get(CACHE_VARIABLE, "")),
         drain_timeout_s=options.drain_timeout,
         allow_unjailed=options.allow_unjailed,
     )
+
+
+def parse_cache_bytes(text: str) -> float:
+    """Bytes of so many GiB, or the default where nothing is said; raises `DataError`."""
+    if not text:
+        return DEFAULT_CACHE_BYTES
+    try:
+        size = float(text)
+    except ValueError:
+        size = -1.0
+    if not size >= 0:  # nan, too
+        raise DataError(CACHE_VARIABLE, f"{text!r} is no number of GiB, 0 or more")
+    return size * 2**30
 
 
 def parse_device(text: str) -> tuple[DeviceKind, int]:

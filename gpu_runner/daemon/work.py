@@ -21,10 +21,12 @@ from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import device_name, device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
+from gpu_runner.supervisor.eviction import evict
 
 logger = logging.getLogger(__name__)
 
 _TICK_S = 0.25
+_EVICT_S = 3600.0  # how often the cache is looked through
 
 
 def work(
@@ -85,6 +87,7 @@ class Daemon:
         self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
         self._stops = 0
         self._flush_at = 0.0
+        self._evict_at = 0.0
         self._halted = False
 
     @property
@@ -151,6 +154,9 @@ class Daemon:
         if time.monotonic() >= self._flush_at:
             self._flush_at = time.monotonic() + self._config.heartbeat_s
             self._flush()
+        if time.monotonic() >= self._evict_at:
+            self._evict_at = time.monotonic() + _EVICT_S
+            self._evict()
         time.sleep(_TICK_S)
 
     def _flush(self) -> None:
@@ -160,6 +166,15 @@ class Daemon:
             return  # the heartbeat has said that Redis is away
         if sent:
             logger.info("sent %d events that had been kept while Redis was away", sent)
+
+    def _evict(self) -> None:
+        try:
+            removed = evict(self._config.cache_folder / "builds", self._config.cache_bytes)
+        except OSError as error:
+            logger.warning("the cache of builds cannot be looked through: %s", error)
+            return
+        if removed:
+            logger.info("removed %d builds that nobody had asked for in a day", removed)
 
     def _reason(self) -> str:
         if not self._jail_fault:

@@ -40,6 +40,18 @@ def test_a_gpu_builds_beside_a_measurement() -> None:
     assert parse("--device", "cuda", "--slots", "7").slot_count == 7
 
 
+@pytest.mark.parametrize(("text", "wanted"), [("", 20 * 2**30), ("0", 0), ("0.5", 2**29)])
+def test_what_builds_may_take(text: str, wanted: float) -> None:
+    assert parse(KBENCH_CACHE_GIB=text).cache_bytes == wanted
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "much", "1 GiB"])
+def test_a_size_of_the_cache_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(DataError) as caught:
+        parse(KBENCH_CACHE_GIB=text)
+    assert caught.value.field == "KBENCH_CACHE_GIB"
+
+
 def test_nonsense_is_refused() -> None:
     with pytest.raises(DataError, match="slots"):
         DaemonConfig(slots=-1, cache_folder=Path())

@@ -216,6 +216,21 @@ def test_a_device_that_breaks_during_a_job_is_looked_at_after_it(
     daemon.wait_for(EventKind.FINISHED, "e2")
 
 
+def test_old_builds_go_when_it_starts(start_daemon: StartDaemon, tmp_path: Path) -> None:
+    builds = tmp_path / "cache" / "builds"
+    for name, then in (("old", 0.0), ("new", time.time())):
+        library = builds / name / "library.so"
+        library.parent.mkdir(parents=True)
+        library.write_bytes(b"1")
+        os.utime(library, (then, then))
+        os.utime(library.parent, (then, then))
+    start_daemon(cache_bytes=0.0).wait_for_state("ready")
+    deadline = time.monotonic() + 10
+    while [folder.name for folder in builds.iterdir()] != ["new"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_a_result_survives_an_absence_of_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     config = DaemonConfig(
         redis_url=redis_server.url, cache_folder=tmp_path / "cache", heartbeat_s=0.3
