@@ -1,4 +1,4 @@
-"""Limits how many API requests a client may make a minute, and shows what is left."""
+"""Counts what a client does in a window of time, and limits the requests of the API."""
 
 from __future__ import annotations
 
@@ -17,6 +17,26 @@ log = logging.getLogger(__name__)
 _WINDOW_S = 60
 
 
+def count(key: str, window_s: int, by: int = 1) -> int:
+    """Events of this key in the running window, `by` new ones included; 0 where none can be kept.
+
+    Without the cache nothing is limited: refusing everybody would be the worse failure.
+    """
+    digest = hashlib.sha256(key.encode()).hexdigest()[:32]
+    name = f"rate:{digest}:{window_s}:{int(time.time()) // window_s}"
+    try:
+        cache.add(name, 0, timeout=2 * window_s)
+        return cache.incr(name, by)
+    except (RedisError, ValueError) as error:
+        log.warning("requests are not counted: %s", error)
+        return 0
+
+
+def ends_in_s(window_s: int) -> int:
+    """Seconds until the running window ends."""
+    return window_s - int(time.time()) % window_s
+
+
 class ApiRateLimitMiddleware:
     """Answers 429 past the limit; puts RateLimit-* headers on every answer of the API."""
 
@@ -29,8 +49,9 @@ class ApiRateLimitMiddleware:
         if not request.path.startswith("/api/"):
             return self.get_response(request)
         limit = settings.API_REQUESTS_PER_MINUTE
-        reset_s = _WINDOW_S - int(time.time()) % _WINDOW_S
-        remaining = limit - _count(request)
+        reset_s = ends_in_s(_WINDOW_S)
+        client = request.headers.get("Authorization") or str(request.META.get("REMOTE_ADDR", ""))
+        remaining = limit - count(f"api {client}", _WINDOW_S)
         if remaining >= 0:
             response = self.get_response(request)
         else:
@@ -41,17 +62,3 @@ class ApiRateLimitMiddleware:
         response["RateLimit-Remaining"] = str(max(remaining, 0))
         response["RateLimit-Reset"] = str(reset_s)
         return response
-
-
-def _count(request: HttpRequest) -> int:
-    """Requests of this client in the running minute, this one included."""
-    client = request.headers.get("Authorization") or str(request.META.get("REMOTE_ADDR", ""))
-    digest = hashlib.sha256(client.encode()).hexdigest()[:32]
-    key = f"api-rate:{digest}:{int(time.time()) // _WINDOW_S}"
-    try:
-        cache.add(key, 0, timeout=2 * _WINDOW_S)
-        return cache.incr(key)
-    except (RedisError, ValueError) as error:
-        # The quotas in the database still hold; refusing everybody would be the worse failure.
-        log.warning("the API's requests are not counted: %s", error)
-        return 0

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from kbench_web.forms import SignUpForm, TokenForm
 from kbench_web.models import ApiToken
+from kbench_web.sign_in import SignInForm
 from kbench_web.tokens import create_token
 from leaderboard_app.selectors import devices_with_results, top
 from runs_app import selectors
@@ -35,6 +36,7 @@ class SignInView(LoginView):
     """Django's sign-in with our template; who is signed in already goes on."""
 
     template_name = "kbench_web/sign_in.html"
+    authentication_form = SignInForm
     redirect_authenticated_user = True
 
 

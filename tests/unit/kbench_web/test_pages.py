@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from kbench_web.models import ApiToken
+from kbench_web.sign_in import WRONG_PASSWORDS
 from runs_app import queues
 from tests import factories
 
@@ -110,6 +111,23 @@ def test_a_bad_token_is_not_made(client: Client, change: dict[str, str]) -> None
     fields = {"name": "laptop", "scope": "read", "days": "30"} | change
     assert client.post("/account/", fields).status_code == 422
     assert ApiToken.objects.count() == 0
+
+
+@pytest.mark.parametrize("path", ["/sign-in/", "/admin/login/"])
+def test_after_many_wrong_passwords_the_right_one_waits(client: Client, path: str) -> None:
+    for name in ("ada", "grace"):
+        User.objects.create_superuser(name, password=PASSWORD)
+    right = {"username": "ada", "password": PASSWORD}
+    for _ in range(2 * WRONG_PASSWORDS):  # twice, in case a window ends in between
+        text = client.post(path, right | {"password": "guess"}).content.decode()
+        if "try again in" in text:
+            break
+    assert f"{WRONG_PASSWORDS} wrong passwords for this name" in text
+    assert "try again in" in client.post(path, right).content.decode()
+    elsewhere = client.post(path, right, REMOTE_ADDR="192.0.2.7")
+    assert elsewhere.status_code == 302
+    client.logout()
+    assert client.post(path, right | {"username": "grace"}).status_code == 302
 
 
 def test_the_account_asks_for_a_sign_in(client: Client) -> None:
