@@ -15,6 +15,7 @@ from gpu_runner.supervisor.device import cuda_architecture, device_name
 from gpu_runner.supervisor.nvml import NvmlError
 from gpu_runner.supervisor.processors import measured_cpus
 from gpu_runner.supervisor.seccomp import filter_program
+from gpu_runner.supervisor.statistics import ESTIMATORS
 
 
 def environment(config: SupervisorConfig) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
         "limits": "none" if config.allow_unjailed else cgroup.limits_name(),
         "system_calls": filter_name(config),
         "tf32": False,
+        "estimator": str(ESTIMATORS[config.kind]),
     }
     if config.kind is DeviceKind.CUDA:
         found["driver"] = nvml.driver_version()

@@ -26,6 +26,11 @@ class Estimator:
     fastest: bool
     quantile: float
 
+    def __str__(self) -> str:
+        """The definition of a time, as it stands in results."""
+        part = "median" if self.quantile == 0.5 else f"quantile {self.quantile:g}"
+        return f"{part} of the processes' {'fastest calls' if self.fastest else 'medians'}"
+
     def of_process(self, times: Sequence[float]) -> float:
         """A process's time."""
         return min(times) if self.fastest else statistics.median(times)
