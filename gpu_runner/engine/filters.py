@@ -78,13 +78,18 @@ def _share(call: Call, index: int, output: Tensor) -> float:
     return 1 - wrong / elements
 
 
+def another(value: float) -> float:
+    """A real parameter of another value: twice as large, or 1 in place of 0."""
+    return value * _DOUBLE or 1.0
+
+
 def _sensitivity(call: Call, other: Call) -> dict[str, bool]:
     """For each argument: does the result go wrong where it alone is of another draw?"""
     found: dict[str, bool] = {}
     for index, name in enumerate(call.drawn.names):
         old, new = call.drawn.arguments[index], other.drawn.arguments[index]
         if isinstance(old, float):
-            new = old * _DOUBLE
+            new = another(old)
         elif not any(tensor.numel() for tensor in leaves(old)):
             continue  # a size, a flag: another one is another workload
         arguments = list(call.drawn.arguments)

@@ -54,7 +54,8 @@ class NativeProblem(BaseProblem):
         """What the c ABI passes has its C type's dtype; see `BaseProblem.as_seen`."""
         if name in self._dtypes and isinstance(value, Tensor):
             return value.detach().to(self._dtypes[name]).contiguous()
-        if name in self._dtypes and isinstance(value, float):
+        real = name in self._dtypes and self._dtypes[name].is_floating_point
+        if name in self._dtypes and isinstance(value, int | float if real else float):
             return torch.tensor(value, dtype=self._dtypes[name], device="cpu").item()
         return super().as_seen(name, value)
 

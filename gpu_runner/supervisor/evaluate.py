@@ -53,6 +53,9 @@ CONFIRMATIONS = 2
 _OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
 
+TASK_FAILED = "the task's own code, or what runs it, failed; the log says how, to admins alone"
+"""The reason where there are hidden workloads: such words could give away sizes and values."""
+
 
 def evaluate(
     request: EvaluationRequest,
@@ -76,7 +79,7 @@ def evaluate(
         record.log = str(error)
     except Exception as error:  # a defect of ours, and shown as one
         logger.exception("evaluation %s failed", request.evaluation_id)
-        fault = Fault(Verdict.SYSTEM_ERROR, f"internal error: {error!r}")
+        fault = Fault(Verdict.SYSTEM_ERROR, f"internal error: {type(error).__name__}")
         record.log = traceback.format_exc()
     return record.result(fault, timeline.times())
 
@@ -112,7 +115,12 @@ class _Evaluation:
         if all(workload.hidden for workload in self._workloads):
             raise OracleError(f"the task has no public workload for a {self._config.kind} device")
         self._record.begin(self._workloads)
-        return self._measure(plan)
+        try:
+            return self._measure(plan)
+        except OracleError as error:
+            if any(workload.hidden for workload in self._workloads):
+                raise OracleError(f"{TASK_FAILED}\n{error}") from error
+            raise
 
     def _check_host(self) -> None:
         if self._request.kind is not self._config.kind:

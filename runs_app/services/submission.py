@@ -13,6 +13,7 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app import queues
 from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.selectors.checks import may_check
 from runs_app.services import journal, lifecycle
 from runs_app.services.authors import agent_of, language_model_of
 from runs_app.services.devices import resolve_device
@@ -47,7 +48,8 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     """
     target = resolve_device(device, language)
     solution = _solution(source, language, direction, target)
-    _check_task(task_version, solution, target, user)
+    _check_open(task_version, user)
+    _check_fit(task_version, solution.direction.value, target)
     chosen_mode = _mode(mode)
     check_quota(user, now)
     submission = Submission.objects.create(
@@ -90,6 +92,9 @@ def rerun(
     )
     if target.language.value != submission.language:
         raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
+    if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
+        _check_open(submission.task_version, user)
+    _check_fit(submission.task_version, submission.direction, target)
     chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
     check_quota(user, now)
     return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
@@ -132,16 +137,19 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
         raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
 
 
-def _check_task(version: TaskVersion, solution: Solution, device: Device, user: User) -> None:
+def _check_open(version: TaskVersion, user: User) -> None:
     trying = version.task.state == version.task.State.REVIEW and user.is_staff
     if version.task.state != version.task.State.PUBLISHED and not trying:
         raise SubmissionError("task", f"{version.task.slug} takes no submissions: it is not public")
-    if solution.direction.value not in version.directions:
+
+
+def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
+    if direction not in version.directions:
         have = ", ".join(version.directions)
         raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")
     kind = DeviceKind(device.kind)
-    if not version.data.workloads_for(kind, solution.direction, hidden=False):
-        reason = f"task {version.task.slug} has no {solution.direction.value} workload for {kind}"
+    if not version.data.workloads_for(kind, Direction(direction), hidden=False):
+        reason = f"task {version.task.slug} has no {direction} workload for {kind}"
         raise SubmissionError("device", reason)
 
 

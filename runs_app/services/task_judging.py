@@ -141,8 +141,10 @@ def _line(workload: Workload) -> str:
 
 def _version(slug: str) -> TaskVersion:
     task = Task.objects.filter(slug=slug).select_related("current_version").first()
-    if task is None or task.current_version is None:
+    if task is None:
         raise SubmissionError("task", f"there is no task {slug!r}")
+    if task.current_version is None:
+        raise SubmissionError("task", f"{slug!r} has no version yet to be judged")
     return task.current_version
 
 

@@ -157,6 +157,11 @@ class Soundness(models.Model):
         return f"{self.version}: {'sound' if self.passed else 'not sound'}"
 
     @property
+    def unknown(self) -> int:
+        """How many filters could not tell anything on that host."""
+        return sum(finding.get("passed") is None for finding in self.document.get("filters", ()))
+
+    @property
     def refusal(self) -> str:
         """Why the version is not sound; empty if it is."""
         if self.passed:

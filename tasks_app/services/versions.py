@@ -48,9 +48,9 @@ def admit(
     """Publish a task if its soundness report passes, or `override` says why it may go without.
 
     Otherwise it is stored in review, where admins can evaluate kernels on it; a version that was
-    public before stays so. What was published without a report before is left alone, but one
-    whose report fails goes back to review. A version that was public before does not come back
-    where an admin has made another one public since.
+    public before stays so. What is public without a report, or in spite of what a runner of this
+    site has found since, is left alone; where `report` fails it goes back to review. A version that
+    was public before does not come back where an admin has made another one public since.
     """
     task, version, is_new = store_version(data, now)
     if report is not None:
@@ -77,13 +77,14 @@ def admit(
 
 
 def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
-    """Whether loading a version changes nothing: it is public without a report, or was replaced.
+    """Whether loading changes nothing: it is public and nothing new is said, or was replaced.
 
-    The built-in tasks are loaded at each start, which must not undo what an admin has made public.
+    The built-in tasks are loaded at each start, which must not undo what an admin has made public,
+    nor decide about what a check of a public task has found: a person does, who is told of it.
     """
     is_current = task.current_version_id == version.pk
     if refusal:
-        reported = Soundness.objects.filter(version=version).exists()
+        reported = Soundness.objects.filter(version=version, made_here=False).exists()
         return is_current and task.state == Task.State.PUBLISHED and not reported
     if is_current or task.state == Task.State.REVIEW:
         return False

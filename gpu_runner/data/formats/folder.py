@@ -14,21 +14,18 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_count, check_task
+from gpu_runner.data.formats.check_format import check_format
 from gpu_runner.data.formats.kbench import (
     NOT_IN_TOML,
     SPECIFICATION,
-    check_reference,
     is_variant,
     parse_specification,
 )
-from gpu_runner.data.formats.kernelbench import check_sizes
-from gpu_runner.data.formats.robust_kbench import check_functions
 from gpu_runner.data.formats.source import MODULE_LIMIT, parse_module
 from gpu_runner.data.formats.sweeps import expand, origins
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task, TaskFormat
-from gpu_runner.data.verdict import Abi
 
 FAULTS_LIMIT = 50
 """Faults of a folder that are told at once."""
@@ -261,21 +258,8 @@ def _has_default(spec: dataclasses.Field[Any]) -> bool:
 
 
 def _check_errors(task: Task, *, is_python: bool) -> Iterator[DataError]:
-    for check in (check_task, _check_format) if is_python else (check_task,):
+    for check in (check_task, check_format) if is_python else (check_task,):
         try:
             check(task)
         except DataError as error:
             yield error
-
-
-def _check_format(task: Task) -> None:
-    """The checks of the task's own format."""
-    if task.format is TaskFormat.KBENCH:
-        check_reference(task)
-        return
-    if task.abi is not Abi.TORCH:
-        raise DataError("abi", f"a task of the format {task.format.value} has the torch ABI")
-    if task.format is TaskFormat.ROBUST_KBENCH:
-        check_functions(task)
-    else:
-        check_sizes(task)

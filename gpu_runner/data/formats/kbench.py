@@ -12,6 +12,7 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
+from gpu_runner.data.formats.reading import check_imports
 from gpu_runner.data.formats.source import check_keywords, functions, parse_module
 from gpu_runner.data.formats.sweeps import expand
 from gpu_runner.data.formats.text import list_files, read_files
@@ -21,7 +22,7 @@ SPECIFICATION = "task.toml"
 REFERENCE = "reference.py"
 KERNELS = "kernels/"
 _VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
-NOT_IN_TOML = ("files", "format", "schema_version")
+NOT_IN_TOML = ("files", "format", "schema_version")  # format: but for the task.toml itself
 _LENGTH_LIMIT = 512 * 1024  # characters: the parser takes seconds for more
 _KEY_LIMIT = 16
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
@@ -50,7 +51,9 @@ def load_kbench(path: Path) -> Task:
 
     `task_bf16.toml` beside the `task.toml` of the task `softmax` specifies the task `softmax_bf16`:
     its keys replace those of `task.toml`, and it must have a title of its own. Of the folder's
-    kernels, a task holds those that it lists. Raises `DataError` naming the field or the file.
+    kernels, a task holds those that it lists. A task.toml may name another `format`, as that of a
+    downloaded proposal does; the checks of a format are left to the caller. Raises `DataError`
+    naming the field or the file.
     """
     if not path.is_dir() and not is_specification(path):
         raise DataError("path", f"{path.name!r} does not specify a native task")
@@ -64,9 +67,8 @@ def load_kbench(path: Path) -> Task:
         document = _variant(document, texts, path.name)
     listed = [kernel.get("path") for kernel in _tables(document, "kernels")]
     held = {n: text for n, text in files.items() if not n.startswith(KERNELS) or n in listed}
-    document |= {"files": held, "format": TaskFormat.KBENCH.value}
+    document = {"format": TaskFormat.KBENCH.value, **document, "files": held}
     task = codec.decode(Task, document)
-    check_reference(task)
     return check_task(task)
 
 
@@ -101,7 +103,7 @@ def _from_json(text: str, field: str) -> Any:
 def _document(texts: Mapping[str, str], name: str) -> dict[str, Any]:
     document = expand(parse_specification(texts[name], name))
     for field in NOT_IN_TOML:
-        if field in document:
+        if field in document and (field, name) != ("format", SPECIFICATION):
             raise DataError(field, f"does not belong into {name}")
     return document
 
@@ -128,7 +130,7 @@ def _tables(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
 
 
 def check_reference(task: Task) -> None:
-    """Refuse a task whose reference.py lacks a function that the oracle will call."""
+    """Refuse a reference.py without a function that the oracle calls, or with a wrong import."""
     if REFERENCE not in task.files:
         raise DataError(REFERENCE, "is missing in the task's folder")
     have = functions(parse_module(task.files[REFERENCE], REFERENCE))
@@ -138,3 +140,4 @@ def check_reference(task: Task) -> None:
     for index, workload in enumerate(task.workloads):
         field = f"workloads[{index}].parameters"
         check_keywords(have["make_inputs"], workload.parameters, field)
+    check_imports(task.files)

@@ -12,14 +12,14 @@ from pathlib import Path
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
+from gpu_runner.data.formats.check_format import check_format
 from gpu_runner.data.formats.kbench import (
     SPECIFICATION,
-    check_reference,
     is_specification,
     load_kbench,
     specifications,
 )
-from gpu_runner.data.formats.kernelbench import check_sizes, read_kernelbench
+from gpu_runner.data.formats.kernelbench import read_kernelbench
 from gpu_runner.data.formats.naming import NAME_LIMIT
 from gpu_runner.data.formats.reading import Reading
 from gpu_runner.data.formats.robust_kbench import is_robust_kbench, read_robust_kbench
@@ -38,16 +38,11 @@ def load_json(path: Path) -> Task:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(path.name, f"is not valid JSON: {error}") from None
-    task = check_task(codec.decode(Task, document))
-    if task.format is TaskFormat.KBENCH:
-        check_reference(task)
-    elif task.format is TaskFormat.KERNELBENCH:
-        check_sizes(task)
-    return task
+    return check_format(check_task(codec.decode(Task, document)))
 
 
 _READERS: dict[str, Callable[[Path], Reading]] = {
-    "kbench": lambda path: Reading(task=load_kbench(path)),
+    "kbench": lambda path: Reading(task=check_format(load_kbench(path))),
     "robust-kbench": read_robust_kbench,
     "kernelbench": read_kernelbench,
     "json": lambda path: Reading(task=load_json(path)),

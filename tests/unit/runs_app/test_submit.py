@@ -177,6 +177,16 @@ def test_a_rerun_is_a_new_evaluation(jobs: Jobs) -> None:
     assert ranked.mode == "ranked"
 
 
+def test_a_retired_task_takes_no_rerun_but_from_admins(jobs: Jobs) -> None:
+    submission = make.make_submission()
+    task = submission.task_version.task
+    task.state = task.State.RETIRED
+    task.save()
+    with pytest.raises(services.SubmissionError, match="takes no submissions: it is not public"):
+        services.rerun(submission=submission, user=submission.author, now=make.later(1))
+    services.rerun(submission=submission, user=make.make_admin(), now=make.later(1))
+
+
 def test_only_author_and_admins_may_rerun_and_cancel(jobs: Jobs) -> None:
     submission = make.make_submission()
     stranger, admin = make.make_user(), make.make_admin()

@@ -244,12 +244,14 @@ def test_loading_keeps_what_a_runner_of_the_site_has_found() -> None:
     found = {**shipped, "passed": False, "survivors": ["forward: zeros"]}
     services.record_report(version, loader.report_of(found), make.later(1), made_here=True)
     for options, kept, state in (
-        ((), found, Task.State.REVIEW),
+        ((), found, Task.State.PUBLISHED),  # a person decides: see the task's page
         (("--soundness", loader.BUILT_IN_REPORTS), shipped, Task.State.PUBLISHED),
     ):
         load(folder, *options)
         assert Soundness.objects.get(version=version).document == kept
         assert Task.objects.get(slug="vector_add").state == state
+        page = Client().get("/tasks/vector_add/").content.decode()
+        assert ("A check has failed since this was published" in page) is (kept is found)
 
 
 def test_a_pass_on_one_device_does_not_answer_what_another_found() -> None:

@@ -18,6 +18,7 @@ from gpu_runner.data.formats import (
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
+from tasks_app.task_writing import write_folder
 
 SPECIFICATION = '''
 name = "row_sum"
@@ -52,6 +53,24 @@ def make_inputs(N, C, D):
 
 def forward_fn(input):
     return input.sum(-1)
+"""
+
+
+KERNELBENCH = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+batch_size = 16
+dim = 64
+
+def get_inputs():
+    return [torch.rand(batch_size, dim)]
+
+def get_init_inputs():
+    return []
 """
 
 
@@ -108,6 +127,28 @@ def test_the_specification_itself_can_be_named(tmp_path: Path) -> None:
     assert load_task(write(tmp_path) / "task.toml").name == "row_sum"
 
 
+def test_imports_that_no_runner_has_are_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "reference.py").write_text(f"import scipy\n{REFERENCE}")
+    fault = refused(folder)
+    assert (fault.field, fault.reason) == ("reference.py", "imports scipy, which no runner has")
+
+
+def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "19_ReLU.py"
+    source.write_text(KERNELBENCH)
+    task = load_task(source)
+    folder = tmp_path / "written"
+    for name, text in write_folder(task).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    assert load_task(folder) == task
+    (folder / "19_ReLU.py").write_text("def get_inputs():\n    return []\n")
+    assert refused(folder).field == "19_ReLU.py"
+
+
 def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
     folder = write(tmp_path)
     (folder / ".notes").write_bytes(b"\xff\0")
@@ -129,7 +170,7 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ('abi = "c"', 'abi = "c"\ndtype = "real"', "dtype", "'real' is not one of"),
         ('abi = "c"', 'abi = "c"\nbaselines = ["fast"]', "baselines", "'fast' is not one of"),
         ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "is not a known field"),
-        ('abi = "c"', 'abi = "c"\nformat = "kbench"', "format", "does not belong into task.toml"),
+        ('abi = "c"', 'abi = "c"\nformat = "rust"', "format", "'rust' is not one of"),
         ('abi = "c"', 'abi = "c"\nfiles = {}', "files", "does not belong into task.toml"),
         ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "has the forward direction"),
         ("[work.forward]", "[work.sideways]", "work", "'sideways' is not one of"),

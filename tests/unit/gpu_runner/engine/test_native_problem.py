@@ -17,7 +17,7 @@ REFERENCE = """
 import torch
 
 def make_inputs(N):
-    return {"in": torch.rand(N) + 1, "lambda": 0.25}
+    return {"in": torch.rand(N) + 1, "lambda": FACTOR}
 
 def forward_fn(in_, lambda_):
     return in_ * lambda_
@@ -28,27 +28,30 @@ def forward_scale(in_, inner_eps):
 SIGNATURE = "void scale_{0}(const {0}* in, {0}* out, float lambda, int N)"
 
 
+@pytest.mark.parametrize("factor", [0.25, 2])  # TOML's 2 is the signature's 2.0
 @pytest.mark.parametrize(
     ("dtype", "ctype", "ratio"),
     [("float32", "float", 1.0), ("bfloat16", "__nv_bfloat16", 2.0**-16)],
 )
 def test_a_reference_reads_keywords_and_the_inner_epsilon(
-    dtype: str, ctype: str, ratio: float, tmp_path: Path
+    dtype: str, ctype: str, ratio: float, factor: float, tmp_path: Path
 ) -> None:
+    reference = REFERENCE.replace("FACTOR", str(factor))
     signature = SIGNATURE.format(ctype)
-    task = make_task(REFERENCE, {"N": 5}, Abi.C, signature=signature, dtype=dtype)
-    (tmp_path / "reference.py").write_text(REFERENCE)
+    task = make_task(reference, {"N": 5}, Abi.C, signature=signature, dtype=dtype)
+    (tmp_path / "reference.py").write_text(reference)
     problem = load_problem(task, tmp_path)
     key = (task.workloads[0], Direction.FORWARD, 7, "cpu")
     drawn = problem.draw(*key)
-    source, factor = drawn.arguments
+    source, given = drawn.arguments
     assert drawn.names == ("in", "lambda")
     assert source.dtype is getattr(torch, dtype)
     values = {p.name: value for p, value in c_arguments(task, task.workloads[0], drawn)}
     assert torch.equal(values["in"], source)
-    assert (values["lambda"], values["N"]) == (factor, 5) == (0.25, 5)
+    assert (values["lambda"], values["N"]) == (given, 5) == (factor, 5)
+    assert isinstance(given, float)
     (expected,) = problem.expected(*key)
-    assert torch.equal(expected, source.double() * 0.25)
+    assert torch.equal(expected, source.double() * factor)
     scales = problem.scale(*key, (expected,))
     assert scales is not None
     assert torch.equal(scales[0], source.double() * ratio)
