@@ -79,6 +79,11 @@ class Arena:
             self._map = mmap.mmap(self.descriptor, size)
             self.view = memoryview(self._map)
 
+    def forget(self) -> None:
+        """Give its pages back: it reads as zeros. Not for a sealed one, which only takes writes."""
+        if self._map is not None:
+            self._map.madvise(mmap.MADV_REMOVE)
+
     def seal(self) -> None:
         """From now on no process can map it writable; mappings that exist go on writing."""
         self._add_seals(_F_SEAL_FUTURE_WRITE)

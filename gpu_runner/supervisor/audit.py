@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
+from gpu_runner.data.static import expanded
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor import audit_cuda
@@ -28,6 +29,7 @@ _EVASION = re.compile(
     r"no_sanitize|__SANITIZE_|__[atu]san_|__sanitizer_|has_feature|CUDA_INJECTION|NV_SANITIZER"
     r"|KERNEL_PROFILED|cudaProfiler|cuptiActivity"
 )
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
 
 
 class Auditor:
@@ -106,10 +108,15 @@ def small(
 
 def evasion(source: str) -> list[AuditCheck]:
     """A check for a source that treats sanitizers and profilers specially; usually none."""
-    match = _EVASION.search(source)
+    whole = _SPLICE.sub("", source)  # a name may be written over several lines
+    if match := _EVASION.search(whole):
+        cut = sum(splice.end() <= match.start() for splice in _SPLICE.finditer(source))
+        line = whole.count("\n", 0, match.start()) + cut + 1
+    else:  # or pasted by a macro
+        found = ((token.line, _EVASION.search(token.text)) for token in expanded(source))
+        line, match = next((each for each in found if each[1] is not None), (0, None))
     if match is None:
         return []
-    line = source.count("\n", 0, match.start()) + 1
     return [suspicious("evasion", f"line {line} names {match[0]!r}, which only a tool minds")]
 
 

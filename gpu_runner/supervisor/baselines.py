@@ -63,7 +63,7 @@ class Baselines:
         """Look nothing up yet."""
         self._task, self._direction, self._config = task, direction, config
         self._estimator = ESTIMATORS[config.kind]
-        of = f"{task.digest()} {stack(config)} {self._estimator}"
+        of = f"{task.digest()} {stack(config)} {self._estimator!r}"
         digest = hashlib.sha256(of.encode()).hexdigest()
         self.anchor_ns: float | None = None
         self._unsure: dict[tuple[str, str], Baseline] = {}  # of this evaluation only

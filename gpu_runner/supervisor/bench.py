@@ -12,19 +12,27 @@ from typing import Any
 from gpu_runner.data.evaluation import OutputError
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bursts import draw_sizes, most_calls
 from gpu_runner.supervisor.checks import check_returned
-from gpu_runner.supervisor.collected import Checked, Collected, Measured, larger_error
+from gpu_runner.supervisor.collected import (
+    BURSTS,
+    SINGLES,
+    Checked,
+    Collected,
+    Measured,
+    larger_error,
+)
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
 from gpu_runner.supervisor.oracle import Description, Oracle
+from gpu_runner.supervisor.outside import NullTime, mean_ns
 from gpu_runner.supervisor.plan import NULL_PLAN, Plan
-from gpu_runner.supervisor.session import Session, Target, keeping_output
+from gpu_runner.supervisor.session import Fault, FaultError, Session, Target, keeping_output
 from gpu_runner.supervisor.staging import Batch, Memory
 from gpu_runner.supervisor.statistics import ESTIMATORS
-from gpu_runner.supervisor.taken import TakenOutputs
+from gpu_runner.supervisor.taken import Kept, TakenOutputs
 from gpu_runner.supervisor.wrapper import Wrapper
 
 SEED_BITS = 62
@@ -49,8 +57,10 @@ class Bench:
     ) -> None:
         """`taken` is the arena that the oracle has inherited; `rng` one that nobody can guess."""
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
-        self._keeps_fastest = ESTIMATORS[config.kind].fastest
-        self._taken = TakenOutputs(taken, rng, fastest=self._keeps_fastest)
+        self._keeps_extremes = ESTIMATORS[config.kind].fastest
+        self._taken = TakenOutputs(taken, rng, extremes=self._keeps_extremes)
+        self._nulls: Mapping[str, NullTime] = {}
+        self._left_s = config.measure_timeout_s
         self._described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
         self._direction = Direction.FORWARD
@@ -65,6 +75,10 @@ class Bench:
             self._most[workload.name] = most_calls(described, self._config.kind)
         sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
         self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
+
+    def know_null(self, times: Mapping[str, NullTime]) -> None:
+        """What the coordinator's clock adds to each workload's bursts, from now on."""
+        self._nulls = times
 
     def run(
         self,
@@ -94,7 +108,10 @@ class Bench:
             while pending:
                 workload = self._whose_turn(pending, collected)
                 state = collected[workload.name]
+                began = time.monotonic()
                 self._next(session, workload, workloads.index(workload), plan, state)
+                if target.library is not None:
+                    self._spend(time.monotonic() - began)
                 if plan.is_done(state.times_ns, state.spent_s) and not state.sizes:
                     pending.remove(workload)
                 calls = sum(c.calls for c in collected.values())
@@ -162,18 +179,27 @@ class Bench:
         """Compare what was taken from a process, which has exited, with the reference."""
         errors: dict[str, OutputError] = {}
         mismatch = None
-        kinds = (
-            (False, collected.taken, collected.seeds),
-            (True, collected.burst_taken, collected.burst_seeds),
-        )
-        for burst, taken, seeds in kinds:
-            for index, slot in sorted({index: slot for slot, index in taken.items()}.items()):
-                offsets = self._taken.offsets(workload.name, slot, burst=burst)
+        for reasons, seeds in (SINGLES, collected.seeds), (BURSTS, collected.burst_seeds):
+            places = {
+                index: (slot, kept)
+                for kept in reasons
+                for slot, index in collected.taken.get(kept, {}).items()
+            }
+            for index, (slot, kept) in sorted(places.items()):
+                offsets = self._taken.offsets(workload.name, slot, kept)
                 found = self._oracle.verify(workload, self._direction, seeds[index], offsets)
                 for error in found.errors:
                     errors[error.output] = larger_error(errors.get(error.output), error)
                 mismatch = mismatch or found.mismatch
         return Checked(tuple(errors.values()), mismatch)
+
+    def _spend(self, seconds: float) -> None:
+        """Raise `FaultError` once the calls of all of a submission's processes took too long."""
+        self._left_s -= seconds
+        if self._left_s < 0:
+            limit = self._config.measure_timeout_s
+            reason = f"its calls take too long: measuring them is given up after {limit:g} s"
+            raise FaultError(Fault(Verdict.TIME_LIMIT, reason))
 
     def _whose_turn(
         self, pending: Sequence[Workload], collected: Mapping[str, Collected]
@@ -211,21 +237,19 @@ class Bench:
             check_returned(done, batch.layouts[0].description)
         self._memory.check(batch)
         fastest = done.time_ns < min(state.times_ns, default=math.inf)
+        least = answer.held_ns < min(state.held_ns, default=math.inf)
         state.times_ns.append(done.time_ns)
         state.held_ns.append(answer.held_ns)
         state.host_ns.append(done.host_ns)
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
-        slots = [self._taken.draw_slot(workload.name, index)]
-        if self._keeps_fastest and fastest:
-            slots.append(self._taken.fastest_slot(workload.name))
-        for slot in slots:
-            if slot is None:
-                continue
-            offsets = self._taken.offsets(workload.name, slot)
-            self._memory.take(batch.layouts[0], offsets, echoed=session.target.python)
-            state.taken[slot] = index
+        slots = {Kept.SINGLE: self._taken.draw_slot(workload.name, index, Kept.SINGLE)}
+        if self._keeps_extremes:
+            slots |= {Kept.FASTEST: 0 if fastest else None, Kept.LEAST: 0 if least else None}
+        for kept, slot in slots.items():
+            if slot is not None:
+                self._keep(session, state, batch, 0, (kept, slot, index))
 
     def _burst(
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
@@ -239,15 +263,35 @@ class Bench:
         self._call_id += 1
         held_ns = session.burst(self._call_id, batch.calls).held_ns
         self._memory.check(batch)
-        state.bursts.append(Burst(calls=size, held_ns=held_ns))
-        for layout, seed in self._shuffled(batch):
-            state.burst_seeds.append(seed)
+        burst = Burst(calls=size, held_ns=held_ns)
+        state.bursts.append(burst)
+        null = self._nulls.get(workload.name)
+        mean = mean_ns(burst, null) if null is not None else held_ns / size
+        least = mean < state.least_mean_ns
+        if least:
+            state.least_mean_ns, state.taken[Kept.LEAST_BURST] = mean, {}
+        for turn, place in enumerate(self._rng.sample(range(size), size)):
+            state.burst_seeds.append(batch.seeds[place])
             index = len(state.burst_seeds) - 1
-            slot = self._taken.draw_slot(workload.name, index, burst=True)
+            slot = self._taken.draw_slot(workload.name, index, Kept.BURST)
             if slot is not None:
-                offsets = self._taken.offsets(workload.name, slot, burst=True)
-                self._memory.take(layout, offsets, echoed=session.target.python)
-                state.burst_taken[slot] = index
+                self._keep(session, state, batch, place, (Kept.BURST, slot, index))
+            if least and turn < self._taken.slots(workload.name, Kept.LEAST_BURST):
+                self._keep(session, state, batch, place, (Kept.LEAST_BURST, turn, index))
+
+    def _keep(
+        self,
+        session: Session,
+        state: Collected,
+        batch: Batch,
+        place: int,
+        where: tuple[Kept, int, int],
+    ) -> None:
+        """Take the outputs of the call at a place of its batch: reason, slot, and its index."""
+        kept, slot, index = where
+        offsets = self._taken.offsets(batch.workload.name, slot, kept)
+        self._memory.take(batch.layouts[place], offsets, echoed=session.target.python)
+        state.taken.setdefault(kept, {})[slot] = index
 
     def _null_call(
         self, session: Session, workload: Workload, setup: int, state: Collected
@@ -273,11 +317,6 @@ class Bench:
             calls.append(layout.call(self._call_id, setup))
         seeds = [self._seed() for _ in layouts]
         return Batch(workload, self._direction, layouts, seeds, calls)
-
-    def _shuffled(self, batch: Batch) -> list[tuple[Layout, int]]:
-        pairs = list(zip(batch.layouts, batch.seeds, strict=True))
-        self._rng.shuffle(pairs)
-        return pairs
 
     def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:
         described = self._described[workload.name]

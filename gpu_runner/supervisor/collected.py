@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
+from gpu_runner.supervisor.taken import Kept
+
+SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST)
+BURSTS = (Kept.BURST, Kept.LEAST_BURST)
 
 
 @dataclass
@@ -18,10 +23,10 @@ class Collected:
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
-    taken: dict[int, int] = field(default_factory=dict)  # slot -> index of the call
+    taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
-    burst_taken: dict[int, int] = field(default_factory=dict)
+    least_mean_ns: float = math.inf  # of a burst so far
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
 
@@ -31,13 +36,17 @@ class Collected:
             process=process,
             times_ns=tuple(self.times_ns),
             seeds=tuple(self.seeds),
-            verified=tuple(sorted(set(self.taken.values()))),
+            verified=self.verified(*SINGLES),
             bursts=tuple(self.bursts),
             burst_seeds=tuple(self.burst_seeds),
-            burst_verified=tuple(sorted(self.burst_taken.values())),
+            burst_verified=self.verified(*BURSTS),
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
         )
+
+    def verified(self, *reasons: Kept) -> tuple[int, ...]:
+        """Indices of the calls that were kept for one of these reasons, each once."""
+        return tuple(sorted({i for kept in reasons for i in self.taken.get(kept, {}).values()}))
 
     @property
     def calls(self) -> int:

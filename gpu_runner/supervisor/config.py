@@ -34,6 +34,7 @@ class SupervisorConfig:
     call_timeout_s: float = 10.0
     start_timeout_s: float = 120.0
     oracle_timeout_s: float = 300.0
+    measure_timeout_s: float = 1800.0  # of all calls of a submission, their staging included
     profile_timeout_s: float = 90.0  # of a call that a profiler repeats for every counter
     device_timeout_s: float = 3600.0  # longest wait for the device
     memory_bytes: int = 8 * GIB  # private memory of a jailed runner or builder

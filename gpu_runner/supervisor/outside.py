@@ -98,6 +98,11 @@ def null_time(
     )
 
 
+def mean_ns(burst: Burst, null: NullTime) -> float:
+    """What a call of a burst took on average, less what an empty kernel takes."""
+    return (burst.held_ns - null.at(burst.calls)) / burst.calls
+
+
 def typical_slope(bursts: Sequence[Burst]) -> float:
     """Median slope over all pairs of bursts of different sizes; 0 where there are none."""
     slopes = [
@@ -122,7 +127,7 @@ def outside_time(
     way, or faster, because its code is warm. So single calls count where they are precise, and
     elsewhere the more lenient.
     """
-    mean, calls = min(((b.held_ns - null.at(b.calls)) / b.calls, b.calls) for b in bursts)
+    mean, calls = min((mean_ns(b, null), b.calls) for b in bursts)
     bound = max(mean, 0.0)
     if single_ns is not None and margin.single_ns is None:  # not precise, but bursts may be slower
         bound = min(bound, max(single_ns - null.single_ns, 0.0))

@@ -34,7 +34,7 @@ class Plan:
     min_taken: int = 2
     max_taken: int = 16
     bursts: int = 0
-    taken_of_bursts: int = 8
+    taken_of_bursts: int = 4
     longest_burst_s: float = 0.5
 
     def is_done(self, times: Sequence[float], spent_s: float) -> bool:

@@ -52,7 +52,7 @@ class Memory(Protocol):
         ...
 
     def watched(self) -> AbstractContextManager[None]:
-        """What surrounds a runner's whole life.
+        """What surrounds a runner's whole life: on a CPU it finds nothing of earlier ones.
 
         Raises `RunnerUnfit` in place of a fault that was not the runner's, as is known only now.
         """
@@ -122,6 +122,9 @@ class HostMemory:
 
     def watched(self) -> AbstractContextManager[None]:
         """See `Memory.watched`; nobody else can be in this memory."""
+        self._poison.fill(self._inputs.view, 0, len(self._inputs.view))
+        self._outputs.forget()
+        self._echo.forget()
         return nullcontext()
 
     def check(self, batch: Batch) -> None:

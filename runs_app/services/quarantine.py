@@ -27,19 +27,26 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")  # none inside a name
 def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> None:
     """Put a correct but suspicious result under its case; the caller saves the row.
 
-    What a person decided of the same source, task version and reasons holds. Trials of runs are on
-    no board, so nobody is asked about them.
+    What a person decided of the same source, task version and reasons holds; and a source that was
+    refused stays so for whatever reasons, also for none: some only show in some measurements.
+    Trials of runs are on no board, so nobody is asked about them.
     """
     suspicions = _suspicions(result)
     trial = evaluation.submission.run_id is not None
-    if not suspicions or trial or evaluation.verdict != Verdict.CORRECT:
+    if trial or evaluation.verdict != Verdict.CORRECT:
+        return
+    about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
+    alike = {**about, "fingerprint": _fingerprint(suspicions)}
+    if not QuarantineCase.objects.filter(**alike, state__in=_DECISIONS).exists():
+        refused = QuarantineCase.objects.filter(**about, state=Quarantine.UPHELD)
+        if (earlier := refused.select_for_update(of=("self",)).first()) is not None:
+            evaluation.quarantine, evaluation.quarantine_case = earlier.state, earlier
+            return
+    if not suspicions:
         return
     found = [codec.encode(suspicion) for suspicion in suspicions]
     case, _ = QuarantineCase.objects.get_or_create(
-        digest=evaluation.submission.digest,
-        task_version=evaluation.task_version,
-        fingerprint=_fingerprint(suspicions),
-        defaults={"suspicions": found, "created_at": now},
+        **alike, defaults={"suspicions": found, "created_at": now}
     )
     # locked, so that a decision made at this moment reaches this row as well
     case = QuarantineCase.objects.select_for_update(of=("self",)).get(pk=case.pk)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.static.check import RULES, SUSPICIONS_LIMIT, check_source
+from gpu_runner.data.static.check import RULES, SUSPICIONS_LIMIT, check_source, expanded
 from gpu_runner.data.static.torch_rules import torch_symbol_sentence
 from gpu_runner.data.static.words import symbol_sentence
 
@@ -10,6 +10,7 @@ __all__ = [
     "RULES",
     "SUSPICIONS_LIMIT",
     "check_source",
+    "expanded",
     "symbol_sentence",
     "torch_symbol_sentence",
 ]

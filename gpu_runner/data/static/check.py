@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_runner.data.integrity import Check, Suspicion
@@ -9,6 +10,7 @@ from gpu_runner.data.static.case import Case
 from gpu_runner.data.static.concurrency import CONCURRENCY_RULES
 from gpu_runner.data.static.directives import DIRECTIVE_RULES, plain
 from gpu_runner.data.static.preprocess import ExpansionTooLarge, Unit, read
+from gpu_runner.data.static.tokens import Token
 from gpu_runner.data.static.torch_rules import TORCH_RULES
 from gpu_runner.data.static.words import WORD_RULES
 from gpu_runner.data.static.workloads import WORKLOAD_RULES
@@ -48,6 +50,14 @@ def check_source(source: str, language: Language, abi: Abi, task: Task) -> tuple
         found += seen.values()
     found.sort(key=lambda suspicion: suspicion.line or 0)
     return tuple(found[:SUSPICIONS_LIMIT])
+
+
+def expanded(source: str) -> Sequence[Token]:
+    """The tokens of a source with its macros put in, or as written where they grow too large."""
+    try:
+        return read(source).expanded
+    except (ExpansionTooLarge, RecursionError):
+        return plain(source)
 
 
 def _readable(text: str) -> str:

@@ -71,6 +71,27 @@ def test_a_decision_holds_for_the_same_source_and_reasons(state: str) -> None:
     assert selectors.open_case_count() == 0
 
 
+@pytest.mark.parametrize(("state", "later"), [("upheld", "upheld"), ("cleared", "none")])
+def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: str) -> None:
+    first = held()
+    decide(first.quarantine_case, state)
+    again = services.rerun(
+        submission=first.submission, user=first.submission.author, now=make.later(2)
+    )
+    make.finish(again)
+    again.refresh_from_db()
+    assert again.quarantine == later
+    assert stands(again) is (later == "none")
+    other = (Suspicion(check=Check.LUCK, reason="lucky"),)
+    third = held(
+        user=first.submission.author, task_version=first.task_version, result={"suspicions": other}
+    )
+    assert third.quarantine == ("upheld" if state == "upheld" else "open")
+    decide(first.quarantine_case, "cleared", seconds=3)
+    again.refresh_from_db()
+    assert stands(again)
+
+
 def test_another_source_or_reason_is_another_case() -> None:
     first = held()
     version = first.task_version

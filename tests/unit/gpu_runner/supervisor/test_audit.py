@@ -379,6 +379,18 @@ def test_source_that_minds_tools_is_suspicious_with_its_line() -> None:
     assert evasion('extern "C" void f(float* sanitized) {}') == []
 
 
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("int a; \\\n\n#ifdef __SANI\\\nTIZE_ADDRESS__\n#endif\n", 3),
+        ("#define PASTE(a, b) a##b\nint b;\nint PASTE(__as, an_handler)();\n", 3),
+    ],
+)
+def test_names_that_are_put_together_are_found(source: str, line: int) -> None:
+    [found] = evasion(source)
+    assert f"line {line} names" in found.reason
+
+
 def test_tools_of_the_host_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(audit_tools(DeviceKind.CUDA)) == {"compute-sanitizer", "ncu"}
     for kind in DeviceKind:

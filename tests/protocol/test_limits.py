@@ -1,0 +1,64 @@
+"""What an evaluation takes of a device is bounded, and what it draws cannot be computed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Language, Mode, Verdict
+from gpu_runner.supervisor import evaluate as protocol
+from gpu_runner.supervisor import jail
+from gpu_runner.supervisor.bench import Bench
+from gpu_runner.supervisor.config import SupervisorConfig
+
+pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+
+KERNEL = """
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+  for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
+}
+"""
+
+
+def request(mode: Mode) -> EvaluationRequest:
+    task = load_task(catalog_folder() / "vector_add")
+    workloads = tuple(w for w in task.workloads if w.name == "cpu_n16384")
+    return EvaluationRequest(
+        evaluation_id="limits",
+        task=replace(task, workloads=workloads),
+        solution=Solution(source=KERNEL, language=Language.CPP),
+        mode=mode,
+        device="cpu",
+    )
+
+
+def test_calls_that_take_too_long_in_all_are_the_kernels_fault(tmp_path: Path) -> None:
+    config = SupervisorConfig(cache_folder=tmp_path, measure_timeout_s=0.001)
+    result = protocol.evaluate(request(Mode.TEST), config)
+    assert result.verdict is Verdict.TIME_LIMIT
+    assert result.reason == "its calls take too long: measuring them is given up after 0.001 s"
+
+
+def test_no_generator_that_can_be_computed_on_draws_what_submissions_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn_by: list[random.Random] = []
+
+    class Watched(Bench):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            drawn_by.append(self._rng)
+
+    monkeypatch.setattr(protocol, "Bench", Watched)
+    result = protocol.evaluate(request(Mode.TEST), SupervisorConfig(cache_folder=tmp_path))
+    assert result.verdict is Verdict.CORRECT, result.reason
+    assert isinstance(drawn_by[0], random.SystemRandom)
+    with pytest.raises(NotImplementedError):
+        drawn_by[0].getstate()

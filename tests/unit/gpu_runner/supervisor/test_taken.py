@@ -1,0 +1,124 @@
+"""What decides about a time is kept for verification, whatever the draw."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+from gpu_runner.data import wire
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.bench import Bench
+from gpu_runner.supervisor.collected import BURSTS, SINGLES, Collected
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.oracle import Description, Oracle, OutputSpec
+from gpu_runner.supervisor.outside import NullTime
+from gpu_runner.supervisor.plan import Plan
+from gpu_runner.supervisor.session import Session
+from gpu_runner.supervisor.staging import Memory
+from gpu_runner.supervisor.taken import Kept, TakenOutputs
+
+WORKLOAD = Workload(name="only", parameters={})
+OUTPUT = OutputSpec(name="out", dtype="float32", shape=(4,), strides=(1,), nbytes=16)
+DESCRIPTION = Description(arguments=(), outputs=(OUTPUT,))
+PLAN = Plan(processes=1, min_calls=9, max_calls=60, max_taken=4, bursts=4, taken_of_bursts=2)
+
+
+class NoMemory:
+    """Where nothing is staged, and everything can be taken."""
+
+    def __init__(self) -> None:
+        self.places: list[Sequence[int]] = []
+
+    def stage(self, batch: object, *, cold: bool) -> None:
+        """Nothing to draw."""
+
+    def check(self, batch: object) -> None:
+        """Nothing can have been overwritten."""
+
+    def take(self, layout: object, offsets: Sequence[int], *, echoed: bool) -> None:
+        self.places.append(offsets)
+
+
+@dataclass
+class Scripted:
+    """A session whose calls claim and hold what is said."""
+
+    singles: list[tuple[float, float]]
+    bursts: list[float] = field(default_factory=list)
+    target: Any = field(default_factory=lambda: SimpleNamespace(python=False))
+
+    def call(self, call: wire.Call) -> Any:
+        claimed, held = self.singles.pop(0)
+        return SimpleNamespace(done=SimpleNamespace(time_ns=claimed, host_ns=0), held_ns=held)
+
+    def burst(self, burst_id: int, calls: Sequence[wire.Call]) -> Any:
+        return SimpleNamespace(held_ns=self.bursts.pop(0) * len(calls))
+
+
+def make_bench(kind: DeviceKind, arena: Arena, rng: random.Random) -> Bench:
+    config = SupervisorConfig(kind=kind, device="test")
+    bench = Bench(cast(Oracle, None), cast(Memory, NoMemory()), arena, config, rng)
+    bench._described = {WORKLOAD.name: DESCRIPTION}
+    bench._taken.prepare(bench._described, PLAN)
+    bench.know_null({WORKLOAD.name: NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0)})
+    return bench
+
+
+def test_the_fastest_single_call_and_the_one_that_held_least_are_kept() -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        calls = [(1000.0 + rng.random(), 2000.0 + rng.random()) for _ in range(60)]
+        fastest, least = rng.sample(range(60), 2)
+        calls[fastest], calls[least] = (900.0, 2500.0), (1500.0, 100.0)
+        session = cast(Session, Scripted(list(calls)))
+        with closing(Arena("taken")) as arena:
+            bench, state = make_bench(DeviceKind.CPU, arena, rng), Collected()
+            for _ in calls:
+                bench._single(session, WORKLOAD, 0, state)
+        assert {fastest, least} <= set(state.verified(*SINGLES))
+        assert len(state.verified(Kept.SINGLE)) == PLAN.max_taken
+
+
+def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for() -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        means = [2000.0, 1500.0, 300.0, 1800.0]
+        rng.shuffle(means)
+        state = Collected(sizes=[3, 5, 2, 6])
+        sizes = list(reversed(state.sizes))
+        session = cast(Session, Scripted([], list(means)))
+        with closing(Arena("taken")) as arena:
+            bench = make_bench(DeviceKind.CUDA, arena, rng)
+            for _ in means:
+                bench._burst(session, WORKLOAD, 0, PLAN, state)
+        least = means.index(300.0)
+        began = sum(sizes[:least])
+        own = set(range(began, began + sizes[least]))
+        kept = set(state.verified(Kept.LEAST_BURST))
+        assert kept <= own
+        assert len(kept) == min(PLAN.max_taken, sizes[least])
+        assert kept <= set(state.verified(*BURSTS))
+
+
+def test_slots_do_not_overlap() -> None:
+    with closing(Arena("taken")) as arena:
+        taken = TakenOutputs(arena, random.Random(1), extremes=True)
+        taken.prepare({"a": DESCRIPTION, "b": DESCRIPTION}, PLAN)
+        places = [
+            taken.offsets(name, slot, kept)[0]
+            for name in "ab"
+            for kept in Kept
+            for slot in range(taken.slots(name, kept))
+        ]
+        size = len(arena.view)
+    places.sort()
+    assert len(places) == 2 * (4 + 1 + 1 + 2 + 4)
+    assert places[-1] + OUTPUT.nbytes <= size
+    assert all(b - a >= OUTPUT.nbytes for a, b in itertools.pairwise(places))
