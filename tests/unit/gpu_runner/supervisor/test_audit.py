@@ -13,7 +13,7 @@ from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor import audit_check, doctor, kernel_list, ncu_report, sanitizer
-from gpu_runner.supervisor.audit import evasion, fault_of, small, suspicions_of
+from gpu_runner.supervisor.audit import fault_of, small, suspicions_of
 from gpu_runner.supervisor.audit_check import Ran, check_of, run_under
 from gpu_runner.supervisor.audit_cpu import Sanitized
 from gpu_runner.supervisor.audit_required import audit_tools, required_checks, starts_threads
@@ -370,25 +370,6 @@ def built(folder: Path, text: str) -> Path:
     command = ["g++", "-O1", "-fopenmp", "-fPIC", "-shared", str(source), "-o", str(library)]
     subprocess.run(command, check=True)
     return library
-
-
-def test_source_that_minds_tools_is_suspicious_with_its_line() -> None:
-    found = evasion('int a;\n__attribute__((no_sanitize("address"))) void f();\n')
-    assert [c.state for c in found] == [AuditState.SUSPICIOUS]
-    assert "line 2" in found[0].reason
-    assert evasion('extern "C" void f(float* sanitized) {}') == []
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("int a; \\\n\n#ifdef __SANI\\\nTIZE_ADDRESS__\n#endif\n", 3),
-        ("#define PASTE(a, b) a##b\nint b;\nint PASTE(__as, an_handler)();\n", 3),
-    ],
-)
-def test_names_that_are_put_together_are_found(source: str, line: int) -> None:
-    [found] = evasion(source)
-    assert f"line {line} names" in found.reason
 
 
 def test_tools_of_the_host_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
