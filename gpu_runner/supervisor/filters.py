@@ -63,13 +63,14 @@ def find(
     context = _Context(task, direction, public)
     found = [*_outputs(context, seen), *_work(context, seen), _baseline(context, seen, config)]
     matters = {name: (public, bool(wrong)) for name, wrong in seen["arguments"].items()}
-    for workload in workloads:
-        if all(wrong for _, wrong in matters.values()):
+    least = next(workload for workload in workloads if not workload.hidden)
+    for workload in (least, *workloads):  # which may have arguments that the largest lacks
+        if workload is not least and all(wrong for _, wrong in matters.values()):
             break
         other = facts(workload, direction, [rng.getrandbits(62) for _ in range(2)])
         for name, wrong in other["arguments"].items():
-            if wrong and not matters.get(name, (workload, False))[1]:
-                matters[name] = (workload, True)
+            if name not in matters or (wrong and not matters[name][1]):
+                matters[name] = (workload, bool(wrong))
     found += [_argument(context, name, *entry) for name, entry in matters.items()]
     return [asdict(finding) for finding in found]
 
