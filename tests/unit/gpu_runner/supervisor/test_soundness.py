@@ -125,10 +125,10 @@ RIGHT = "'honest': {'reference': (0.5, '')}"
 def survey_answered(folder: Path, answer: str) -> None:
     """Survey a task whose code answers instead of being tried."""
     flood = f"""
-import itertools
-from gpu_runner.engine.soundness import Soundness
+import importlib, itertools
 n = itertools.count()
-Soundness.step = lambda *_, **__: {answer}
+engine = importlib.import_module("gpu_runner.engine.soundness")
+engine.Soundness.step = lambda *_, **__: {answer}
 """
     (folder / "reference.py").write_text(flood + REFERENCE)
     survey(load_task(folder), SupervisorConfig(kind=DeviceKind.CPU))
