@@ -26,8 +26,10 @@ def advance_run(run_id: str) -> int:
 
 
 def answer_call(call_id: str) -> bool:
-    """Send a call that waits."""
-    return services.answer_call(call_id=call_id)
+    """Send a call that waits, and read its answer if it is a judgement of a task."""
+    sent = services.answer_call(call_id=call_id)
+    services.settle_call(call_id=call_id)
+    return sent
 
 
 assert client, "loaded here, so that no work-horse has to: that takes a second each time"

@@ -9,6 +9,7 @@ from runs_app.views import (
     authors,
     bulk,
     compare,
+    judgements,
     quarantine,
     reevaluation,
     run_start,
@@ -91,6 +92,14 @@ urlpatterns = [
     path("drafts/<uuid:draft_id>/check/", trials.draft_check, name="draft-check"),
     path("drafts/<uuid:draft_id>/try/", trials.draft_try, name="draft-try"),
     path("drafts/<uuid:draft_id>/trials/", trials.draft_trials, name="draft-trials"),
+    path(
+        "drafts/<uuid:draft_id>/judgements/", judgements.draft_judgements, name="draft-judgements"
+    ),
+    path(
+        "tasks/<slug:slug>/versions/<int:number>/judgements/",
+        judgements.version_judgements,
+        name="version-judgements",
+    ),
     path("checks/<uuid:check_id>/cancel/", trials.check_cancel, name="check-cancel"),
     path("curate/check/", bulk.tasks_check, name="tasks-check"),
     path("verifiers/", verifiers.verifiers, name="verifiers"),

@@ -20,6 +20,7 @@ from runs_app.selectors.queue import waiting_reason, why_blocked
 from runs_app.selectors.runners import runner_list
 from tasks_app.models import Act, Draft, Soundness, TaskVersion
 
+_ASKED = (Act.Kind.CHECKED, Act.Kind.JUDGED)
 _CHECKS = 6
 _DRY_RUNS = 60
 
@@ -82,7 +83,7 @@ class Trials:
 
 def draft_trials(draft: Draft, user: Any, now: datetime) -> Trials:
     """What was found out about a draft that is open to `user`."""
-    versions = _versions_of(draft)
+    versions = versions_of(draft)
     soundness = _soundness(draft, versions)
     return Trials(
         checks=_checks(draft, versions, user, now),
@@ -121,9 +122,9 @@ def dry_runs(version: TaskVersion, user: Any) -> QuerySet[Evaluation]:
     )
 
 
-def _versions_of(draft: Draft) -> list[int]:
-    """Of the present files and of earlier ones: all that somebody had checked from the draft."""
-    checked = draft.acts.filter(kind=Act.Kind.CHECKED, version__isnull=False).order_by()
+def versions_of(draft: Draft) -> list[int]:
+    """Of the present files and of earlier ones: all that somebody asked about from the draft."""
+    checked = draft.acts.filter(kind__in=_ASKED, version__isnull=False).order_by()
     earlier = checked.values_list("version_id", flat=True).distinct()
     return [*earlier, *([draft.version_id] if draft.version_id else [])]
 

@@ -40,11 +40,13 @@ from runs_app.services.shipped import (
     submit_shipped_kernels,
 )
 from runs_app.services.submission import cancel, rerun, submit
+from runs_app.services.task_judging import JudgeRequest, request_judgement, settle_call
 
 __all__ = [
     "DRY_MODES",
     "Estimate",
     "EventError",
+    "JudgeRequest",
     "NotAllowed",
     "QuotaExceeded",
     "RunRequest",
@@ -71,9 +73,11 @@ __all__ = [
     "replay_run",
     "request_audit",
     "request_check",
+    "request_judgement",
     "rerun",
     "resolve_device",
     "resume_run",
+    "settle_call",
     "start_demo_run",
     "start_run",
     "stop_run",

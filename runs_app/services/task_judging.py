@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.task import Workload
+from runs_app import queues
 from runs_app.evolve import budget
 from runs_app.evolve.answers import Unusable
 from runs_app.evolve.config import Budget
@@ -19,8 +21,9 @@ from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
 from runs_app.services.calls import answer_call, interrupt_call, spec_of
 from runs_app.services.errors import SubmissionError
 from runs_app.services.text import storable
-from tasks_app.disclosure import public_task
-from tasks_app.models import Task, TaskVersion
+from tasks_app.disclosure import public_task, sees_hidden
+from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.services import CurationError, note
 from tasks_app.task_page import parameters_text, reference_files
 
 ANSWER_TOKENS = 8192
@@ -33,24 +36,22 @@ _OVER = (_STATUS.ANSWERED, _STATUS.FAILED, _STATUS.INTERRUPTED)
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest:
-    """Which task is to be judged, by whom, and the most that it may cost."""
+    """By whom a task is to be judged, and the most that it may cost."""
 
-    task: str
     model: str
     max_usd: float = 1.0
 
 
-def judge_task(*, request: JudgeRequest, clock: Callable[[], datetime]) -> TaskJudgement:
-    """Ask once about the task's current version, and store what came.
+def judge_task(
+    *, version: TaskVersion, request: JudgeRequest, clock: Callable[[], datetime]
+) -> TaskJudgement:
+    """Ask once about a version, wait for the answer, and store what came.
 
     An answer that cannot be read and a call that failed are stored with the reason. Raises
     `SubmissionError` before anything is stored.
     """
-    version, model = _version(request.task), _model(request.model)
-    if not 0 <= request.max_usd < float("inf"):
-        raise SubmissionError("max-usd", "must be 0 or more")
     settle_ended(before=clock())
-    judgement = _stored(version, model, request.max_usd, clock())
+    judgement = _stored(version, request, clock())
     try:
         answer_call(call_id=judgement.call_id, clock=clock)
     except KeyboardInterrupt:
@@ -58,6 +59,40 @@ def judge_task(*, request: JudgeRequest, clock: Callable[[], datetime]) -> TaskJ
         settle(judgement=judgement)
         raise
     return settle(judgement=judgement)
+
+
+@transaction.atomic
+def request_judgement(
+    *,
+    version: TaskVersion,
+    request: JudgeRequest,
+    user: User,
+    now: datetime,
+    draft: Draft | None = None,
+) -> TaskJudgement:
+    """Queue the question about a version for a worker of calls, and note it in the trail.
+
+    Raises `CurationError` for those who are no admins, because a call costs money, and while the
+    same language model is being asked about the same version; `SubmissionError` naming the field.
+    """
+    if not sees_hidden(user):
+        raise CurationError("", "only admins may ask a language model: a call costs money")
+    TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
+    asked = TaskJudgement.objects.filter(version=version, call__status__in=_OPEN)
+    if asked.filter(call__language_model__name=request.model).exists():
+        raise CurationError("model", f"{request.model} is being asked already: wait for its answer")
+    judgement = _stored(version, request, now)
+    details = {"language model": request.model}
+    note(Act.Kind.JUDGED, version=version, draft=draft, actor=user, details=details, now=now)
+    transaction.on_commit(lambda: queues.enqueue_call(judgement.call_id))
+    return judgement
+
+
+def settle_call(*, call_id: str) -> None:
+    """Read the answer of a call that has ended, if it was asked for a judgement."""
+    judgement = TaskJudgement.objects.filter(call__pk=call_id).first()
+    if judgement is not None:
+        settle(judgement=judgement)
 
 
 def settle_ended(*, before: datetime) -> None:
@@ -106,20 +141,21 @@ def prompt_for(version: TaskVersion) -> Prompt:
 
 
 @transaction.atomic
-def _stored(
-    version: TaskVersion, model: LanguageModel, max_usd: float, now: datetime
-) -> TaskJudgement:
-    """The waiting call with its judgement; raises `SubmissionError` if the cap is too small."""
+def _stored(version: TaskVersion, request: JudgeRequest, now: datetime) -> TaskJudgement:
+    """The waiting call with its judgement; raises `SubmissionError` naming what is wrong."""
+    model = _model(request.model)
+    if not 0 <= request.max_usd < float("inf"):
+        raise SubmissionError("max_usd", "must be 0 or more")
     prompt, spec = prompt_for(version), spec_of(model)
     allowance = budget.allow(
-        Budget(usd=max_usd),
+        Budget(usd=request.max_usd),
         budget.Spent(0.0, 0, 0),
         spec,
         budget.tokens_bound(prompt.messages),
         min(ANSWER_TOKENS, spec.max_output_tokens),
     )
     if allowance.refusal:
-        raise SubmissionError("max-usd", allowance.refusal)
+        raise SubmissionError("max_usd", allowance.refusal)
     call = LanguageModelCall.objects.create(
         role=ROLE,
         language_model=model,
@@ -139,12 +175,18 @@ def _line(workload: Workload) -> str:
     return f"- {workload.name}: {parameters_text(workload.parameters)}"
 
 
-def _version(slug: str) -> TaskVersion:
+def version_of(slug: str, number: int | None = None) -> TaskVersion:
+    """That version of a task, its current one without a number; raises `SubmissionError`."""
     task = Task.objects.filter(slug=slug).select_related("current_version").first()
     if task is None:
         raise SubmissionError("task", f"there is no task {slug!r}")
+    if number is not None:
+        version = task.versions.filter(number=number).first()
+        if version is None:
+            raise SubmissionError("version", f"{slug!r} has no version {number}")
+        return version
     if task.current_version is None:
-        raise SubmissionError("task", f"{slug!r} has no version yet to be judged")
+        raise SubmissionError("version", f"{slug!r} has no current version: give a number")
     return task.current_version
 
 

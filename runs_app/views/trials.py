@@ -29,6 +29,7 @@ from tasks_app.services import CurationError
 RESULTS = "trials-results"
 """Id of the element that asks for itself while something is under way."""
 
+_PARTS = (RESULTS, "judgements", "judgement-rows")
 _STOP = 286  # htmx takes the answer and asks no more
 
 Ask = Callable[[TaskVersion, Device, datetime], object]
@@ -45,7 +46,8 @@ def signed_in(view: View) -> View:
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated or request.headers.get("HX-Request") != "true":
             return login_required(view)(request, *args, **kwargs)
-        part = RESULTS if request.headers.get("HX-Target") == RESULTS else "trials"
+        target = request.headers.get("HX-Target", "")
+        part = target if target in _PARTS else "trials"
         page = request.htmx.current_url_abs_path or "/"  # type: ignore[attr-defined]
         context = {"part": part, "next": page}
         return render(request, "runs_app/parts/trials_signed_out.html", context, status=_STOP)
@@ -63,7 +65,7 @@ def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     if taken and taken.seen_by(request.user) and not taken.open_to(request.user):
         context = {"part": RESULTS if results_only else "trials"}
         return render(request, "runs_app/parts/trials_taken.html", context, status=_STOP)
-    draft, now = _draft(request, draft_id), timezone.now()
+    draft, now = find_draft(request, draft_id), timezone.now()
     if results_only:
         context = results_context(draft, request.user, now)
         news = {"say": context["status_key"] != request.GET.get("said", "")}
@@ -101,7 +103,7 @@ def draft_try(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 def check_cancel(request: HttpRequest, check_id: UUID) -> HttpResponse:
     """Take a check back; the form says on which draft's page it stands."""
     try:
-        draft = _draft(request, UUID(request.POST.get("draft", "")))
+        draft = find_draft(request, UUID(request.POST.get("draft", "")))
     except ValueError:
         raise Http404("There is no such draft.") from None
     check = selectors.find_check(check_id, request.user)
@@ -117,7 +119,7 @@ def check_cancel(request: HttpRequest, check_id: UUID) -> HttpResponse:
 
 def _asked(request: HttpRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
     """Ask for something about the version of a draft's files; stores nothing if it is refused."""
-    draft, now = _draft(request, draft_id), timezone.now()
+    draft, now = find_draft(request, draft_id), timezone.now()
     refusal: CurationError | SubmissionError | None = None
     try:
         if not may_ask(draft, request.user):
@@ -139,7 +141,7 @@ def _answer(
 ) -> HttpResponse:
     """The part of the page for htmx, and the way back to the page for everybody else."""
     if request.headers.get("HX-Request") == "true":
-        fresh = _draft(request, draft.pk)
+        fresh = find_draft(request, draft.pk)
         context = trials_context(fresh, request.user, timezone.now(), request.POST.dict())
         context |= {"refusal": refusal, "refused": words}
         status = 422 if refusal else 200
@@ -149,7 +151,8 @@ def _answer(
     return redirect(f"{draft.get_absolute_url()}#trials")
 
 
-def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
+def find_draft(request: HttpRequest, draft_id: UUID) -> Draft:
+    """The draft, if it is open to who asks; raises `Http404`."""
     draft = Draft.objects.select_related("task", "version__task").filter(pk=draft_id).first()
     if draft is None or not draft.open_to(request.user):
         raise Http404("There is no such draft, or it is somebody else's.")

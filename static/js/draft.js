@@ -87,8 +87,8 @@
     say(isChanged() ? "Unsaved changes." : "As it is stored.");
   });
 
-  // What trials find, or that they were asked for, changes what is to be done next.
-  const underWay = () => Boolean(document.querySelector("#trials-results[hx-trigger]"));
+  // What trials and language models find, or that they were asked, changes what is to be done next.
+  const underWay = () => Boolean(document.querySelector("#trials-results[hx-trigger], #judgement-rows[hx-trigger]"));
   let waits = underWay();
   // Whoever is signed out is sent to another page, which is no part of this one.
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -155,11 +155,11 @@
   document.addEventListener("htmx:sendError", (event) => {
     if (event.detail.requestConfig?.elt === save) sayUnsaved("The site does not answer; try again.");
   });
-  // A check or a dry run takes the stored files: what is in the editor is stored before it.
+  // A check, a dry run or a question takes the stored files: what is in the editor is stored before.
   let awaiting = null;
   document.addEventListener("htmx:confirm", (event) => {
     const { elt, verb, issueRequest } = event.detail;
-    if (verb !== "post" || !elt.querySelector("#trials-check") || !isChanged()) return;
+    if (verb !== "post" || !elt.querySelector("#trials-check, #judgements-ask") || !isChanged()) return;
     event.preventDefault();
     awaiting = issueRequest;
     save.click();

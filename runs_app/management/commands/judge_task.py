@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs_app.models import TaskJudgement
 from runs_app.services.errors import SubmissionError
-from runs_app.services.task_judging import JudgeRequest, judge_task
+from runs_app.services.task_judging import JudgeRequest, judge_task, version_of
 
 
 class Command(BaseCommand):
@@ -24,8 +24,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Which task, which language model, and the most that it may cost."""
-        default = JudgeRequest(task="", model="")
+        default = JudgeRequest(model="")
         parser.add_argument("task", metavar="NAME", help="name of a task of this site")
+        parser.add_argument("--number", type=int, help="of the version; left out: the current one")
         parser.add_argument("--model", required=True, help="name of a language model of this site")
         parser.add_argument(
             "--max-usd",
@@ -36,11 +37,10 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         """Ask once."""
-        request = JudgeRequest(
-            task=options["task"], model=options["model"], max_usd=options["max_usd"]
-        )
+        request = JudgeRequest(model=options["model"], max_usd=options["max_usd"])
         try:
-            judgement = judge_task(request=request, clock=timezone.now)
+            version = version_of(options["task"], options["number"])
+            judgement = judge_task(version=version, request=request, clock=timezone.now)
         except SubmissionError as error:
             raise CommandError(str(error)) from error
         self._say(judgement)
