@@ -90,6 +90,7 @@ class OutsideRow:
     intercept_ns: float
     null_slope_ns: float
     null_intercept_ns: float
+    null_deviation_ns: float
     bursts: int
 
     @property
@@ -139,7 +140,7 @@ def outside_rows(document: Mapping[str, Any]) -> list[OutsideRow]:
             hidden=bool(workload.get("hidden")),
             claimed_ns=(workload.get("measurement") or {}).get("time_ns"),
             bursts=len(workload["outside"].get("bursts", ())),
-            **{name: float(workload["outside"][name]) for name in _OUTSIDE},
+            **{name: float(workload["outside"].get(name) or 0.0) for name in _OUTSIDE},
         )
         for workload in document.get("workloads", [])
         if workload.get("outside")
@@ -147,7 +148,8 @@ def outside_rows(document: Mapping[str, Any]) -> list[OutsideRow]:
 
 
 _OUTSIDE = (
-    "bound_ns", "error_ns", "slope_ns", "intercept_ns", "null_slope_ns", "null_intercept_ns",
+    "bound_ns", "error_ns", "slope_ns", "intercept_ns",
+    "null_slope_ns", "null_intercept_ns", "null_deviation_ns",
 )  # fmt: skip
 
 

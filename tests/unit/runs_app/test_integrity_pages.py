@@ -26,7 +26,7 @@ SOURCE = "// 1\n// 2\n// 3\n// 4\n#include <dlfcn.h> // <5>\n" + make.SOURCE
 LINE_5 = Suspicion(check=Check.SOURCE, reason="includes <dlfcn.h>", line=5)
 OUTSIDE = OutsideTime(
     bound_ns=900.0, error_ns=25.0, slope_ns=950.0, intercept_ns=4000.0, null_slope_ns=50.0,
-    null_intercept_ns=3900.0, bursts=(Burst(calls=3, held_ns=6850.0),),
+    null_intercept_ns=3900.0, null_deviation_ns=120.0, bursts=(Burst(calls=3, held_ns=6850.0),),
 )  # fmt: skip
 
 
@@ -153,6 +153,7 @@ def test_the_outside_clock_stands_beside_the_claimed_time(client: Client) -> Non
     text = page_of(client, evaluation)
     assert "The coordinator's own clock" in text
     assert "25.0 ns" in text
+    assert "± 120 ns" in text
     assert make.HIDDEN_WORKLOAD not in text
 
 
