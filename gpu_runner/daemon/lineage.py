@@ -54,7 +54,7 @@ def children() -> dict[int, str]:
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            state, parent = path.read_text(errors="replace").rpartition(")")[2].split()[:2]
             if int(parent) == me:
                 found[int(path.parent.name)] = state
     return found

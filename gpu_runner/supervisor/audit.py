@@ -26,7 +26,7 @@ _WORKLOADS = {  # of each kind, public and hidden: a process for each workload a
     DeviceKind.CUDA: 1,
 }
 _EVASION = re.compile(
-    r"no_sanitize|__SANITIZE_|__[atu]san_|__sanitizer_|has_feature|CUDA_INJECTION|NV_SANITIZER"
+    r"no_sanitize|__SANITIZE_|__(?:a|l|t|ub)san_|no_address_safety|__sanitizer_|has_feature|CUDA_INJECTION|NV_SANITIZER"
     r"|KERNEL_PROFILED|cudaProfiler|cuptiActivity"
 )
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")

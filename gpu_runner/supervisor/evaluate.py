@@ -203,6 +203,9 @@ class _Evaluation:
             except FaultError as error:  # before another evaluation gets the device
                 health.suspect(self._config, error.fault.verdict)
                 raise
+            except Exception:  # whoever can provoke one could hide so that a device is broken
+                health.suspect(self._config, Verdict.RUNTIME_ERROR)
+                raise
 
     def _on_device(self, bench: Bench, target: Target, plan: Plan) -> Fault:
         baselines = self._baselines(bench, plan)

@@ -180,7 +180,8 @@ def _still(pid: int) -> bool:
 
 def _state(thread: str) -> str:
     try:
-        return Path(thread, "stat").read_text().rpartition(")")[2].split()[0]
+        # a process names itself as it likes
+        return Path(thread, "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except OSError:
         return "X"
 

@@ -83,7 +83,7 @@ def process_table() -> dict[int, Process]:
     table = {}
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            head, _, tail = (path / "stat").read_text().rpartition(")")
+            head, _, tail = (path / "stat").read_text(errors="replace").rpartition(")")
             state, parent = tail.split()[:2]
             pid, name = int(path.name), head.partition("(")[2]
             table[pid] = Process(pid, int(parent), path.stat().st_uid, state, name)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +21,8 @@ from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
 from gpu_runner.supervisor.memory import used_bytes
 from gpu_runner.supervisor.processors import measured_cpus
+
+logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
@@ -168,7 +172,12 @@ class ChildProcess:
                 return
 
     def _check_memory(self) -> None:
-        if used_bytes(descendants(self._process.pid), self.arenas) > self._memory_limit:
+        try:
+            used = used_bytes(descendants(self._process.pid), self.arenas)
+        except Exception:  # who cannot be watched does not run
+            logger.exception("the memory of process %d cannot be told", self._process.pid)
+            used = sys.maxsize
+        if used > self._memory_limit:
             self._memory_exceeded = True
             for pid in descendants(self._process.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -20,6 +20,7 @@ PADDING_BYTES = 64 * 1024
 
 _OPTIONS = {"memcheck": ("--padding", str(PADDING_BYTES))}
 _REPORT = '"$TMPDIR/kbench-sanitizer.txt"'
+_LONGEST_LINE = 4096
 _LINE = re.compile(r"^=========(.*)$", re.MULTILINE)
 _ERROR = re.compile(
     r"(Invalid \S+ (?:read|write|atomic|access).*|Misaligned .*|Stack overflow.*"
@@ -134,5 +135,5 @@ def _place(record: list[str]) -> str:
         return ""
     frame = next((found for line in record[1:] if (found := _AT.match(line))), None)
     place = next((found for line in record[1:] if (found := _SOURCE_LINE.search(line))), None)
-    function = f", in {_WHERE.sub('', frame[1])}" if frame else ""
+    function = f", in {_WHERE.sub('', frame[1][:_LONGEST_LINE])}" if frame else ""
     return function + (f" at {place[1]}" if place else "")

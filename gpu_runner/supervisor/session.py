@@ -171,6 +171,8 @@ class Session:
         overhead_ns = self._ready("while it was started")
         if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
             raise RunnerUnfit(f"an empty measurement takes {overhead_ns:.0f} ns on this host")
+        if self._freezer is not None and not self._freezer.tree():
+            raise RunnerUnfit("this host names no children of processes, so none can be stopped")
         self._freeze()
 
     def setup(self, description: dict[str, Any]) -> None:

@@ -28,6 +28,9 @@ from runs_app.services.errors import NotAllowed, WrongState
 from tasks_app.disclosure import public_text
 
 _NO_CHECKS = Audit(checks=())
+SLOWER = 1.5
+"""An audit that measures so many times what its place rests on does not speak for that time."""
+
 _SAYS_NOTHING = (Verdict.SYSTEM_ERROR, Verdict.UNSTABLE)  # of the place that was audited
 
 
@@ -42,6 +45,22 @@ def consider(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
         submission=best.submission, device=best.device, defaults=moments
     )
     return _begin(audit, now) if is_new else None
+
+
+def recheck(evaluation: Evaluation, *, now: datetime) -> Evaluation | None:
+    """Queue another audit of a place whose new time is far below what its audit has measured."""
+    if evaluation.mode != Mode.RANKED or evaluation.verdict != Verdict.CORRECT:
+        return None
+    pair = BoardAudit.objects.filter(submission=evaluation.submission, device=evaluation.device)
+    audit = pair.select_for_update(of=("self",)).filter(state=Audited.PASSED).first()
+    holds = _latest_that_says_something(audit) if audit else None
+    if audit is None or holds is None or not _is_slower(holds, evaluation):
+        return None
+    if audit.evaluation is not None and not audit.evaluation.is_over:
+        audit_state.change(audit, Audited.WAITING, "", now=now)
+        return None
+    audit.state = Audited.WAITING
+    return _begin(audit, now)
 
 
 @transaction.atomic
@@ -77,6 +96,9 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
     if audit is None:
         return
     state, reason = _outcome(evaluation, result)
+    if state is Audited.PASSED and _is_slower(evaluation, _standing(evaluation)):
+        state = Audited.INCONCLUSIVE
+        reason = f"it measured more than {SLOWER:g} times the time that it was to verify"
     if state is Audited.INCONCLUSIVE:
         audit_state.inconclusive(evaluation, reason, now=now)
     else:
@@ -157,6 +179,23 @@ def _outcome(
     others = len(audit.checks) - passed
     left_out = f", {others} did not fit here" if others else ""
     return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
+
+
+def _standing(audit: Evaluation) -> Evaluation | None:
+    """The ranked evaluation on which the place of an audit rests."""
+    ranked = Evaluation.objects.filter(
+        submission=audit.submission_id,
+        device=audit.device_id,
+        mode=Mode.RANKED.value,
+        verdict=Verdict.CORRECT.value,
+    )
+    return ranked.order_by("-created_at", "-pk").first()
+
+
+def _is_slower(audit: Evaluation, ranked: Evaluation | None) -> bool:
+    if ranked is None or ranked.latency_ns is None or audit.latency_ns is None:
+        return False
+    return audit.latency_ns > SLOWER * ranked.latency_ns
 
 
 def _by_case(

@@ -99,6 +99,7 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     if evaluation.mode == Mode.AUDIT:
         audits.settle(evaluation, result, now=now)
     if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
+        audits.recheck(evaluation, now=now)
         audits.consider(evaluation, now=now)
 
 

@@ -10,7 +10,10 @@ from gpu_runner.data.static.preprocess import Directive
 from gpu_runner.data.static.tokens import Kind, Token, closing, text_at, tokens
 from gpu_runner.data.verdict import Language
 
-_ODD_PATH = re.compile(r"[\"<](?:/|~|\\|.*\.\.|.*//|proc/|dev/|etc/)|.*\.(?:so|py|toml|json|txt)\b")
+_ODD_PATH = re.compile(
+    r"[\"<](?:/|~|\\|.*\.\.|.*//|proc/|dev/|etc/)"
+    r"|.*\.(?:so|py|toml|json|txt|c|C|cc|cpp|cxx|cu|i|ii|s|S)\b"
+)
 _ODD_HEADERS = re.compile(
     r"[\"<](?:dlfcn\.h|link\.h|elf\.h|sys/(?:ptrace|socket|syscall|prctl|uio|auxv|inotify|un|wait)\.h"
     r"|netinet/.*|arpa/.*|netdb\.h|linux/.*|asm/.*|spawn\.h|execinfo\.h|ucontext\.h"
@@ -33,8 +36,9 @@ _ATTRIBUTES = {
 _ASM = {"asm", "__asm", "__asm__"}
 _ASM_WORDS = {"volatile", "__volatile__", "__volatile", "inline", "__inline__", "goto"}
 _ASM_DIRECTIVE = re.compile(
-    r"(?:^|[;\n{}])\s*(?:\w+:\s*)?\.(incbin|include|macro|irpc?|rept|pushsection|previous|subsection"
-    r"|symver|weakref|init_array|popsection|section\s*\.(?!debug)\w+|set\s|equ\s|type\s)"
+    r"(?:^|[;\n{}])[ \t\r\f\v]*(?:\w{1,200}:[ \t\r\f\v]*)?\.(incbin|include|macro|irpc?|rept"
+    r"|pushsection|previous|subsection|symver|weakref|init_array|popsection|section\s*\.(?!debug)\w+|set\s|equ\s|type\s"
+    r"|(?:byte|[248]byte|short|hword|value|word|long|int|quad|octa|ascii|asciz|string|inst|fill)\s)"
 )
 _SYSTEM_CALL = re.compile(r"\b(syscall|sysenter|int\s+\$?0x80|svc\s+\#?0)\b")
 _DEVICE = {
@@ -57,12 +61,37 @@ def _directives(case: Case) -> Iterator[Finding]:
     for directive in case.unit.directives:
         if sentence := _about(directive):
             yield Finding(f"{directive.name}{directive.spelled}", directive.line, sentence)
+    yield from _pasting_in_two_ways(case.unit.directives)
     for stream in case.streams:
         for i, token in enumerate(stream):
             if token.text == "_Pragma" and i + 2 < len(stream):
                 text = stream[i + 2].text.replace(" ", "")
                 if _PRAGMA.match(text):
                     yield Finding(text, token.line, f"has the pragma {stream[i + 2].text!r}")
+
+
+def _pasting_in_two_ways(directives: Iterable[Directive]) -> Iterator[Finding]:
+    """Macros that are defined in one branch to join words, and in another one otherwise.
+
+    Which branch is taken is not computed here, so either may be the one that the compiler sees.
+    """
+    known: dict[str, list[tuple[tuple[int, ...], str]]] = {}
+    branch: tuple[int, ...] = ()
+    branches = 0
+    for directive in directives:
+        if directive.name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else"):
+            branches += 1
+            outer = branch if directive.name.startswith("if") else branch[:-1]
+            branch = (*outer, branches)
+        elif directive.name == "endif":
+            branch = branch[:-1]
+        elif directive.name == "define" and directive.rest:
+            name, spelled = directive.rest[0].text, directive.spelled
+            others = [text for where, text in known.get(name, ()) if where != branch]
+            if any(text != spelled and "##" in text + spelled for text in others):
+                sentence = f"defines {name!r} in two ways, of which one joins words"
+                yield Finding(f"define {name}", directive.line, sentence)
+            known.setdefault(name, []).append((branch, spelled))
 
 
 def _about(directive: Directive) -> str:
@@ -185,7 +214,8 @@ DIRECTIVE_RULES = (
     Rule(
         "directives",
         "includes of absolute, upward, computed or useless paths, #include_next, #embed, #line, "
-        "__has_include of such, pragmas that rename symbols or read files",
+        "__has_include of such, pragmas that rename symbols or read files, macros that join words in "
+        "one branch and not in another",
         _directives,
     ),
     Rule(

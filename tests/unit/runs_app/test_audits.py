@@ -334,3 +334,28 @@ def test_the_database_keeps_audits_to_ranked_evaluations_and_one_a_place() -> No
             changed_at=make.NOW,
         )  # fmt: skip
     assert Evaluation.objects.filter(status=Status.QUEUED, mode="audit").count() == 1
+
+
+def test_an_audit_that_was_far_slower_verifies_nothing() -> None:
+    evaluation = ranked(result={"latency_ns": 1000.0})
+    audit = end_audit(evaluation, MEMCHECK, latency_ns=1600.0)
+    assert (audit.state, evaluation.audited) == ("inconclusive", "inconclusive")
+    assert "more than 1.5 times the time that it was to verify" in audit.reason
+    other = ranked(task_version=evaluation.task_version, source="//", result={"latency_ns": 900.0})
+    assert end_audit(other, MEMCHECK, latency_ns=1300.0).state == "passed"
+
+
+def test_a_new_time_that_no_audit_has_seen_is_audited_again() -> None:
+    evaluation = ranked(result={"latency_ns": 1000.0})
+    end_audit(evaluation, MEMCHECK, latency_ns=1000.0)
+    user = evaluation.submission.author
+    again = services.rerun(submission=evaluation.submission, user=user, now=make.later(5))
+    make.finish(again, latency_ns=700.0)
+    again.refresh_from_db()
+    assert (again.audited, audit_of(again).state) == ("passed", "passed")
+    third = services.rerun(submission=evaluation.submission, user=user, now=make.later(9))
+    make.finish(third, latency_ns=600.0)
+    third.refresh_from_db()
+    assert (third.audited, audit_of(third).state) == ("waiting", "waiting")
+    assert Evaluation.objects.filter(mode="audit").count() == 2
+    assert end_audit(third, MEMCHECK, latency_ns=1000.0).state == "inconclusive"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,19 @@ CPP, CUDA = Language.CPP, Language.CUDA
 
 HOSTILE: list[tuple[str, Language, Abi, str]] = [
     # Rule, language, ABI, source; the line to name is the one that says HERE.
+    ("directives", CPP, Abi.C, '#include "kernel.cpp" // HERE'),
+    (
+        "directives",
+        CPP,
+        Abi.C,
+        "#if 1\n#define P(a, b) a##b\n#else\n#undef P\n#define P(a, b) a b // HERE\n#endif",
+    ),
+    (
+        "assembly",
+        CUDA,
+        Abi.C,
+        '__host__ __device__ void f() { asm(".byte 0x0f, 0x05"); } // HERE',
+    ),
     ("vendor-library", CUDA, Abi.C, "\ncublasSgemm(handle, a, b); // HERE"),
     ("vendor-library", CUDA, Abi.TORCH, "auto h = at::cuda::getCurrentCUDABlasHandle(); // HERE"),
     ("vendor-library", CPP, Abi.C, "cblas_sgemm(a, b, c); // HERE"),
@@ -255,6 +269,12 @@ HONEST: dict[str, tuple[Language, Abi, str]] = {
         "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { py::gil_scoped_release off;"
         ' m.def("forward", &forward); }',
     ),
+    "macros of a list": (
+        CPP,
+        Abi.C,
+        "#define X(n) int case_##n;\nX(1)\n#undef X\n#define X(n) int other_##n;\nX(1)\n"
+        "#ifndef M_PI\n#define M_PI 3.14\n#else\n#define M_PI 3.1415\n#endif",
+    ),
     "sizes with templates": (
         CUDA,
         Abi.C,
@@ -366,3 +386,11 @@ def test_macros_that_grow_are_suspicious_and_cheap(source: str) -> None:
 def test_senseless_source_is_read_in_bounded_time(unit: str) -> None:
     source = unit * (8_000 // len(unit))
     assert len(check_source(source, CUDA, Abi.TORCH, task("layernorm"))) <= SUSPICIONS_LIMIT
+
+
+@pytest.mark.parametrize("unit", ["\n", " ", "a", "a:", ";", ".set ", "{ "])
+def test_assembly_without_sense_is_read_in_bounded_time(unit: str) -> None:
+    source = f'asm(R"({unit * (200_000 // len(unit))})");'
+    began = time.monotonic()
+    check_source(source, CPP, Abi.C, task("layernorm"))
+    assert time.monotonic() - began < 20
