@@ -161,7 +161,7 @@
     const { elt, verb, issueRequest } = event.detail;
     if (verb !== "post" || !elt.querySelector("#trials-check, #judgements-ask") || !isChanged()) return;
     event.preventDefault();
-    awaiting = issueRequest;
+    awaiting = { elt, issueRequest };
     save.click();
   });
   document.addEventListener("htmx:afterRequest", (event) => {
@@ -173,8 +173,8 @@
     if (isChanged()) say("Saved; there are newer changes.");
     const next = awaiting;
     awaiting = null;
-    if (next) next(true);
-    else refresh();
+    if (next) next.issueRequest(true);
+    if (!next?.elt.closest("#trials")) refresh();
   });
 
   // A check that is asked for meanwhile brings the newest state: no older answer may replace it.
@@ -192,7 +192,7 @@
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { verb, path: address } = event.detail.requestConfig;
-    if (verb === "get" && address === form.dataset.trials && (pending || asked !== askedBefore)) event.detail.shouldSwap = false;
+    if (verb === "get" && address === form.dataset.trials && (awaiting?.elt.closest("#trials") || pending || asked !== askedBefore)) event.detail.shouldSwap = false;
   });
   function refresh() {
     askedBefore = asked;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import Stack
 from tests.browser.walking import PASSWORD, sign_in, sign_up
@@ -116,3 +118,26 @@ def test_a_proposal_is_mended_and_published(page: Page, browser: Browser, stack:
     page.reload()
     page.get_by_role("link", name="my_sum v1").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Scaled sum of two vectors")
+
+
+def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> None:
+    """What an earlier saving has asked for arrives while the text is saved before a check."""
+    sign_up(page, stack.url, "hurried")
+    page.goto(f"{stack.url}/drafts/")
+    page.get_by_role("button", name="Start from the example").click()
+    trials: list[Route] = []
+    savings: list[Route] = []
+    page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - playwright wants a function
+    with page.expect_request("**/trials/"):
+        write(page, '"scaled_sum"', '"hurried_sum"')
+    page.route(re.compile(r"/drafts/[0-9a-f-]{36}/$"), lambda route: savings.append(route))  # noqa: PLW0108
+    editor = page.locator("#id_text")
+    editor.fill(editor.input_value().replace('abi = "c"', "abi = c"))
+    with page.expect_request(lambda request: request.method == "POST"):
+        page.get_by_role("button", name="Check it").click()
+    with page.expect_response("**/trials/"):
+        trials.pop().continue_()
+    page.unroute("**/trials/")
+    with page.expect_response(lambda answer: answer.url.endswith("/check/")):
+        savings.pop().continue_()
+    expect(page.locator("#trials").get_by_role("alert")).to_contain_text("is not valid TOML")
