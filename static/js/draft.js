@@ -9,7 +9,8 @@
   const save = document.getElementById("save");
   const path = form.elements.path.value;
   const state = () => document.getElementById("draft-status");
-  let stored = document.querySelector("[data-unsaved]") ? null : text.value;
+  // What was typed, or restored by the browser, before this runs is unsaved.
+  let stored = document.querySelector("[data-unsaved]") ? null : text.defaultValue;
   let sent = "";
   let leaving = false; // Escape was pressed: Tab leaves the editor
   let going = false; // the page is being left on purpose

@@ -106,6 +106,7 @@ def test_a_proposal_is_mended_and_published(page: Page, browser: Browser, stack:
     page.get_by_role("link", name="Propose a task").click()
     fits(page)
     page.get_by_role("button", name="Start from the example").click()
+    page.wait_for_load_state()
     write(page, '"scaled_sum"', '"my_sum"')
     expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
     mend(page)
@@ -125,6 +126,7 @@ def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> Non
     sign_up(page, stack.url, "hurried")
     page.goto(f"{stack.url}/drafts/")
     page.get_by_role("button", name="Start from the example").click()
+    page.wait_for_load_state()
     trials: list[Route] = []
     savings: list[Route] = []
     page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - playwright wants a function
