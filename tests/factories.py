@@ -24,6 +24,7 @@ from runs_app.models import (
     Candidate,
     Device,
     Evaluation,
+    LanguageModel,
     Run,
     RunEvent,
     Runner,
@@ -350,3 +351,11 @@ def make_run_event(
     return RunEvent.objects.create(
         run=run, seq=run.events_stored, kind=kind, payload=payload or {}, created_at=now
     )
+
+
+def make_judge() -> LanguageModel:
+    """A priced language model `judge` at an address where nobody answers."""
+    return LanguageModel.objects.create(
+        name="judge", base_url="http://127.0.0.1:9/v1", price_in_usd=10.0, price_out_usd=100.0,
+        max_output_tokens=1000, created_at=NOW,
+    )  # fmt: skip

@@ -132,7 +132,7 @@ def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> Non
     page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - playwright wants a function
     with page.expect_request("**/trials/"):
         write(page, '"scaled_sum"', '"hurried_sum"')
-    page.route(re.compile(r"/drafts/[0-9a-f-]{36}/$"), lambda route: savings.append(route))  # noqa: PLW0108
+    page.route(re.compile(r"/drafts/[0-9a-f-]{36}/$"), lambda route: savings.append(route))  # noqa: PLW0108 - as above
     editor = page.locator("#id_text")
     editor.fill(editor.input_value().replace('abi = "c"', "abi = c"))
     with page.expect_request(lambda request: request.method == "POST"):

@@ -14,9 +14,10 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import evaluate as protocol
-from gpu_runner.supervisor import jail
+from gpu_runner.supervisor import health, jail
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.freeze import Freezer
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -62,3 +63,23 @@ def test_no_generator_that_can_be_computed_on_draws_what_submissions_see(
     assert isinstance(drawn_by[0], random.SystemRandom)
     with pytest.raises(NotImplementedError):
         drawn_by[0].getstate()
+
+
+def test_a_host_on_which_nothing_can_be_stopped_is_unfit_and_its_device_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SupervisorConfig(cache_folder=tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Freezer, "tree", lambda _: [])
+        result = protocol.evaluate(request(Mode.TEST), config)
+    assert result.verdict is Verdict.SYSTEM_ERROR
+    assert "this host names no children of processes" in result.reason
+    looked: list[SupervisorConfig] = []
+
+    def look(config: SupervisorConfig, *_: object) -> str:
+        looked.append(config)
+        return ""
+
+    monkeypatch.setattr(health, "check", look)
+    assert protocol.evaluate(request(Mode.TEST), config).verdict is Verdict.CORRECT
+    assert len(looked) == 1

@@ -44,10 +44,7 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def model() -> LanguageModel:
     """Priced; tests that have it answer give it an address."""
-    return LanguageModel.objects.create(
-        name="judge", base_url="http://127.0.0.1:9/v1", price_in_usd=10.0, price_out_usd=100.0,
-        max_output_tokens=1000, created_at=make.NOW,
-    )  # fmt: skip
+    return make.make_judge()
 
 
 @pytest.fixture
