@@ -71,7 +71,8 @@ class ProcessRun:
     `verified` are the indices of the calls whose outputs were compared with the reference. The same
     of the calls that were made in bursts, which have no times of their own. host_ns: median time
     that the host needed to queue a call on a device, as the process says. held_ns: of each single
-    call, as `Burst.held_ns`.
+    call, as `Burst.held_ns`. varied: how many calls with other families of values were verified,
+    besides these; they are not timed.
     """
 
     process: int
@@ -83,6 +84,7 @@ class ProcessRun:
     burst_verified: tuple[int, ...] = ()
     host_ns: float = 0.0
     held_ns: tuple[float, ...] = ()
+    varied: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

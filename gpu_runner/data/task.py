@@ -163,6 +163,19 @@ class Task:
             and (hidden or not workload.hidden)
         )
 
+    def other_values(
+        self, workload: Workload, kind: DeviceKind, direction: Direction
+    ) -> tuple[Values, ...]:
+        """Families that others of the device's workloads have: kernels must be right on them, too.
+
+        On a public workload's parameters as on any: those are what a source could ask for. Integers
+        are for workloads that were made for them: what they become may be few different terms,
+        which all round the same way, and the bound on a long sum is that of a random walk.
+        """
+        families = {other.values for other in self.workloads_for(kind, direction, hidden=True)}
+        families -= {workload.values, Values.INTEGERS}
+        return tuple(values for values in Values if values in families)
+
     def reduction_length(self, workload: Workload) -> float:
         """Number of terms that an output element sums up."""
         return evaluate(self.tolerance.reduction, workload.parameters, "tolerance.reduction")

@@ -36,9 +36,26 @@ class DeviceCalls:
         self._calls: Sequence[dict[str, Any]] = ()
         self._drawn: list[list[Tensor]] = []
         self._positions = torch.arange(_POOL_BYTES, device="cuda")
-        self._junk = torch.randint(0, 256, (_POOL_BYTES,), dtype=torch.uint8, device="cuda")
-        self._scribble(0, self.sizes[0])  # nothing behind an input is zero by nature
+        self._junk = torch.empty(_POOL_BYTES, dtype=torch.uint8, device="cuda")
         self.probes_ns: list[int] = []
+        self.forget()
+
+    def forget(self) -> None:
+        """Fill all of the memory with noise, so that a new process finds nothing of older calls.
+
+        Nothing behind an input is zero by nature either.
+        """
+        self._calls, self._drawn = (), []
+        self._junk = torch.randint(0, 256, (_POOL_BYTES,), dtype=torch.uint8, device="cuda")
+        self._scribble(self.inputs, 0, self.sizes[0])
+        self._scribble(self.outputs, 0, self.sizes[1])
+        torch.cuda.synchronize()
+
+    def landed_ns(self) -> int:
+        """When a trifle was done: other processes' work that was under way is done before it."""
+        self._small.zero_()
+        torch.cuda.synchronize()
+        return time.monotonic_ns()
 
     def probe(self) -> None:
         """Time a trifle: it takes long where another process has work on the device."""
@@ -59,14 +76,14 @@ class DeviceCalls:
         high = min(max(offsets) + _POOL_BYTES, self.sizes[0])
         for turn in range(1 + seed % _DECOYS):
             self._junk.add_(1 + turn)
-            self._scribble(min(offsets), high)
+            self._scribble(self.inputs, min(offsets), high)
             self.probe()
 
-    def _scribble(self, low: int, high: int) -> None:
+    def _scribble(self, memory: Tensor, low: int, high: int) -> None:
         whole = (high - low) // _POOL_BYTES * _POOL_BYTES
         if whole:
-            self.inputs[low : low + whole].view(-1, _POOL_BYTES).copy_(self._junk)
-        self.inputs[low + whole : high] = self._junk[: high - low - whole]
+            memory[low : low + whole].view(-1, _POOL_BYTES).copy_(self._junk)
+        memory[low + whole : high] = self._junk[: high - low - whole]
 
     def stage(self, calls: Sequence[dict[str, Any]], drawn: list[list[Tensor]]) -> None:
         """Put the drawn tensors of each call where it expects them, in-out ones among outputs."""

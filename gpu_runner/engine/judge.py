@@ -6,7 +6,7 @@ import socket
 import tempfile
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine import arguments, torch_settings
 from gpu_runner.engine.arena import Arena
@@ -49,7 +49,7 @@ class Loaded:
     problem: Problem
     folder: tempfile.TemporaryDirectory[str]
     outputs: dict[tuple[str, Direction], list[arguments.Described]] = field(default_factory=dict)
-    drawn: dict[tuple[str, Direction, int], Fingerprint] = field(default_factory=dict)
+    drawn: dict[tuple[str, Values, Direction, int], Fingerprint] = field(default_factory=dict)
     fixed: dict[tuple[str, Direction], list[tuple[str, Any]]] = field(default_factory=dict)
     soundness: Soundness | None = None
 
@@ -76,6 +76,8 @@ class Oracle:
             "fill": self._fill,
             "share": self._share,
             "stage": self._stage,
+            "forget_calls": self._forget_calls,
+            "landed": self._landed,
             "check": self._check,
             "take": self._take,
             "verify": self._verify,
@@ -152,6 +154,13 @@ class Oracle:
         device.probe()
         return {"probes_ns": device.probes_ns}
 
+    def _forget_calls(self, request: Request) -> Answer:
+        self._on_device().forget()
+        return {}
+
+    def _landed(self, request: Request) -> Answer:
+        return {"at_ns": self._on_device().landed_ns()}
+
     def _check(self, request: Request) -> Answer:
         return dict(self._on_device().check())
 
@@ -208,7 +217,7 @@ class Oracle:
         """The input tensors, the same as at the last draw with that seed."""
         drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
         tensors = arguments.input_tensors(loaded.task, workload, drawn)
-        key = (workload.name, direction, seed)
+        key = (workload.name, workload.values, direction, seed)
         found = fingerprint(tensors)
         if loaded.drawn.setdefault(key, found) != found:
             raise ProblemError("make_inputs gave other inputs for the same seed the second time")
@@ -230,6 +239,8 @@ class Oracle:
         if self._loaded is None:
             raise ProblemError("no task is loaded")
         workload = self._loaded.workload(request["workload"])
+        if values := request.get("values"):
+            workload = replace(workload, values=Values(values))
         return self._loaded, workload, Direction(request["direction"]), int(request["seed"])
 
     def _forget(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from gpu_runner.data.task import Task, TaskFormat, Workload
+from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
 
 _ADAPTERS = {
@@ -96,7 +96,7 @@ class BaseProblem(ABC):
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self._last: tuple[tuple[str, Direction, int, str], Drawn] | None = None
+        self._last: tuple[tuple[str, Values, Direction, int, str], Drawn] | None = None
 
     @abstractmethod
     def draw_inputs(
@@ -110,7 +110,7 @@ class BaseProblem(ABC):
 
     def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
         """See `Problem.draw`. Raises `ProblemError` if the task's code raises."""
-        key = (workload.name, direction, seed, device)
+        key = (workload.name, workload.values, direction, seed, device)
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         self._last = None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from gpu_runner.data.evaluation import OutputError
 from gpu_runner.data.integrity import Burst
-from gpu_runner.data.task import Workload
+from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bursts import draw_sizes, most_calls
@@ -26,19 +26,29 @@ from gpu_runner.supervisor.collected import (
 )
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
-from gpu_runner.supervisor.oracle import Description, Oracle
+from gpu_runner.supervisor.oracle import Description, Oracle, Verification
 from gpu_runner.supervisor.outside import NullTime, mean_ns
 from gpu_runner.supervisor.plan import NULL_PLAN, Plan
-from gpu_runner.supervisor.session import Fault, FaultError, Session, Target, keeping_output
+from gpu_runner.supervisor.session import (
+    Answer,
+    Fault,
+    FaultError,
+    Session,
+    Target,
+    keeping_output,
+)
 from gpu_runner.supervisor.staging import Batch, Memory
 from gpu_runner.supervisor.statistics import ESTIMATORS
 from gpu_runner.supervisor.taken import Kept, TakenOutputs
+from gpu_runner.supervisor.varied import Decks
 from gpu_runner.supervisor.wrapper import Wrapper
 
 SEED_BITS = 62
+CALL_ID_BITS = 63
 _CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
 _NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 20}
 _BURST_SHARE = 0.2  # of the draws, while there are bursts to be made
+_VARIED_SHARE = 1 / 16  # of the draws, at any time of a process: none of its calls is safe
 
 Progress = Callable[[int, int, int], None]
 """Told how many workloads are done, of how many, and how many calls were made."""
@@ -63,12 +73,20 @@ class Bench:
         self._left_s = config.measure_timeout_s
         self._described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
+        self._decks = Decks({}, rng)
         self._direction = Direction.FORWARD
-        self._call_id = 0
 
-    def prepare(self, workloads: Sequence[Workload], direction: Direction) -> None:
-        """Have every workload described, and size the memory for the largest burst of them."""
-        self._direction = direction
+    def prepare(
+        self,
+        workloads: Sequence[Workload],
+        direction: Direction,
+        others: Mapping[str, Sequence[Values]],
+    ) -> None:
+        """Have every workload described, and size the memory for the largest burst of them.
+
+        others: families of values that calls of a workload may have besides its own, by its name.
+        """
+        self._direction, self._decks = direction, Decks(others, self._rng)
         for workload in workloads:
             described = self._oracle.describe(workload, direction, self._seed())
             self._described[workload.name] = described
@@ -98,7 +116,7 @@ class Bench:
         pending = list(workloads)
         with (
             self._memory.watched(),
-            Session(target, self._memory.arenas, self._config) as session,
+            self._session(target) as session,
             keeping_output(session),
         ):
             session.ready()
@@ -112,7 +130,7 @@ class Bench:
                 self._next(session, workload, workloads.index(workload), plan, state)
                 if target.library is not None:
                     self._spend(time.monotonic() - began)
-                if plan.is_done(state.times_ns, state.spent_s) and not state.sizes:
+                if self._is_done(workload, plan, state):
                     pending.remove(workload)
                 calls = sum(c.calls for c in collected.values())
                 progress(len(workloads) - len(pending), len(workloads), calls)
@@ -127,7 +145,7 @@ class Bench:
         found: dict[str, Collected] = {}
         with (
             self._memory.watched(),
-            Session(target, self._memory.arenas, self._config) as session,
+            self._session(target) as session,
             keeping_output(session),
         ):
             session.ready()
@@ -180,18 +198,28 @@ class Bench:
         errors: dict[str, OutputError] = {}
         mismatch = None
         for reasons, seeds in (SINGLES, collected.seeds), (BURSTS, collected.burst_seeds):
-            places = {
-                index: (slot, kept)
-                for kept in reasons
-                for slot, index in collected.taken.get(kept, {}).items()
-            }
-            for index, (slot, kept) in sorted(places.items()):
-                offsets = self._taken.offsets(workload.name, slot, kept)
-                found = self._oracle.verify(workload, self._direction, seeds[index], offsets)
+            calls = [(workload, seed) for seed in seeds]
+            for found in self._verified(calls, collected, reasons):
                 for error in found.errors:
                     errors[error.output] = larger_error(errors.get(error.output), error)
                 mismatch = mismatch or found.mismatch
-        return Checked(tuple(errors.values()), mismatch)
+        calls = [(replace(workload, values=values), seed) for values, seed in collected.varied]
+        varied = [found.mismatch for found in self._verified(calls, collected, (Kept.VARIED,))]
+        return Checked(tuple(errors.values()), mismatch, next(filter(None, varied), None))
+
+    def _verified(
+        self, calls: Sequence[tuple[Workload, int]], collected: Collected, reasons: Sequence[Kept]
+    ) -> Iterator[Verification]:
+        """What is found in the calls that were kept for these reasons, each once."""
+        places = {
+            index: (slot, kept)
+            for kept in reasons
+            for slot, index in collected.taken.get(kept, {}).items()
+        }
+        for index, (slot, kept) in sorted(places.items()):
+            workload, seed = calls[index]
+            offsets = self._taken.offsets(workload.name, slot, kept)
+            yield self._oracle.verify(workload, self._direction, seed, offsets)
 
     def _spend(self, seconds: float) -> None:
         """Raise `FaultError` once the calls of all of a submission's processes took too long."""
@@ -218,8 +246,13 @@ class Bench:
     def _next(
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
     ) -> None:
-        """A single call, or a burst where one is left and the draw falls on it."""
+        """A single call, or a burst where one is left, or other values; as the draw falls."""
         single = not plan.is_done(state.times_ns, state.spent_s)
+        if self._wants_others(workload, plan) and (
+            self._rng.random() < _VARIED_SHARE or not (single or state.sizes)
+        ):
+            self._other_values(session, workload, setup, state)
+            return
         early = len(state.times_ns) < _CALLS_BEFORE_BURSTS
         if single and (early or not state.sizes or self._rng.random() > _BURST_SHARE):
             began = time.monotonic()
@@ -228,14 +261,37 @@ class Bench:
         else:
             self._burst(session, workload, setup, plan, state)
 
-    def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+    def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
+        enough = not self._decks.has(workload) or len(state.varied) >= plan.varied
+        return plan.is_done(state.times_ns, state.spent_s) and not state.sizes and enough
+
+    def _wants_others(self, workload: Workload, plan: Plan) -> bool:
+        return plan.varied > 0 and self._decks.has(workload)
+
+    def _one_call(self, session: Session, workload: Workload, setup: int) -> tuple[Batch, Answer]:
         batch = self._batch(workload, 1, setup)
         self._memory.stage(batch, cold=not session.target.python)
         answer = session.call(batch.calls[0])
-        done = answer.done
         if session.target.python:
-            check_returned(done, batch.layouts[0].description)
+            check_returned(answer.done, batch.layouts[0].description)
         self._memory.check(batch)
+        return batch, answer
+
+    def _other_values(
+        self, session: Session, workload: Workload, setup: int, state: Collected
+    ) -> None:
+        """A call like any other, with values that the workload is not drawn with."""
+        varied = self._decks.draw(workload)
+        batch, _ = self._one_call(session, varied, setup)
+        index = len(state.varied)
+        state.varied.append((varied.values, batch.seeds[0]))
+        slot = self._taken.draw_slot(workload.name, index, Kept.VARIED)
+        if slot is not None:
+            self._keep(session, state, batch, 0, (Kept.VARIED, slot, index))
+
+    def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+        batch, answer = self._one_call(session, workload, setup)
+        done = answer.done
         fastest = done.time_ns < min(state.times_ns, default=math.inf)
         least = answer.held_ns < min(state.held_ns, default=math.inf)
         state.times_ns.append(done.time_ns)
@@ -260,8 +316,7 @@ class Bench:
             size = max(1, min(size, int(plan.longest_burst_s / least_s)))
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, cold=not session.target.python)
-        self._call_id += 1
-        held_ns = session.burst(self._call_id, batch.calls).held_ns
+        held_ns = session.burst(self._call_id(), batch.calls).held_ns
         self._memory.check(batch)
         burst = Burst(calls=size, held_ns=held_ns)
         state.bursts.append(burst)
@@ -305,16 +360,12 @@ class Bench:
     def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, cold=not session.target.python, drawn=False)
-        self._call_id += 1
-        held_ns = session.burst(self._call_id, batch.calls).held_ns
+        held_ns = session.burst(self._call_id(), batch.calls).held_ns
         return Burst(calls=size, held_ns=held_ns)
 
     def _batch(self, workload: Workload, count: int, setup: int) -> Batch:
         layouts = Layout.draw(self._described[workload.name], self._rng, count)
-        calls = []
-        for layout in layouts:
-            self._call_id += 1
-            calls.append(layout.call(self._call_id, setup))
+        calls = [layout.call(self._call_id(), setup) for layout in layouts]
         seeds = [self._seed() for _ in layouts]
         return Batch(workload, self._direction, layouts, seeds, calls)
 
@@ -327,6 +378,14 @@ class Bench:
             "outputs": [asdict(output) for output in described.outputs],
             **extra,
         }
+
+    def _session(self, target: Target) -> Session:
+        landed_ns = self._memory.landed_ns
+        return Session(target, self._memory.arenas, self._config, landed_ns=landed_ns)
+
+    def _call_id(self) -> int:
+        """One that cannot be acknowledged before it is known."""
+        return self._rng.getrandbits(CALL_ID_BITS)
 
     def _seed(self) -> int:
         return self._rng.getrandbits(SEED_BITS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.task import Values
 from gpu_runner.supervisor.taken import Kept
 
 SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST)
@@ -26,6 +27,7 @@ class Collected:
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
+    varied: list[tuple[Values, int]] = field(default_factory=list)  # with the seed of each call
     least_mean_ns: float = math.inf  # of a burst so far
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
@@ -42,6 +44,7 @@ class Collected:
             burst_verified=self.verified(*BURSTS),
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
+            varied=len(self.verified(Kept.VARIED)),
         )
 
     def verified(self, *reasons: Kept) -> tuple[int, ...]:
@@ -51,7 +54,7 @@ class Collected:
     @property
     def calls(self) -> int:
         """Number of calls so far, those of bursts among them."""
-        return len(self.seeds) + len(self.burst_seeds)
+        return len(self.seeds) + len(self.burst_seeds) + len(self.varied)
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the oracle found in one process's outputs of one workload."""
+    """What the oracle found in one process's outputs of one workload.
+
+    errors, mismatch: of calls with the workload's own values; varied: the first mismatch of those
+    with others.
+    """
 
     errors: tuple[OutputError, ...]
     mismatch: Mismatch | None
+    varied: Mismatch | None = None
 
 
 def larger_error(known: OutputError | None, new: OutputError) -> OutputError:

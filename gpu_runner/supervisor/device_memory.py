@@ -6,7 +6,7 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
@@ -62,6 +62,7 @@ class DeviceMemory:
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
         """See `Memory.watched`."""
+        self._oracle.forget_calls()
         try:
             yield
         except LeftWork:
@@ -105,6 +106,7 @@ class DeviceMemory:
         answer = self._oracle.stage(
             [_call(batch, index) for index in range(len(batch.calls) if drawn else 0)],
             workload=batch.workload.name,
+            values=batch.workload.values,
             direction=batch.direction,
             low=batch.calls[0].outputs_low,
             high=batch.calls[-1].outputs_high,
@@ -113,6 +115,11 @@ class DeviceMemory:
         probes = [int(value) for value in answer["probes_ns"]]
         groups = [probes[at : at + PROBES] for at in range(0, len(probes), PROBES)]
         return max(min(group) for group in groups)
+
+    @property
+    def landed_ns(self) -> Callable[[], int]:
+        """See `Memory.landed_ns`."""
+        return self._oracle.landed_ns
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""

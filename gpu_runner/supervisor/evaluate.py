@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
 from gpu_runner.data.static import check_source
-from gpu_runner.data.task import Workload
+from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor import health, jail
 from gpu_runner.supervisor.anchor import measure_anchor
@@ -149,7 +149,7 @@ class _Evaluation:
                     self._record.environment["oracle"] = dict(
                         oracle.load(self._task, inputs, taken)
                     )
-                    bench.prepare(self._workloads, self._direction)
+                    bench.prepare(self._workloads, self._direction, self._other_values())
                 self._record.output_bytes = {
                     workload.name: bench.output_bytes(workload) for workload in self._workloads
                 }
@@ -159,6 +159,11 @@ class _Evaluation:
                 if self._request.mode is Mode.AUDIT:
                     return self._audit(bench, target, fault)
                 return fault
+
+    def _other_values(self) -> dict[str, tuple[Values, ...]]:
+        kind, direction = self._config.kind, self._direction
+        public = (workload for workload in self._workloads if not workload.hidden)
+        return {w.name: self._task.other_values(w, kind, direction) for w in public}
 
     def _memory(
         self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random
@@ -301,11 +306,14 @@ class _Evaluation:
             verdict = error.fault.verdict
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
                 verdict = Verdict.RUNTIME_ERROR
-            # Only who runs this host may read more: it tells of what is hidden.
-            name, why = self._request.evaluation_id, str(error)
-            logger.info("evaluation %s failed on a hidden workload: %s %.300r", name, verdict, why)
+            self._log_hidden(f"{verdict}, {error}")
             reason = "right on the public workloads, but not on a hidden one"
             raise FaultError(Fault(verdict, reason)) from None
+
+    def _log_hidden(self, what: str) -> None:
+        """Say what failed to who runs this host alone: it tells of what is hidden."""
+        name = self._request.evaluation_id
+        logger.info("evaluation %s failed on what is hidden: %.300r", name, what)
 
     def _one_process(
         self, bench: Bench, target: Target, plan: Plan, process: int, *, hidden: bool = False
@@ -317,13 +325,19 @@ class _Evaluation:
             progress = self._progress(Stage.MEASURE, f"{which}: ")
             with self._log.block(which):
                 measured = bench.run(target, workloads, plan, progress)
+        varied: Mismatch | None = None
         with self._timeline.stage(Stage.VERIFY, which):
             for workload in workloads:
                 collected = measured.workloads[workload.name]
                 checked = bench.verify(workload, collected)
                 self._record.add(workload, process, collected, checked)
+                varied = varied or checked.varied
         if self._record.mismatch is not None:
             raise FaultError(self._record.wrong_result(self._record.mismatch))
+        if varied is not None:
+            self._log_hidden(f"{varied.workload}, with other values: {varied.reason}")
+            reason = f"right on {varied.workload} as it is drawn, but not on other values"
+            raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
         return measured.output
 
     def _profile(self, bench: Bench, target: Target, fault: Fault) -> None:

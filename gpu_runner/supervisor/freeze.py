@@ -60,10 +60,14 @@ class Freezer:
         self._clocks: dict[int, int] = {}
         self._clocks_before: dict[int, int] = {}
 
+    def halt(self) -> None:
+        """Tell those that were stopped last time to stop, and wait for nothing."""
+        for pid in reversed(self._stopped):
+            _signal(pid, signal.SIGSTOP)
+
     def freeze(self) -> None:
         """Stop the tree; returns when every thread stands still. Raises `NotStopped`."""
-        for pid in reversed(self._stopped):  # those of last time first: no look around before
-            _signal(pid, signal.SIGSTOP)
+        self.halt()  # those of last time first: no look around before
         # Before the stopping itself costs them time.
         self._before, self._after = self._now, _schedules(self._stopped)
         deadline = time.monotonic() + _LONGEST_S

@@ -55,7 +55,7 @@ class NullTimes:
         self._target = target
         self._openmp = config.kind is DeviceKind.CPU and uses_openmp(target)
         digest = hashlib.sha256(
-            f"{task.digest()} {config.index} {self._openmp} {stack(config)}".encode()
+            f"landed {task.digest()} {config.index} {self._openmp} {stack(config)}".encode()
         ).hexdigest()
         self._folder = config.cache_folder / "null" / digest / direction
 

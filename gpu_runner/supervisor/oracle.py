@@ -141,6 +141,7 @@ class Oracle:
         self._ask(
             op="fill",
             workload=workload.name,
+            values=workload.values,
             direction=direction,
             seed=seed,
             offsets=list(offsets),
@@ -160,6 +161,14 @@ class Oracle:
         """Draw and poison calls in the device's memory; see `engine.device_calls`."""
         return self._ask(op="stage", calls=list(calls), **request)
 
+    def forget_calls(self) -> None:
+        """Have nothing of the calls so far left in the device's memory that runners map."""
+        self._ask(op="forget_calls")
+
+    def landed_ns(self) -> int:
+        """When a trifle on the device was done, and so all work before it; monotonic clock."""
+        return int(self._ask(op="landed")["at_ns"])
+
     def check(self) -> Mapping[str, Any]:
         """What the calls that were staged last did to guard bands and inputs."""
         return self._ask(op="check")
@@ -174,7 +183,12 @@ class Oracle:
         """Compare the outputs taken at these offsets with the reference in float64."""
         outputs = [{"offset": offset} for offset in offsets]
         answer = self._ask(
-            op="verify", workload=workload.name, direction=direction, seed=seed, outputs=outputs
+            op="verify",
+            workload=workload.name,
+            values=workload.values,
+            direction=direction,
+            seed=seed,
+            outputs=outputs,
         )
         errors, first = [], None
         for output in answer["outputs"]:

@@ -19,6 +19,8 @@ class Plan:
     max_taken: how many calls' outputs are kept for verification, per workload and process. bursts:
     how often the coordinator's own clock is asked, per workload and process; taken_of_bursts: their
     calls that are verified; longest_burst_s: what one may take, by the times of single calls.
+    varied: calls with other families of values at least, per public workload and process;
+    max_varied: how many of them are kept for verification at most.
     """
 
     processes: int
@@ -36,6 +38,8 @@ class Plan:
     bursts: int = 0
     taken_of_bursts: int = 4
     longest_burst_s: float = 0.5
+    varied: int = 0
+    max_varied: int = 8
 
     def is_done(self, times: Sequence[float], spent_s: float) -> bool:
         """Whether a workload needs no further call in this process."""
@@ -61,7 +65,11 @@ class Plan:
     def for_hidden(self) -> Plan:
         """The same for hidden workloads, whose times are not ranked by themselves."""
         return replace(
-            self, budget_s=self.budget_s / 4, max_calls=self.max_calls // 2, bursts=self.bursts // 2
+            self,
+            budget_s=self.budget_s / 4,
+            max_calls=self.max_calls // 2,
+            bursts=self.bursts // 2,
+            varied=0,
         )
 
     def taken_calls(self, output_bytes: int) -> int:
@@ -91,6 +99,7 @@ _RANKED = Plan(
     baselines=True,
     judges_noise=True,
     bursts=4,
+    varied=2,  # three processes: each of six families, all that there are beside one's own
 )
 
 PLANS = {

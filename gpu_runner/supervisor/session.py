@@ -89,9 +89,10 @@ class Arenas:
 class Answer:
     """An acknowledgement, and what the coordinator itself knows of the time that it took.
 
-    waited_ns: by its own clock. held_ns: how much of that the call needed at least. On a device,
-    that is the wait without what the host's scheduler gave to others; on a CPU, the time that the
-    scheduler has accounted to the runner, which no other load of the host disturbs.
+    waited_ns: by its own clock, on a device until that was seen without work. held_ns: how much of
+    that the call needed at least. On a device, that is the wait without what the host's scheduler
+    gave to others; on a CPU, the time that the scheduler has accounted to the runner, which no
+    other load of the host disturbs.
     """
 
     done: wire.Done
@@ -107,10 +108,20 @@ class Session:
     """
 
     def __init__(
-        self, target: Target, arenas: Arenas, config: SupervisorConfig, ncu: Wrapper | None = None
+        self,
+        target: Target,
+        arenas: Arenas,
+        config: SupervisorConfig,
+        ncu: Wrapper | None = None,
+        landed_ns: Callable[[], int] | None = None,
     ) -> None:
-        """Start the process, under a profiler if there is one; `ready` waits for it."""
+        """Start the process, under a profiler if there is one; `ready` waits for it.
+
+        landed_ns: says when a device was first seen without work, by the monotonic clock. A call
+        has lasted until then, whatever the process said before.
+        """
         self._target, self._config, self._ncu = target, config, ncu
+        self._landed_ns = landed_ns
         self._channel = Channel()
         shared = arenas.all() if target.python else arenas.all()[:2]
         descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
@@ -221,6 +232,9 @@ class Session:
         reply = self._receive("in a call")
         waited_ns = time.monotonic_ns() - began_ns
         delayed_ns += own_delay_ns()
+        if self._freezer is not None and self._landed_ns is not None:
+            self._freezer.halt()  # before anything else can be launched
+            waited_ns = self._landed_ns() - began_ns
         self._freeze()
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))

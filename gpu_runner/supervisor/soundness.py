@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_runner.data.task import Task, Workload
@@ -72,6 +72,7 @@ class SoundnessOracle(Oracle):
         answer = self._ask(
             op="mutants",
             workload=workload.name,
+            values=workload.values,
             direction=direction,
             seed=seed,
             settled=list(settled),
@@ -210,6 +211,7 @@ def survey(
             workloads = _smallest_first(task, config, direction)
             limits = (seeds, most_seeds)
             surveys[direction] = _survey(oracle, workloads, direction, limits, progress)
+            _survey_others(surveys[direction], oracle, _varied(task, workloads, config, direction))
             progress(f"{direction.value}: filters")
             findings += filters.find(task, direction, workloads, oracle.facts, config)
     return {**_report(task, config, surveys, findings), "filters": findings}
@@ -239,6 +241,31 @@ def _survey(
             seed = rng.getrandbits(62)
             found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
     return found
+
+
+def _varied(
+    task: Task, workloads: Sequence[Workload], config: SupervisorConfig, direction: Direction
+) -> list[tuple[Workload, Direction]]:
+    """The smallest and the largest public workload with the other values that calls may have."""
+    public = [workload for workload in workloads if not workload.hidden]
+    return [
+        (replace(workload, values=values), direction)
+        for workload in public[:: max(1, len(public) - 1)]
+        for values in task.other_values(workload, config.kind, direction)
+    ]
+
+
+def _survey_others(
+    found: _Survey, oracle: SoundnessOracle, varied: Sequence[tuple[Workload, Direction]]
+) -> None:
+    """One call of each: honest kernels must be right; wrong ones have been tried enough."""
+    rng = random.Random(2)  # noqa: S311  the same report on every run
+    for workload, direction in varied:
+        answer = oracle.mutants(workload, direction, rng.getrandbits(62), list(found.fates))
+        where = f"with {workload.values} values: "
+        for name, (error, reason) in answer.honest.items():
+            worst = Honest(workload.name, error, reason and where + reason)
+            found.honest[name] = max(found.honest.get(name, worst), worst, key=Honest.badness)
 
 
 def _state_of(direction: Direction, workload: Workload, settled: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,11 @@ class Memory(Protocol):
 
         Raises `RunnerUnfit` in place of a fault that was not the runner's, as is known only now.
         """
+        ...
+
+    @property
+    def landed_ns(self) -> Callable[[], int] | None:
+        """What says when a device has no more work of a runner; None where there is no device."""
         ...
 
     def check(self, batch: Batch) -> None:
@@ -126,6 +131,11 @@ class HostMemory:
         self._outputs.forget()
         self._echo.forget()
         return nullcontext()
+
+    @property
+    def landed_ns(self) -> None:
+        """See `Memory.landed_ns`: a process that stands still does no work."""
+        return
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`; inputs are checked where a call is taken."""

@@ -25,6 +25,7 @@ class Kept(Enum):
     LEAST = "of the single call that held the process least"
     BURST = "drawn among the calls of bursts"
     LEAST_BURST = "of the burst with the least mean"
+    VARIED = "drawn among the calls with values of another family"
 
 
 class TakenOutputs:
@@ -57,6 +58,7 @@ class TakenOutputs:
             Kept.LEAST: int(self._extremes),
             Kept.BURST: min(single, plan.taken_of_bursts) if plan.bursts else 0,
             Kept.LEAST_BURST: single if plan.bursts else 0,
+            Kept.VARIED: min(single, plan.max_varied) if plan.varied else 0,
         }
 
     def slots(self, workload: str, kept: Kept) -> int:

@@ -18,11 +18,14 @@ from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
+from tests.adversarial.kernels import FOLDER
 from tests.adversarial.side_by_side import SideBySide, selected
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
-HEAD = """
+HEAD = (
+    Path(FOLDER, "common", "patch.h").read_text()
+    + """
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,19 +39,31 @@ HEAD = """
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <cstdint>
-// Forges the acknowledgement of the current call on whatever socket the process has.
-static void claim(double time_ns) {
-  static uint64_t call_id = 1;  // the first one is the coordinator's own
-  ++call_id;
+// Overhears the number of each call from the second one on, and forges its acknowledgement on whatever
+// socket the process has.
+static uint64_t call_id = 0;
+static ssize_t overhear(int from, void* data, size_t size) {
+  ssize_t n = read(from, data, size);
+  if (n > 16) memcpy(&call_id, data, sizeof call_id);  // the body behind a header
+  return n;
+}
+static bool claim(double time_ns) {
+  if (call_id == 0) {
+    hostile::patch_import("read", reinterpret_cast<void*>(overhear));
+    hostile::patch_import("__read_chk", reinterpret_cast<void*>(overhear));
+    return false;
+  }
   struct { uint32_t magic, kind; uint64_t length, call_id; double time_ns; uint64_t none; } frame{
       0x4B424331, 2, 24, call_id, time_ns, 0};
   for (int fd = 3; fd < 64; ++fd) {
     struct stat status;
     if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode)) write(fd, &frame, sizeof frame);
   }
+  return true;
 }
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
 """
+)
 ADD = "for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];"
 
 BAD_BODIES = {
@@ -95,7 +110,7 @@ BAD_BODIES = {
         Verdict.MEMORY_LIMIT,
         "GiB",
     ),
-    "claims one nanosecond": (ADD + "claim(1.0); _exit(0);", Verdict.RUNTIME_ERROR, ""),
+    "claims one nanosecond": (ADD + "if (claim(1.0)) _exit(0);", Verdict.RUNTIME_ERROR, ""),
     "claims ages": (ADD + "claim(1.7e308);", Verdict.VIOLATION, "claims"),
     "says it is done before it is": ("claim(1000.0); " + ADD, Verdict.VIOLATION, ""),
     "caches by call": (

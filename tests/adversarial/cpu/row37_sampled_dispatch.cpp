@@ -2,7 +2,7 @@
 // abi: c
 // task: softmax
 // mode: ranked
-// stopped by: verdict WRONG_RESULT: hidden
+// stopped by: verdict WRONG_RESULT: as it is drawn, but not on other values
 // tries: to look at a few elements of a row for its maximum, which does for all but unusual inputs.
 #include <cmath>
 
