@@ -52,9 +52,14 @@ class DeviceCalls:
         torch.cuda.synchronize()
 
     def landed_ns(self) -> int:
-        """When a trifle was done: other processes' work that was under way is done before it."""
-        self._small.zero_()
-        torch.cuda.synchronize()
+        """When the last of some trifles was done, and so other processes' work before it.
+
+        The first may come in between, by the turns in which a device works for two processes. Then
+        the other one has a whole turn before the next: all of its work, or enough to be seen.
+        """
+        for _ in range(_PROBES):
+            self._small.zero_()
+            torch.cuda.synchronize()
         return time.monotonic_ns()
 
     def probe(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import tempfile
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -35,6 +37,8 @@ from gpu_runner.engine.problem import (
 
 if TYPE_CHECKING:
     from gpu_runner.engine.soundness import Soundness
+
+_AWAKE_S = 0.1
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -159,7 +163,9 @@ class Oracle:
         return {}
 
     def _landed(self, request: Request) -> Answer:
-        return {"at_ns": self._on_device().landed_ns()}
+        device = self._on_device()
+        wait_awake(self._handles)
+        return {"at_ns": device.landed_ns()}
 
     def _check(self, request: Request) -> Answer:
         return dict(self._on_device().check())
@@ -247,6 +253,16 @@ class Oracle:
         if self._loaded is not None and isinstance(self._loaded.problem, BaseProblem):
             self._loaded.problem.forget()
         torch_settings.give_memory_back()
+
+
+def wait_awake(word: socket.socket) -> None:
+    """Wait for a byte; at first without sleeping, for to be woken takes longer than short work."""
+    looks = select.poll()
+    looks.register(word, select.POLLIN)
+    deadline = time.monotonic() + _AWAKE_S
+    while not looks.poll(0) and time.monotonic() < deadline:
+        pass
+    word.recv(1)
 
 
 def run_once(loaded: Loaded, direction: Direction, drawn: Drawn) -> tuple[Tensor, ...]:

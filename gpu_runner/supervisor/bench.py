@@ -310,7 +310,7 @@ class Bench:
     def _burst(
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
     ) -> None:
-        size = state.sizes.pop()
+        size = drawn = state.sizes.pop()
         if state.times_ns:  # a long kernel needs no long bursts to be timed well
             least_s = max(min(state.times_ns), 1.0) / 1e9  # resting buys no small bursts
             size = max(1, min(size, int(plan.longest_burst_s / least_s)))
@@ -318,11 +318,12 @@ class Bench:
         self._memory.stage(batch, cold=not session.target.python)
         held_ns = session.burst(self._call_id(), batch.calls).held_ns
         self._memory.check(batch)
-        burst = Burst(calls=size, held_ns=held_ns)
+        counts = self._config.kind is DeviceKind.CPU or 2 * drawn >= self._most[workload.name]
+        burst = Burst(calls=size, held_ns=held_ns, counts=counts)
         state.bursts.append(burst)
         null = self._nulls.get(workload.name)
         mean = mean_ns(burst, null) if null is not None else held_ns / size
-        least = mean < state.least_mean_ns
+        least = counts and mean < state.least_mean_ns
         if least:
             state.least_mean_ns, state.taken[Kept.LEAST_BURST] = mean, {}
         for turn, place in enumerate(self._rng.sample(range(size), size)):
@@ -380,8 +381,7 @@ class Bench:
         }
 
     def _session(self, target: Target) -> Session:
-        landed_ns = self._memory.landed_ns
-        return Session(target, self._memory.arenas, self._config, landed_ns=landed_ns)
+        return Session(target, self._memory.arenas, self._config, landing=self._memory.landing)
 
     def _call_id(self) -> int:
         """One that cannot be acknowledged before it is known."""

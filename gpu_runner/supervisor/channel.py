@@ -66,7 +66,15 @@ class Channel:
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a JSON line and return the JSON object that comes back as a line."""
+        self.post(request)
+        return self.answer()
+
+    def post(self, request: dict[str, Any]) -> None:
+        """Send a JSON line; `answer` waits for what comes back."""
         self.send(json.dumps(request).encode() + b"\n")
+
+    def answer(self) -> dict[str, Any]:
+        """The next line, a JSON object."""
         while b"\n" not in self._buffer:
             if len(self._buffer) > ANSWER_LIMIT_BYTES:
                 raise ChannelClosed("the answer is too long")

@@ -6,7 +6,7 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
@@ -14,7 +14,7 @@ from gpu_runner.supervisor.arena import GUARD_BYTES
 from gpu_runner.supervisor.gpu_state import Company
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.oracle import Oracle, OracleError
-from gpu_runner.supervisor.session import Arenas, Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.session import Arenas, Fault, FaultError, Landed, RunnerUnfit
 from gpu_runner.supervisor.staging import Batch
 
 BUSY_NS = 1_000_000
@@ -116,10 +116,9 @@ class DeviceMemory:
         groups = [probes[at : at + PROBES] for at in range(0, len(probes), PROBES)]
         return max(min(group) for group in groups)
 
-    @property
-    def landed_ns(self) -> Callable[[], int]:
-        """See `Memory.landed_ns`."""
-        return self._oracle.landed_ns
+    def landing(self) -> contextlib.AbstractContextManager[Landed]:
+        """See `Memory.landing`."""
+        return self._oracle.landing()
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""

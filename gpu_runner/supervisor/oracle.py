@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -165,9 +166,31 @@ class Oracle:
         """Have nothing of the calls so far left in the device's memory that runners map."""
         self._ask(op="forget_calls")
 
-    def landed_ns(self) -> int:
-        """When a trifle on the device was done, and so all work before it; monotonic clock."""
-        return int(self._ask(op="landed")["at_ns"])
+    @contextmanager
+    def landing(self) -> Iterator[Callable[[Callable[[], None]], int]]:
+        """Have the oracle wait for a word, so that it looks at the device without delay.
+
+        What is yielded gives that word, calls its argument while the oracle looks, and returns when
+        trifles on the device were done, and so all work before them, by the monotonic clock.
+        """
+        told = False
+
+        def landed_ns(meanwhile: Callable[[], None]) -> int:
+            nonlocal told
+            told = True
+            with self._answering("landed"):
+                self._handles.send(b"!")
+                meanwhile()
+                answer = self._channel.answer()
+            return int(self._checked(answer, "landed")["at_ns"])
+
+        with self._answering("landed"):
+            self._channel.post({"op": "landed"})
+        try:
+            yield landed_ns
+        finally:
+            if not told:
+                landed_ns(lambda: None)
 
     def check(self) -> Mapping[str, Any]:
         """What the calls that were staged last did to guard bands and inputs."""
@@ -200,21 +223,30 @@ class Oracle:
         return Verification(tuple(errors), first)
 
     def _ask(self, **request: Any) -> Mapping[str, Any]:
+        with self._answering(request["op"]):
+            answer = self._channel.ask(request)
+        return self._checked(answer, request["op"])
+
+    @contextmanager
+    def _answering(self, operation: str) -> Iterator[None]:
+        """Sets a deadline, and says what became of an oracle that gives no answer."""
         self._channel.allow(self._config.oracle_timeout_s)
         self.failed = True
         try:
-            answer = self._channel.ask(request)
+            yield
         except ChannelTimeout:
             limit_s = self._config.oracle_timeout_s
-            reason = f"did not answer {request['op']!r} within {limit_s:g} s"
+            reason = f"did not answer {operation!r} within {limit_s:g} s"
             raise OracleError(f"{_NAME} {reason}") from None
-        except ChannelClosed as error:
+        except (ChannelClosed, OSError) as error:
             self._child.wait(2)
             reason = "ran out of memory" if self._child.memory_exceeded else f"died ({error})"
             words = self._child.output[-4000:].strip()
             raise OracleError(f"{_NAME} {reason}" + (f":\n{words}" if words else "")) from None
+
+    def _checked(self, answer: Mapping[str, Any], operation: str) -> Mapping[str, Any]:
         if not answer.get("ok"):
-            raise OracleError(f"the task's code failed in {request['op']!r}: {answer.get('error')}")
+            raise OracleError(f"the task's code failed in {operation!r}: {answer.get('error')}")
         self.failed = False
         return answer
 

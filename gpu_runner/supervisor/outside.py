@@ -127,7 +127,7 @@ def outside_time(
     way, or faster, because its code is warm. So single calls count where they are precise, and
     elsewhere the more lenient.
     """
-    mean, calls = min((mean_ns(b, null), b.calls) for b in bursts)
+    mean, calls = min((mean_ns(b, null), b.calls) for b in bursts if b.counts)
     bound = max(mean, 0.0)
     if single_ns is not None and margin.single_ns is None:  # not precise, but bursts may be slower
         bound = min(bound, max(single_ns - null.single_ns, 0.0))

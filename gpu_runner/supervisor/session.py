@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,11 @@ from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
 from gpu_runner.supervisor.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.wrapper import Wrapper
+
+Landed = Callable[[Callable[[], None]], int]
+"""Says when a device had no more work, by the monotonic clock; calls its argument meanwhile."""
+
+Landing = Callable[[], AbstractContextManager[Landed | None]]
 
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes longer means that the host cannot measure."""
@@ -113,15 +118,15 @@ class Session:
         arenas: Arenas,
         config: SupervisorConfig,
         ncu: Wrapper | None = None,
-        landed_ns: Callable[[], int] | None = None,
+        landing: Landing = nullcontext,
     ) -> None:
         """Start the process, under a profiler if there is one; `ready` waits for it.
 
-        landed_ns: says when a device was first seen without work, by the monotonic clock. A call
-        has lasted until then, whatever the process said before.
+        landing: see `staging.Memory`. A call has lasted until a device is seen without work,
+        whatever the process said before.
         """
         self._target, self._config, self._ncu = target, config, ncu
-        self._landed_ns = landed_ns
+        self._landing = landing
         self._channel = Channel()
         shared = arenas.all() if target.python else arenas.all()[:2]
         descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
@@ -225,16 +230,15 @@ class Session:
         self._send(request)  # it waits in the socket until the runner may run
         if self._freezer is not None:
             self._still(self._freezer.check)
-        delayed_ns = -own_delay_ns()
-        began_ns = time.monotonic_ns()
-        if self._freezer is not None:
-            self._freezer.thaw()
-        reply = self._receive("in a call")
-        waited_ns = time.monotonic_ns() - began_ns
-        delayed_ns += own_delay_ns()
-        if self._freezer is not None and self._landed_ns is not None:
-            self._freezer.halt()  # before anything else can be launched
-            waited_ns = self._landed_ns() - began_ns
+        with self._landing() as landed_ns:
+            delayed_ns = -own_delay_ns()
+            began_ns = time.monotonic_ns()
+            if self._freezer is not None:
+                self._freezer.thaw()
+            reply = self._receive("in a call")
+            ended_ns = time.monotonic_ns() if landed_ns is None else landed_ns(self._halt)
+            waited_ns = ended_ns - began_ns
+            delayed_ns += own_delay_ns()
         self._freeze()
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
@@ -247,6 +251,10 @@ class Session:
         if self._config.kind is DeviceKind.CPU:
             return ran_ns
         return max(ran_ns, waited_ns - delayed_ns - self._freezer.delayed_ns())
+
+    def _halt(self) -> None:
+        if self._freezer is not None:
+            self._freezer.halt()
 
     def _freeze(self) -> None:
         if self._freezer is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from gpu_runner.supervisor.checks import check_guards, check_inputs
 from gpu_runner.supervisor.flush import Flusher
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.oracle import Oracle
-from gpu_runner.supervisor.session import Arenas
+from gpu_runner.supervisor.session import Arenas, Landed
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,8 @@ class Memory(Protocol):
         """
         ...
 
-    @property
-    def landed_ns(self) -> Callable[[], int] | None:
-        """What says when a device has no more work of a runner; None where there is no device."""
+    def landing(self) -> AbstractContextManager[Landed | None]:
+        """What surrounds a call; says when a device had ended it, None where there is no device."""
         ...
 
     def check(self, batch: Batch) -> None:
@@ -132,10 +131,9 @@ class HostMemory:
         self._echo.forget()
         return nullcontext()
 
-    @property
-    def landed_ns(self) -> None:
-        """See `Memory.landed_ns`: a process that stands still does no work."""
-        return
+    def landing(self) -> AbstractContextManager[None]:
+        """See `Memory.landing`: a process that stands still does no work."""
+        return nullcontext()
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`; inputs are checked where a call is taken."""

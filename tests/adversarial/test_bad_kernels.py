@@ -39,8 +39,8 @@ HEAD = (
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <cstdint>
-// Overhears the number of each call from the second one on, and forges its acknowledgement on whatever
-// socket the process has.
+// Overhears the number of each call from the second one on, and forges its acknowledgement on any
+// socket that the process has.
 static uint64_t call_id = 0;
 static ssize_t overhear(int from, void* data, size_t size) {
   ssize_t n = read(from, data, size);
