@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gpu_runner.engine.soundness import Soundness
 
 _AWAKE_S = 0.1
+_NO_SENSE = 1e300
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -84,6 +85,7 @@ class Oracle:
             "landed": self._landed,
             "check": self._check,
             "take": self._take,
+            "own_error": self._own_error,
             "verify": self._verify,
             "mutants": self._mutants,
             "filters": self._filters,
@@ -181,6 +183,12 @@ class Oracle:
             raise ProblemError("no memory of the device was made")
         return self._device
 
+    def _own_error(self, request: Request) -> Answer:
+        try:
+            return {"scaled": own_error(*self._subject(request))}
+        except (Exception, SystemExit):  # it makes no sense of such values
+            return {"scaled": _NO_SENSE}
+
     def _verify(self, request: Request) -> Answer:
         loaded, workload, direction, seed = self._subject(request)
         self._draw(loaded, workload, direction, seed)
@@ -270,6 +278,19 @@ def run_once(loaded: Loaded, direction: Direction, drawn: Drawn) -> tuple[Tensor
     copies = map_tensors(torch.clone, drawn.arguments)
     with torch.no_grad(), torch.device(loaded.device):
         return outputs_of(loaded.problem.function(direction)(*copies))
+
+
+def own_error(loaded: Loaded, workload: Workload, direction: Direction, seed: int) -> float:
+    """Largest error of the eager result in the task's dtype, as a part of its bound."""
+    problem, device = loaded.problem, loaded.device
+    drawn = problem.draw(workload, direction, seed, device)
+    outputs = arguments.as_signature_says(loaded.task, run_once(loaded, direction, drawn))
+    expected = problem.expected(workload, direction, seed, device)
+    scales = problem.scale(workload, direction, seed, device, expected) or [None] * len(expected)
+    limit = limit_of(loaded.task, workload)
+    rows = zip(outputs, expected, scales, strict=True)
+    found = [compare(actual, wanted, limit, scale) for actual, wanted, scale in rows]
+    return max(_NO_SENSE if each.mismatch else each.scaled for each in found)
 
 
 def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
 from gpu_runner.data.integrity import Suspicion
 from gpu_runner.data.static import check_source
-from gpu_runner.data.task import Values, Workload
+from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor import health, jail
 from gpu_runner.supervisor.anchor import measure_anchor
@@ -44,6 +44,7 @@ from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit, Target
 from gpu_runner.supervisor.staging import HostMemory
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.toolchain import ToolchainError
+from gpu_runner.supervisor.varied import OtherValues
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +150,9 @@ class _Evaluation:
                     self._record.environment["oracle"] = dict(
                         oracle.load(self._task, inputs, taken)
                     )
-                    bench.prepare(self._workloads, self._direction, self._other_values())
+                    values = OtherValues(self._task, self._direction, self._config)
+                    others = values.of(oracle, self._workloads, rng) if plan.varied else {}
+                    bench.prepare(self._workloads, self._direction, others)
                 self._record.output_bytes = {
                     workload.name: bench.output_bytes(workload) for workload in self._workloads
                 }
@@ -159,11 +162,6 @@ class _Evaluation:
                 if self._request.mode is Mode.AUDIT:
                     return self._audit(bench, target, fault)
                 return fault
-
-    def _other_values(self) -> dict[str, tuple[Values, ...]]:
-        kind, direction = self._config.kind, self._direction
-        public = (workload for workload in self._workloads if not workload.hidden)
-        return {w.name: self._task.other_values(w, kind, direction) for w in public}
 
     def _memory(
         self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random

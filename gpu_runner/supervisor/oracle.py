@@ -200,6 +200,17 @@ class Oracle:
         """Copy (from, to, bytes) out of the device's outputs into the arena that was taken."""
         self._ask(op="take", copies=[list(copy) for copy in copies])
 
+    def own_error(self, workload: Workload, direction: Direction, seed: int) -> float:
+        """How far the reference in the task's dtype is off on one call, as a part of the bound."""
+        answer = self._ask(
+            op="own_error",
+            workload=workload.name,
+            values=workload.values,
+            direction=direction,
+            seed=seed,
+        )
+        return float(answer["scaled"])
+
     def verify(
         self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]
     ) -> Verification:

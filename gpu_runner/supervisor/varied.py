@@ -7,11 +7,55 @@ family that the task's workloads have; nobody can tell which call, and it is not
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gpu_runner.data.task import Values, Workload
+from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.environment import stack
+from gpu_runner.supervisor.files import read_json, write_atomically
+from gpu_runner.supervisor.oracle import Oracle
+
+MOST_OWN_ERROR = 0.5
+"""Part of the bound that the reference in the task's own dtype may need on such a call.
+
+A family was chosen for a hidden workload's parameters. On others it may overflow, or come too close
+to the bound for kernels that sum up in another order: there it is left out.
+"""
+_SEED_BITS = 62
+
+
+class OtherValues:
+    """Which families the public workloads of a task can bear; asked once, and remembered."""
+
+    def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
+        """Nothing is asked yet."""
+        self._task, self._direction, self._config = task, direction, config
+        of = f"{task.digest()} {stack(config)}"
+        digest = hashlib.sha256(of.encode()).hexdigest()
+        self._path = config.cache_folder / "values" / digest / f"{direction}.json"
+
+    def of(
+        self, oracle: Oracle, workloads: Iterable[Workload], rng: random.Random
+    ) -> dict[str, tuple[Values, ...]]:
+        """By the name of each public workload. Raises `OracleError`."""
+        if self._path.exists():
+            known = read_json(self._path)
+            return {name: tuple(map(Values, values)) for name, values in known.items()}
+        found = {w.name: self._borne(oracle, w, rng) for w in workloads if not w.hidden}
+        write_atomically(self._path, found)
+        return found
+
+    def _borne(self, oracle: Oracle, workload: Workload, rng: random.Random) -> tuple[Values, ...]:
+        def error(values: Values) -> float:
+            varied, seed = replace(workload, values=values), rng.getrandbits(_SEED_BITS)
+            return oracle.own_error(varied, self._direction, seed)
+
+        others = self._task.other_values(workload, self._config.kind, self._direction)
+        return tuple(values for values in others if error(values) <= MOST_OWN_ERROR)
 
 
 class Decks:
