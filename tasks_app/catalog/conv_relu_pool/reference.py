@@ -11,6 +11,13 @@ LOOSEST = 16.0
 """The tolerance's constant: the least number of EPS by which a bound exceeds its scale."""
 
 
+TRANSFORMED = 8.0
+"""How much further the weights' gradient may be off: cuDNN computes it by transforms of tiles.
+
+On an H200 that took 3.7 times what plain sums are allowed.
+"""
+
+
 def make_inputs(
     batch_size: int, in_channels: int, height: int, width: int, out_channels: int, kernel_size: int
 ) -> dict[str, Tensor]:
@@ -73,7 +80,7 @@ def backward_scale(
     extra = _convolution_backward(slack / (EPS * LOOSEST), x.abs(), weights.abs())
     grads = backward_fn(x, weights, biases, grad_output)
     usual = [grad.abs() + grad.square().mean().sqrt() for grad in grads]
-    return usual[0] + extra[0], usual[1] + extra[1], usual[2] + extra[2]
+    return usual[0] + extra[0], TRANSFORMED * usual[1] + extra[1], usual[2] + extra[2]
 
 
 def _doubtful(sums: Tensor, length: int) -> Tensor:

@@ -28,7 +28,10 @@ FLUSHED = 2.0**-102
 
 
 def make_inputs(num_tokens: int, num_classes: int) -> dict[str, Tensor]:
-    """Logits (num_tokens, num_classes), each row shifted by `SHIFTS`, `PEAK`s; int64 targets."""
+    """Logits (num_tokens, num_classes), each row shifted by `SHIFTS`, `PEAK`s; int64 targets.
+
+    Half of the peaks are targets: of all others the chance is too small to be seen beside 1.
+    """
     low, high = SHIFTS
     size = torch.rand(num_tokens, 1) * (high - low) + low
     shift = torch.where(torch.rand(num_tokens, 1) < 0.5, -size, size)
@@ -36,6 +39,7 @@ def make_inputs(num_tokens: int, num_classes: int) -> dict[str, Tensor]:
     logits[1::8, -1] += PEAK
     logits[2::8, 0] += PEAK
     targets = torch.randint(0, num_classes, (num_tokens,))
+    targets[1::16], targets[2::16] = num_classes - 1, 0
     targets[torch.randperm(num_tokens)[: num_tokens // IGNORED_SHARE]] = IGNORED
     return {"logits": logits, "targets": targets}
 

@@ -115,6 +115,36 @@ def test_fill_draws_the_same_bits_again_and_others_for_another_seed(
     assert bytes(other.inputs.map) == first
 
 
+def test_a_call_may_have_values_of_another_family(start: Start) -> None:
+    evaluation = start(rows_task())
+    evaluation.describe()
+    offsets = evaluation.fill(7)
+    drawn = bytes(evaluation.inputs.map)
+    assert evaluation.ask("fill", seed=7, offsets=offsets, values="large") == {"ok": True}
+    assert bytes(evaluation.inputs.map) != drawn
+    assert evaluation.ask("fill", seed=7, offsets=offsets, values="drawn") == {"ok": True}
+    assert bytes(evaluation.inputs.map) == drawn
+    assert not evaluation.ask("fill", seed=7, offsets=offsets, values="odd")["ok"]
+
+
+def test_the_references_own_error_says_whether_it_bears_such_values(start: Start) -> None:
+    evaluation = start(rows_task())
+    evaluation.describe()
+    assert evaluation.ask("own_error", seed=7, values="large")["scaled"] < 1
+    refuses = """
+import torch
+def make_inputs(N):
+    return {"a": torch.randn(N)}
+def forward_fn(a):
+    assert a.abs().amax() < 100, "too large"
+    return a * a
+"""
+    evaluation = start(make_task(refuses, {"N": 7}))
+    evaluation.describe()
+    assert evaluation.ask("own_error", seed=7)["scaled"] < 1e300
+    assert evaluation.ask("own_error", seed=7, values="large")["scaled"] >= 1e300
+
+
 @pytest.mark.parametrize(
     ("inputs", "name"),
     [

@@ -84,6 +84,15 @@ def test_padding_small_bursts_flattens_the_slope_but_hides_nothing() -> None:
     assert beats_clock(45_000, 0, NULL, outside)
 
 
+def test_a_small_burst_on_a_device_bounds_nothing() -> None:
+    """Most of its work can be over before the coordinator has turned to look."""
+    early = [
+        Burst(calls=1, held_ns=NULL.at(1) + 5_000, counts=False),
+        *bursts(lambda size: 50_000.0 * size - 20_000, (14, 16)),
+    ]
+    assert outside_time(early, NULL, GPU).bound_ns > 48_000
+
+
 def test_a_host_that_is_slow_to_launch_is_given_the_outside_time() -> None:
     outside = outside_time(bursts(lambda size: 100_000.0 * size), NULL, GPU)
     assert not beats_clock(60_000, 50_000, NULL, outside)
