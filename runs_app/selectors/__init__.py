@@ -54,7 +54,12 @@ from runs_app.selectors.runs import (
     visible_runs,
 )
 from runs_app.selectors.spending import MoneyLimits, held_usd, money_limits, paid_usd
-from runs_app.selectors.standing import leader, ranked_evaluations, standing_evaluations
+from runs_app.selectors.standing import (
+    leader,
+    may_stop,
+    ranked_evaluations,
+    standing_evaluations,
+)
 
 __all__ = [
     "Baselines",
@@ -93,6 +98,7 @@ __all__ = [
     "may_check",
     "may_control",
     "may_see",
+    "may_stop",
     "money_limits",
     "open_case_count",
     "open_cases",

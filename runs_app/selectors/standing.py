@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import BARRED, COUNTING, Evaluation, Status
+from tasks_app.disclosure import sees_hidden
 from tasks_app.models import TaskVersion
 
 
@@ -37,6 +39,26 @@ def standing_on(version: TaskVersion, before: datetime | None = None) -> QuerySe
     """
     rows = _entered().filter(task_version=version)
     return _standing(rows if before is None else rows.filter(finished_at__lte=before))
+
+
+def may_stop(evaluation: Evaluation, user: Any) -> bool:
+    """Whether `user`, who may cancel a submission's evaluations, may cancel this one.
+
+    An audit is the admins'. So is a ranked evaluation that has begun where an earlier one was
+    right: who could stop those that go badly would keep the luckiest of many.
+    """
+    if sees_hidden(user):
+        return True
+    if evaluation.mode == Mode.AUDIT:
+        return False
+    if evaluation.mode != Mode.RANKED or evaluation.status == Status.QUEUED:
+        return True
+    earlier = evaluation.submission.evaluations.filter(
+        mode=Mode.RANKED.value,
+        device_id=evaluation.device_id,
+        verdict=Verdict.CORRECT.value,
+    )
+    return not earlier.exclude(pk=evaluation.pk).exists()
 
 
 def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation | None:

@@ -14,6 +14,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app import queues
 from runs_app.models import Device, Evaluation, Status, Submission
 from runs_app.selectors.checks import may_check
+from runs_app.selectors.standing import may_stop
 from runs_app.services import journal, lifecycle
 from runs_app.services.authors import agent_of, language_model_of
 from runs_app.services.devices import resolve_device
@@ -102,13 +103,17 @@ def rerun(
 
 @transaction.atomic
 def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
-    """Take an evaluation out of the queue, or stop it; raises `NotAllowed` if it is over."""
+    """Take an evaluation out of the queue, or stop it.
+
+    Raises `NotAllowed` if it is over, or for admins alone to stop; see `selectors.may_stop`.
+    """
     _check_owner(evaluation.submission, user)
-    if evaluation.mode == Mode.AUDIT and not user.is_staff:
-        raise NotAllowed("", "only admins may cancel an audit")
     locked = lifecycle.lock(evaluation.pk)
     if locked.is_over:
         raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
+    if not may_stop(locked, user):
+        what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
+        raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
     lifecycle.end(locked, Status.CANCELLED, now=now)
     journal.write(locked, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
     transaction.on_commit(lambda: queues.drop(locked, locked.attempt))

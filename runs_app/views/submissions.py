@@ -226,7 +226,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         "environment": evaluation_page.environment_rows(document) if document else [],
         "profile": profile_page.profile_view(document) if document else None,
         "is_mine": mine,
-        "may_cancel": mine and (evaluation.mode != Mode.AUDIT or sees_hidden(user)),
+        "may_cancel": mine and selectors.may_stop(evaluation, user),
         "is_admin": sees_hidden(user),
     }
 

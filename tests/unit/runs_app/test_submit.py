@@ -11,7 +11,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.formats.mskernelbench import Offer
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
-from gpu_runner.data.verdict import Language
+from gpu_runner.data.verdict import Language, Verdict
 from runs_app import services
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Status, Submission
 from tasks_app.models import Task
@@ -219,6 +219,26 @@ def test_a_cancelled_evaluation_leaves_the_queue(
     assert jobs.dropped == [f"evaluation-{evaluation.pk}-1"]
     with pytest.raises(services.NotAllowed, match="cancelled already"):
         services.cancel(evaluation=evaluation, user=user, now=make.later(6))
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CORRECT, Verdict.UNSTABLE])
+def test_a_rerun_that_has_begun_counts_where_an_earlier_one_was_right(
+    jobs: Jobs, verdict: Verdict
+) -> None:
+    """Who could stop those that go badly would keep the luckiest of many."""
+    submission = make.make_submission(mode="ranked")
+    author = submission.author
+    make.finish(submission.evaluations.get(), verdict=verdict)
+    waits = services.rerun(submission=submission, user=author, now=make.later(1))
+    services.cancel(evaluation=waits, user=author, now=make.later(2))
+    again = services.rerun(submission=submission, user=author, now=make.later(3))
+    make.start(again)
+    if verdict is Verdict.CORRECT:
+        with pytest.raises(services.NotAllowed, match="only admins may cancel a re-run"):
+            services.cancel(evaluation=again, user=author, now=make.later(4))
+        services.cancel(evaluation=again, user=make.make_admin(), now=make.later(4))
+    else:
+        services.cancel(evaluation=again, user=author, now=make.later(4))
 
 
 @pytest.mark.parametrize("command", ["demo", "submit_shipped_kernels"])
