@@ -144,9 +144,12 @@ def check_that_the_run_survives(installation: Installation, run: str) -> None:
 
 
 def is_improved(run: dict[str, Any]) -> bool:
-    """Whether a run has found a kernel that is faster than its seed."""
+    """Whether a run has found a kernel that is faster than its seed.
+
+    Or than nothing: what was measured while a daemon started beside it may be UNSTABLE.
+    """
     best, seed = run["best_latency_ns"], run["seed_latency_ns"]
-    return best is not None and seed is not None and best < seed
+    return best is not None and (seed is None or best < seed)
 
 
 def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Installation) -> None:
