@@ -36,14 +36,13 @@ class Burst:
     """How long `calls` calls that were released together held the runner at least, in ns.
 
     On a device by the coordinator's clock, less what the host's scheduler gave to others; on a CPU
-    by the time that the scheduler has accounted to the runner. counts: whether the bound may rest
-    on it. On a device a small one does not: what its last call did while the coordinator turned to
-    look would be too large a part of it.
+    by the time that the scheduler has accounted to the runner. large: released with at least half
+    as many calls as it can be.
     """
 
     calls: int
     held_ns: float
-    counts: bool = True
+    large: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -318,12 +318,12 @@ class Bench:
         self._memory.stage(batch, cold=not session.target.python)
         held_ns = session.burst(self._call_id(), batch.calls).held_ns
         self._memory.check(batch)
-        counts = self._config.kind is DeviceKind.CPU or 2 * drawn >= self._most[workload.name]
-        burst = Burst(calls=size, held_ns=held_ns, counts=counts)
+        large = 2 * drawn >= self._most[workload.name]
+        burst = Burst(calls=size, held_ns=held_ns, large=large)
         state.bursts.append(burst)
         null = self._nulls.get(workload.name)
         mean = mean_ns(burst, null) if null is not None else held_ns / size
-        least = counts and mean < state.least_mean_ns
+        least = mean < state.least_mean_ns
         if least:
             state.least_mean_ns, state.taken[Kept.LEAST_BURST] = mean, {}
         for turn, place in enumerate(self._rng.sample(range(size), size)):

@@ -84,13 +84,23 @@ def test_padding_small_bursts_flattens_the_slope_but_hides_nothing() -> None:
     assert beats_clock(45_000, 0, NULL, outside)
 
 
-def test_a_small_burst_on_a_device_bounds_nothing() -> None:
-    """Most of its work can be over before the coordinator has turned to look."""
+def test_answering_before_the_work_has_ended_hides_it_in_small_bursts_only() -> None:
+    """Their work is over before the coordinator has turned to look."""
     early = [
-        Burst(calls=1, held_ns=NULL.at(1) + 5_000, counts=False),
-        *bursts(lambda size: 50_000.0 * size - 20_000, (14, 16)),
+        Burst(calls=1, held_ns=NULL.at(1) + 5_000, large=False),
+        *bursts(lambda size: 80_000.0 * size - 100_000, (14, 16)),
     ]
-    assert outside_time(early, NULL, GPU).bound_ns > 48_000
+    assert beats_clock(40_000, 0, NULL, outside_time(early, NULL, GPU))
+    on_a_cpu = outside_time(early, NULL, CPU, NULL.single_ns + 5_000)
+    assert not beats_clock(5_000, 0, NULL, on_a_cpu)
+
+
+def test_few_large_bursts_that_are_slower_accuse_nobody() -> None:
+    slower = [
+        Burst(calls=2, held_ns=NULL.at(2) + 2 * 80_000, large=False),
+        *bursts(lambda size: 95_000.0 * size, (14, 16)),
+    ]
+    assert not beats_clock(79_000, 0, NULL, outside_time(slower, NULL, GPU))
 
 
 def test_a_host_that_is_slow_to_launch_is_given_the_outside_time() -> None:

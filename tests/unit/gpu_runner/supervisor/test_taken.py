@@ -91,7 +91,7 @@ def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for()
         rng = random.Random(seed)
         means = [2000.0, 1500.0, 300.0, 1800.0]
         rng.shuffle(means)
-        state = Collected(sizes=[3, 5, 4, 6])
+        state = Collected(sizes=[3, 5, 2, 6])
         sizes = list(reversed(state.sizes))
         session = cast(Session, Scripted([], list(means)))
         with closing(Arena("taken")) as arena:
