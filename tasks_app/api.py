@@ -204,12 +204,13 @@ def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
     if version is None:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
     document = selectors.task_document(version, request.user)
-    task, override = version.task, version.overrides.first()
+    task, soundness = version.task, Soundness.objects.filter(version=version).first()
+    override = version.override_of(soundness)
     return {
         **_summary(task, version),
         "digest": version.digest,
         "state": task.state,
-        "soundness": Soundness.objects.filter(version=version).first(),
+        "soundness": soundness,
         "override": override.reason if override else "",
         "document": document,
     }

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from tasks_app.models import Act, Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.services import curation
@@ -112,7 +112,10 @@ def address(filters: Mapping[str, str]) -> str:
 
 def all_rows() -> list[CurateRow]:
     """Every task, by name; the documents of versions stay in the database."""
-    overrides = Override.objects.filter(version=OuterRef("current_version"))
+    overrides = Override.objects.filter(
+        Q(version__soundness__isnull=True) | Q(created_at__gte=F("version__soundness__created_at")),
+        version=OuterRef("current_version"),
+    )
     under_way = Count("drafts", filter=Q(drafts__state__in=_UNDER_WAY))
     tasks = (
         Task.objects.select_related("current_version")
@@ -217,7 +220,7 @@ def _version_row(task: Task, version: TaskVersion) -> VersionRow:
     return VersionRow(
         version=version,
         soundness=report,
-        override=next(iter(version.overrides.all()), None),
+        override=version.override_of(report),
         unproven=version.unproven,
         refusal=curation.public_refusal(task, version),
     )

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import FORMATS, built_in_tasks, read_task, specifications
+from gpu_runner.data.formats.kbench import is_specification
 from gpu_runner.data.formats.mskernelbench import FORMAT, PRECISIONS, Offer, read_origin
+from gpu_runner.data.formats.robust_kbench import FORWARD_FILE, robust_files
 from gpu_runner.data.task import Task
 from tasks_app.soundness_report import is_report
 
@@ -27,9 +29,8 @@ _SUFFIXES = {
     FORMAT: (".cu",),
 }
 """Files that are tasks or kernels in a format; in the others, folders are tasks."""
-_NATIVE, _ROBUST = "task*.toml", "func_forward.py"
-_MARKS = {"auto": (_NATIVE, _ROBUST), "kbench": (_NATIVE,), "robust-kbench": (_ROBUST,)}
-"""Patterns of which a file makes a folder a task."""
+_NATIVE, _ROBUST = ("auto", "kbench"), ("auto", "robust-kbench")
+"""Formats in which a folder is a task by its specification, or by its forward function."""
 
 
 class Outcome(StrEnum):
@@ -176,21 +177,38 @@ def _entries(found: Import, task_format: str) -> Iterator[Path]:
 
 
 def _inside(folder: Path, task_format: str, found: Import, depth: int) -> Iterator[Path]:
-    if any(mark for pattern in _MARKS.get(task_format, ()) for mark in folder.glob(pattern)):
+    entries = sorted(folder.iterdir(), key=_numbers_apart)
+    if task_format in _NATIVE and any(map(is_specification, entries)):  # all below is the task's
         yield folder
-        yield from specifications(folder)[1:] if task_format in ("auto", "kbench") else ()
+        yield from specifications(folder)[1:]
         return
-    for entry in sorted(folder.iterdir(), key=_numbers_apart):
-        if entry.name[0] in "._":
-            found.ignored.append(entry)
-        elif entry.is_dir() and not entry.is_symlink() and depth < _DEEPEST:
-            yield from _inside(entry, task_format, found, depth + 1)
-        elif entry.suffix == ".json" and is_report(entry):
-            found.reports.append(entry)
-        elif entry.is_dir() or _may_be_read(entry, task_format):
-            yield entry
+    taken = _robust_task(folder) if task_format in _ROBUST else set()
+    if taken:
+        yield folder
+    for entry in entries:
+        if taken and not entry.is_dir():
+            found.ignored.extend([] if entry.name in taken else [entry])
         else:
-            found.ignored.append(entry)
+            yield from _of_entry(entry, task_format, found, depth)
+
+
+def _robust_task(folder: Path) -> set[str]:
+    """Names of the files of robust-kbench's task in a folder; empty if it is none."""
+    names = set(robust_files(folder))
+    return names if FORWARD_FILE in names else set()
+
+
+def _of_entry(entry: Path, task_format: str, found: Import, depth: int) -> Iterator[Path]:
+    if entry.name[0] in "._":
+        found.ignored.append(entry)
+    elif entry.is_dir() and not entry.is_symlink() and depth < _DEEPEST:
+        yield from _inside(entry, task_format, found, depth + 1)
+    elif entry.suffix == ".json" and is_report(entry):
+        found.reports.append(entry)
+    elif entry.is_dir() or _may_be_read(entry, task_format):
+        yield entry
+    else:
+        found.ignored.append(entry)
 
 
 def _numbers_apart(path: Path) -> list[tuple[int, str]]:

@@ -38,7 +38,7 @@ def page_context(task: Task, version: TaskVersion, user: Any) -> dict[str, Any]:
         "task": task,
         "version": version,
         "soundness": soundness,
-        "override": version.overrides.select_related("decided_by").first(),
+        "override": version.override_of(soundness),
         "report": report,
         "filter_counts": Counter(each.state for each in report.filters),
         "mutant_counts": Counter(each.state for each in report.mutants),

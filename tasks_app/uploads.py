@@ -218,16 +218,25 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
         rows = import_path(start, bounds=bounds).rows if texts else []
     except (RecursionError, MemoryError):
         raise DataError(_FIELD, "are nested too deeply") from None
+    used: set[Path] = set()
     for row in rows:
+        used.add(row.path)
         try:
             found.folders.append(_folder(row, folder, texts))
+            of = row.path if row.path.is_dir() else row.path.parent
+            used |= {of / name for name in found.folders[-1]}
             if row.task is not None and row.notes:
                 found.changed[row.name] = row.notes
         except DataError as error:
             if row.path != start or error.field != "path":  # that says only that there is none
                 found.refused.append(_shown(error, row, folder))
+            used |= {folder / name for name in texts if row.path in (folder / name).parents}
     if not found.folders:
         raise _nothing(found.refused)
+    left = [name for name in texts if folder / name not in used]
+    found.refused.extend(
+        DataError(name, "belongs to no task here, and was left out") for name in left
+    )
     return found
 
 

@@ -105,12 +105,22 @@ class TaskVersion(models.Model):
         It may if no mutant of its reference survives and no filter flags it, or if an admin said
         why it may anyway.
         """
-        if self.overrides.exists():
-            return ""
         report = Soundness.objects.filter(version=self).first()
+        if self.override_of(report) is not None:
+            return ""
         if report is None:
             return "nobody has shown that wrong kernels fail it: there is no soundness report of it"
         return report.refusal
+
+    def override_of(self, report: Soundness | None) -> Override | None:
+        """An admin's word that it may be public all the same, if it came after this report.
+
+        What a later report finds, nobody has answered for yet.
+        """
+        newest = next(iter(self.overrides.all()), None)
+        if newest is None or (report is not None and newest.created_at < report.created_at):
+            return None
+        return newest
 
     @property
     def directions(self) -> tuple[str, ...]:

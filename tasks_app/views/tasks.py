@@ -61,6 +61,7 @@ def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
 def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
     data = version.data
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
+    soundness = Soundness.objects.filter(version=version).first()
     return {
         "task": task,
         "version": version,
@@ -73,8 +74,8 @@ def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str,
         "starter": task_page.starter(data, data.directions[0]),
         "kernels": task_page.kernel_views(data, files),
         "references": task_page.reference_files(files),
-        "soundness": Soundness.objects.filter(version=version).first(),
-        "override": version.overrides.select_related("decided_by").first(),
+        "soundness": soundness,
+        "override": version.override_of(soundness),
         "refusal": version.unproven if task.state == Task.State.REVIEW else "",
         "versions": selectors.seen_versions(task, request.user),
         "why_retired": selectors.why_retired(task),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator
@@ -17,6 +18,8 @@ CPU_LIMIT = 2**18
 _LEAST = 8  # an inner size below it is rather a number of channels, which Model expects
 _FLOOR = 16  # of inner sizes: windows must still fit in
 _LEADING_FLOOR = 2  # a normalisation over a batch of one is none
+_MOST_SIZES = 64
+_LARGEST = 2**31  # of a size; what is beyond is a mistake, and its primes take long to find
 
 
 def propose(sizes: Sizes, *, rigid: bool) -> tuple[Workload, ...]:
@@ -26,7 +29,11 @@ def propose(sizes: Sizes, *, rigid: bool) -> tuple[Workload, ...]:
     own inputs have more than `CPU_LIMIT` elements, these three are for CUDA devices, and CPUs get
     `small`, the largest size halved until they have fewer, and its `small_odd`. Odd ones are
     hidden. With `rigid`, leading dimensions alone change. The same file gives the same workloads.
+    Nothing is proposed for sizes beyond `_LARGEST`, or for more than `_MOST_SIZES` of them.
     """
+    items = [item for size in sizes.values.values() for item in _items(size)]
+    if len(items) > _MOST_SIZES or max(items, default=0) > _LARGEST:
+        return (Workload(name=DEFAULT, parameters={}, directions=(Direction.FORWARD,)),)
     sweep = _Sweep.read(sizes, rigid=rigid)
     own = {name: sizes.values[name] for name in sweep.floors}
     if not own:
@@ -137,6 +144,7 @@ def prime_below(size: int, taken: Collection[int] = ()) -> int:
     return next((number for number in near if number not in taken), largest)
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _is_prime(number: int) -> bool:
     return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 

@@ -39,7 +39,7 @@ def read_robust_kbench(folder: Path) -> Reading:
     """
     if not folder.is_dir():
         raise DataError("path", f"{str(folder)!r} is not a folder")
-    files = read_files(folder, _names(folder))
+    files = read_files(folder, robust_files(folder))
     directions = tuple(d for d in Direction if _function_file(d) in files)
     if Direction.FORWARD not in directions:
         raise DataError(_function_file(Direction.FORWARD), f"is missing in {folder}")
@@ -116,7 +116,8 @@ def _kernel(direction: Direction) -> ShippedKernel:
     )
 
 
-def _names(folder: Path) -> list[str]:
+def robust_files(folder: Path) -> list[str]:
+    """Names of the files in a folder that belong to a task of this format, if it is one."""
     wanted = (
         f"{start}{direction}{end}"
         for direction in Direction
@@ -127,6 +128,9 @@ def _names(folder: Path) -> list[str]:
 
 def _function_file(direction: Direction) -> str:
     return f"func_{direction}.py"
+
+
+FORWARD_FILE = _function_file(Direction.FORWARD)
 
 
 def _workloads(files: Mapping[str, str], source: RobustSource) -> Iterator[Workload]:

@@ -38,11 +38,12 @@ def forward_fn(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
     return _joined(functional.scaled_dot_product_attention(*parts))
 
 
-def forward_scale(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
+def forward_scale(Q: Tensor, K: Tensor, V: Tensor, h: int, inner_eps: float) -> Tensor:
     """Error scale (N, d_model): the weighted sum of |V|, with the share of the scores' errors.
 
     A score's error is as its size and the root of its summed squared products; it changes its own
-    weight and, through the denominator, all others.
+    weight and, through the denominator, all others. Where Q, K and V are narrow, that is what
+    float32 does, beside the rounding of the result and of each weight.
     """
     query, key, value = (_heads(tensor, h) for tensor in (Q, K, V))
     factor = 1 / math.sqrt(query.shape[-1])
@@ -50,7 +51,11 @@ def forward_scale(Q: Tensor, K: Tensor, V: Tensor, h: int) -> Tensor:
     errors = scores.abs() + torch.sqrt(query.square() @ key.square().mT) * factor
     weights = torch.softmax(scores, dim=-1)
     common = (weights * errors).sum(-1, keepdim=True)
-    return _joined((weights * (1 + SHARE * (errors + common))) @ value.abs())
+    inner = _joined((weights * (1 + SHARE * (errors + common))) @ value.abs())
+    if inner_eps == 1:
+        return inner
+    rounded = torch.sqrt((weights @ value).square() + weights.square() @ value.square())
+    return _joined(rounded) + inner_eps * inner
 
 
 def _heads(tensor: Tensor, h: int) -> Tensor:

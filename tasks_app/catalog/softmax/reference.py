@@ -29,10 +29,15 @@ def forward_fn(input: Tensor) -> Tensor:
     return torch.softmax(input, dim=-1)
 
 
-def forward_scale(input: Tensor) -> Tensor:
-    """Error scale (N, C): relative, growing with the exponents taken for an element.
+def forward_scale(input: Tensor, inner_eps: float) -> Tensor:
+    """Error scale (N, C): relative, and in float32 growing with the exponents taken for an element.
 
     These are the logit's distance from the maximum, and the logsumexp of those that subtract it.
+    Narrow logits repeat: a single running sum in float32 adds one of few terms again and again, and
+    is off the same way each time.
     """
     largest = input.amax(dim=-1, keepdim=True)
-    return torch.softmax(input, dim=-1) * (1 + (largest - input) + largest.abs() / 8)
+    inner = (largest - input) + largest.abs() / 8
+    if inner_eps != 1:
+        inner = inner + input.shape[-1] / 32
+    return torch.softmax(input, dim=-1) * (1 + inner_eps * inner)

@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 
 from gpu_runner.data.formats import catalog_folder
 from gpu_runner.data.formats.load import CATALOG_VARIABLE
+from tasks_app.importing import import_path
 from tasks_app.models import Task, TaskVersion
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +119,29 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     ]
     stored = TaskVersion.objects.get(task__slug="level1-2_first").data
     assert [w.name for w in stored.workloads] == ["default", "half", "odd"]
+
+
+def test_tasks_below_a_task_of_robust_kbench_are_read(tmp_path: Path) -> None:
+    root = tmp_path / "benchmark"
+    write_robust(root, "task_7", {"single_input_configs": [{"rows": 4}]})
+    write_robust(root, "task_7/more/task_8", {"single_input_configs": [{"rows": 4}]})
+    write(root, "task_7/more/3_Past.py", KERNELBENCH)
+    write(root, "task_7/forward_v2.cu", "words")
+    found = import_path(root)
+    assert [row.path.relative_to(root).as_posix() for row in found.rows] == [
+        "task_7",
+        "task_7/more/3_Past.py",
+        "task_7/more/task_8",
+    ]
+    assert {path.name for path in found.ignored} == {"forward_v2.cu", "1_Original.py"}
+
+
+def test_a_file_whose_name_only_begins_like_a_specification_hides_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "tasks.toml", "words")
+    write(tmp_path, "level1/2_First.py", KERNELBENCH)
+    found = import_path(tmp_path)
+    assert [row.path.name for row in found.rows] == ["2_First.py"]
+    assert [path.name for path in found.ignored] == ["tasks.toml"]
 
 
 def test_proposals_can_be_left_out(tmp_path: Path) -> None:

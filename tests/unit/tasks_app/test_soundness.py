@@ -365,3 +365,17 @@ def test_every_built_in_task_has_a_passing_report() -> None:
         assert found is not None, f"{task.name} has changed: write its soundness report again"
         assert found.filters, f"{task.name}: its report says nothing of filters: write it again"
         assert found.passed, f"{task.name}: {', '.join(found.survivors + found.flagged)}"
+
+
+def test_an_override_does_not_answer_a_later_report(client: Client, tmp_path: Path) -> None:
+    version = admit(data=make.make_task(), override="no report yet", now=make.NOW).version
+    assert version.unproven == ""
+    folder = report(tmp_path / "r", version.digest, "scale", passed=False, survivors=["zeros"])
+    found = loader.report_of(json.loads((folder / "scale.json").read_text()))
+    services.record_report(version, found, make.later(5), made_here=True)
+    assert "1 of 1 wrong kernels pass it" in version.unproven
+    text = client.get("/tasks/scale/").content.decode()
+    assert "A check has failed since this was published" in text
+    assert "no report yet" not in text
+    Override.objects.create(version=version, reason="looked at it", created_at=make.later(6))
+    assert version.unproven == ""

@@ -109,8 +109,19 @@ def test_tasks_of_every_format_in_one_zip() -> None:
     uploaded = read_upload([zipped(files)])
     expected = ["vector_add", "level1-3_copy", "row_sum", "row_sum_bf16", "task_7"]
     assert sorted(names(uploaded)) == sorted(expected)
-    (error,) = uploaded.refused
-    assert (error.field, error.reason) == ("set/tool.py", "must define the function get_inputs()")
+    left = "belongs to no task here, and was left out"
+    assert {error.field: error.reason for error in uploaded.refused} == {
+        "set/tool.py": "must define the function get_inputs()",
+        "set/README.md": left,
+        "set/report.json": left,
+    }
+
+
+def test_files_that_no_task_takes_are_named() -> None:
+    robust = {"func_forward.py": ROBUST, "config_forward.json": json.dumps(CONFIG)}
+    more = {"forward.cu": "void forward();", "forward.cpp": "1", "forward_v2.cu": "2"}
+    uploaded = read_upload([zipped(robust | more)])
+    assert sorted(error.field for error in uploaded.refused) == ["forward.cpp", "forward_v2.cu"]
 
 
 def test_a_zip_names_a_folder_without_a_name() -> None:

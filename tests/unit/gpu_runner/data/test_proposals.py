@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,22 @@ def test_a_large_problem_gets_workloads_for_both_kinds_of_device(tmp_path: Path)
         "the file's own sizes are for CUDA devices only",
     )
     assert load_task(path).digest() == load_task(path).digest()
+
+
+@pytest.mark.parametrize(
+    "size", [f"({1099511627770}, ) * 9", "(1099511627770,)", "(4096,) * 65", "(2**40,)"]
+)
+def test_nothing_is_proposed_for_sizes_that_take_long_to_find(tmp_path: Path, size: str) -> None:
+    began = time.monotonic()
+    path = write(tmp_path, f"S = {size}", "torch.rand(S)")
+    assert [w.name for w in read_task(path).task.workloads] == ["default"]
+    assert time.monotonic() - began < 1
+
+
+def test_many_large_sizes_are_read_in_a_moment(tmp_path: Path) -> None:
+    began = time.monotonic()
+    read_task(write(tmp_path, f"S = ({', '.join(['2147483640'] * 60)})", "torch.rand(S)"))
+    assert time.monotonic() - began < 5
 
 
 def test_sizes_that_model_needs_stay(tmp_path: Path) -> None:
