@@ -221,7 +221,10 @@ class Workbench:
         if self.refusal:
             text = f"It cannot be published yet: {self.refusal}."
             return Step(text=f"{text} Have it checked below, or send it back.", tone="warn")
-        return Step(text="Nothing speaks against it: publish it, or send it back.", tone="good")
+        unseen = self.soundness.unseen if self.soundness else ""
+        but = f", but nobody has looked at its workloads for {unseen}" if unseen else ""
+        text = f"Nothing speaks against it{but}: publish it, or send it back."
+        return Step(text=text, tone="warn" if unseen else "good")
 
     def _step_while_open(self) -> Step:
         if not self.may_write:

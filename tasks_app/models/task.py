@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from gpu_runner.data import codec, verdict
 from gpu_runner.data.task import Task as TaskData
+from gpu_runner.data.verdict import DeviceKind
 from tasks_app.soundness_report import read_report
 
 
@@ -170,6 +171,14 @@ class Soundness(models.Model):
     def unknown(self) -> int:
         """How many filters could not tell anything on that host."""
         return sum(finding.get("passed") is None for finding in self.document.get("filters", ()))
+
+    @property
+    def unseen(self) -> str:
+        """The kind of device whose workloads the report did not look at; empty if there is none."""
+        looked_at = DeviceKind.CPU if self.device == DeviceKind.CPU else DeviceKind.CUDA
+        kinds = {kind for workload in self.version.data.workloads for kind in workload.devices}
+        others = kinds - {looked_at} if self.device else set()
+        return next(iter(others), "")
 
     @property
     def refusal(self) -> str:

@@ -9,7 +9,7 @@ TAIL = 4.0
 """By how much the last sample is larger than the others."""
 
 
-def make_inputs(N: int, C: int) -> dict[str, Tensor | float]:
+def make_inputs(N: int, C: int, epsilon: float = 1e-5) -> dict[str, Tensor | float]:
     """Samples (N, C) whose channels have means and spreads of their own; vectors (C).
 
     The variances are near epsilon: numbers of the size of 1 would hide that it is missing.
@@ -20,7 +20,7 @@ def make_inputs(N: int, C: int) -> dict[str, Tensor | float]:
         "input": samples,
         "gamma": torch.randn(C) * 0.3 + 1,
         "beta": torch.randn(C) * 0.5 + 0.2,
-        "epsilon": 1e-5,
+        "epsilon": epsilon,
     }
 
 

@@ -10,7 +10,7 @@ TAIL = 3
 """Number of elements at the end that are larger than the rest."""
 
 
-def make_inputs(N: int) -> dict[str, Tensor | float]:
+def make_inputs(N: int, epsilon: float = 1e-5) -> dict[str, Tensor | float]:
     """Vectors (N); the input's variance is near epsilon, and its mean is not zero.
 
     Uniform numbers in [-1, 1) would hide both a missing epsilon and a missing mean.
@@ -21,7 +21,7 @@ def make_inputs(N: int) -> dict[str, Tensor | float]:
         "input": vector,
         "weight": torch.randn(N) * 0.3 + 1,
         "bias": torch.randn(N) * 0.5 + 0.2,
-        "epsilon": 1e-5,
+        "epsilon": epsilon,
     }
 
 

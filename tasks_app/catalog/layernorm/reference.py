@@ -15,7 +15,9 @@ SPREADS = (0.02, 0.3, 2.0)
 """Standard deviations of the samples, in turn; eps counts in the first."""
 
 
-def make_inputs(batch_size: int, num_features: int, dim1: int, dim2: int) -> dict[str, Any]:
+def make_inputs(
+    batch_size: int, num_features: int, dim1: int, dim2: int, eps: float = 1e-5
+) -> dict[str, Any]:
     """Samples (batch_size, num_features, dim1, dim2) of different spread, with non-zero means."""
     shape = (num_features, dim1, dim2)
     spread = torch.tensor(SPREADS)[torch.arange(batch_size) % len(SPREADS)].view(-1, 1, 1, 1)
@@ -23,7 +25,7 @@ def make_inputs(batch_size: int, num_features: int, dim1: int, dim2: int) -> dic
         "x": torch.randn(batch_size, *shape).add_(0.5).mul_(spread),
         "weight": torch.randn(shape).mul_(0.5).add_(1),
         "bias": torch.randn(shape).mul_(0.5).add_(0.2),
-        "eps": 1e-5,
+        "eps": eps,
         "normalized_shape": shape,
     }
 

@@ -12,12 +12,14 @@ FAINT_EVERY = 4
 EPS = 1e-8
 
 
-def make_inputs(batch_size: int, num_tokens: int, num_features: int) -> dict[str, Tensor | float]:
+def make_inputs(
+    batch_size: int, num_tokens: int, num_features: int, eps: float = EPS
+) -> dict[str, Tensor | float]:
     """Activations (batch_size, num_tokens, num_features), some tokens faint, and weights."""
     faint = torch.arange(num_tokens) % FAINT_EVERY == 0
     magnitude = torch.where(faint, EPS**0.5, 1.0)
     x = torch.randn(batch_size, num_tokens, num_features).add_(0.2).mul_(magnitude[:, None])
-    return {"x": x, "w": torch.randn(num_features) * 0.1 + 1, "eps": EPS}
+    return {"x": x, "w": torch.randn(num_features) * 0.1 + 1, "eps": eps}
 
 
 def forward_fn(x: Tensor, w: Tensor, eps: float) -> Tensor:

@@ -12,8 +12,14 @@ VARIED = ("x",)
 EPS = 1e-5
 
 
-def make_inputs(
-    batch_size: int, in_channels: int, out_channels: int, height: int, width: int, stride: int
+def make_inputs(  # noqa: PLR0913, PLR0917 - the workload's parameters
+    batch_size: int,
+    in_channels: int,
+    out_channels: int,
+    height: int,
+    width: int,
+    stride: int,
+    eps: float = EPS,
 ) -> dict[str, Tensor | int | float | None]:
     """A feature map (batch_size, in_channels, height, width) and the block's parameters.
 
@@ -34,7 +40,7 @@ def make_inputs(
         "downsample_bias": None,
         **_named("downsample_", _batch_norm(out_channels, "bn_") if downsample else none),
         "stride": stride,
-        "eps": EPS,
+        "eps": eps,
     }
 
 

@@ -9,7 +9,7 @@ TAIL = 3
 """Number of elements at the end that are larger than the rest."""
 
 
-def make_inputs(N: int) -> dict[str, Tensor | float]:
+def make_inputs(N: int, epsilon: float = 1e-5) -> dict[str, Tensor | float]:
     """Float32 vectors (N) whose mean square is near epsilon; a heavy tail; weight and bias."""
     vector = torch.randn(N) * 0.01 + 0.003
     vector[-TAIL:] *= 8
@@ -17,7 +17,7 @@ def make_inputs(N: int) -> dict[str, Tensor | float]:
         "input": vector,
         "weight": torch.randn(N) * 0.3 + 1,
         "bias": torch.randn(N) * 0.5 + 0.2,
-        "epsilon": 1e-5,
+        "epsilon": epsilon,
     }
 
 

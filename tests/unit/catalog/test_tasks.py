@@ -122,3 +122,17 @@ def _bytes(values: tuple[object, ...]) -> int:
 def _input_bytes(name: str, workload: Workload, direction: Direction) -> int:
     """Bytes of a call's inputs, found without allocating them."""
     return _bytes(problem(name).draw(workload, direction, 1, "meta").arguments)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_number_among_the_arguments_is_a_constant(name: str) -> None:
+    """Or a kernel could have its value in place of the argument."""
+    found: dict[tuple[Direction, str], set[float]] = {}
+    for workload in task(name).workloads:
+        for direction in workload.directions if DeviceKind.CPU in workload.devices else ():
+            if direction in task(name).directions:
+                drawn = problem(name).draw(workload, direction, 1, "cpu")
+                for argument, value in zip(drawn.names, drawn.arguments, strict=True):
+                    if isinstance(value, int | float):
+                        found.setdefault((direction, argument), set()).add(value)
+    assert [argument for argument, values in found.items() if len(values) == 1] == []
