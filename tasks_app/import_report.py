@@ -44,6 +44,10 @@ def lines(result: Result, *, brief: bool = False) -> Iterator[str]:
     if found.ignored:
         names = _few([_shown(path, found) for path in found.ignored])
         yield f"{len(found.ignored)} ignored, no tasks by their names: {names}"
+    if found.offers:
+        kernels = f"{len(found.offers)} {'kernel' if len(found.offers) == 1 else 'kernels'}"
+        command = f"manage.py submit_shipped_kernels --origin {found.path}"
+        yield f"{kernels} offered, none entered: `{command}` enters them"
     yield _counts(found)
 
 
