@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gpu_runner.engine.soundness import Soundness
 
 _AWAKE_S = 0.1
-_NO_SENSE = 1e300
+_NO_SENSE = 1e300  # an error beyond any bound
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -184,8 +184,9 @@ class Oracle:
         return self._device
 
     def _own_error(self, request: Request) -> Answer:
+        subject = self._subject(request)
         try:
-            return {"scaled": own_error(*self._subject(request))}
+            return {"scaled": own_error(*subject)}
         except (Exception, SystemExit):  # it makes no sense of such values
             return {"scaled": _NO_SENSE}
 

@@ -13,8 +13,8 @@ from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.arena import GUARD_BYTES
 from gpu_runner.supervisor.gpu_state import Company
 from gpu_runner.supervisor.layout import Layout
-from gpu_runner.supervisor.oracle import Oracle, OracleError
-from gpu_runner.supervisor.session import Arenas, Fault, FaultError, Landed, RunnerUnfit
+from gpu_runner.supervisor.oracle import Landed, Oracle, OracleError
+from gpu_runner.supervisor.session import Arenas, Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.staging import Batch
 
 BUSY_NS = 1_000_000

@@ -25,6 +25,10 @@ from gpu_runner.supervisor.process import ChildProcess
 _NAME = "the oracle, which runs the task's code,"
 
 
+Landed = Callable[[Callable[[], None]], int]
+"""Says when a device had no more work, by the monotonic clock; calls its argument meanwhile."""
+
+
 class OracleError(Exception):
     """The task's own code failed, or the oracle did: never the author's fault."""
 
@@ -127,7 +131,7 @@ class Oracle:
 
     def describe(self, workload: Workload, direction: Direction, seed: int) -> Description:
         """Arguments and outputs of a workload, found with a throw-away seed."""
-        answer = self._ask(op="describe", workload=workload.name, direction=direction, seed=seed)
+        answer = self._ask(op="describe", **of_call(workload, direction, seed))
         names = [spec.name for spec in fields(OutputSpec)]
         outputs = tuple(
             decode(OutputSpec, {name: output[name] for name in names})
@@ -139,14 +143,7 @@ class Oracle:
         self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]
     ) -> None:
         """Draw the inputs of a call into the inputs arena."""
-        self._ask(
-            op="fill",
-            workload=workload.name,
-            values=workload.values,
-            direction=direction,
-            seed=seed,
-            offsets=list(offsets),
-        )
+        self._ask(op="fill", **of_call(workload, direction, seed), offsets=list(offsets))
 
     def share(self, inputs: int, outputs: int) -> tuple[DeviceArena, DeviceArena]:
         """Have memory of the device made, of at least so many bytes, that runners can import."""
@@ -167,7 +164,7 @@ class Oracle:
         self._ask(op="forget_calls")
 
     @contextmanager
-    def landing(self) -> Iterator[Callable[[Callable[[], None]], int]]:
+    def landing(self) -> Iterator[Landed]:
         """Have the oracle wait for a word, so that it looks at the device without delay.
 
         What is yielded gives that word, calls its argument while the oracle looks, and returns when
@@ -202,13 +199,7 @@ class Oracle:
 
     def own_error(self, workload: Workload, direction: Direction, seed: int) -> float:
         """How far the reference in the task's dtype is off on one call, as a part of the bound."""
-        answer = self._ask(
-            op="own_error",
-            workload=workload.name,
-            values=workload.values,
-            direction=direction,
-            seed=seed,
-        )
+        answer = self._ask(op="own_error", **of_call(workload, direction, seed))
         return float(answer["scaled"])
 
     def verify(
@@ -216,14 +207,7 @@ class Oracle:
     ) -> Verification:
         """Compare the outputs taken at these offsets with the reference in float64."""
         outputs = [{"offset": offset} for offset in offsets]
-        answer = self._ask(
-            op="verify",
-            workload=workload.name,
-            values=workload.values,
-            direction=direction,
-            seed=seed,
-            outputs=outputs,
-        )
+        answer = self._ask(op="verify", **of_call(workload, direction, seed), outputs=outputs)
         errors, first = [], None
         for output in answer["outputs"]:
             found = output.pop("mismatch")
@@ -260,6 +244,16 @@ class Oracle:
             raise OracleError(f"the task's code failed in {operation!r}: {answer.get('error')}")
         self.failed = False
         return answer
+
+
+def of_call(workload: Workload, direction: Direction, seed: int) -> dict[str, Any]:
+    """What a request says of the call that it is about."""
+    return {
+        "workload": workload.name,
+        "values": workload.values,
+        "direction": direction,
+        "seed": seed,
+    }
 
 
 def python_jail(

@@ -18,14 +18,11 @@ from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.oracle import cuda_environment, python_jail
+from gpu_runner.supervisor.oracle import Landed, cuda_environment, python_jail
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
 from gpu_runner.supervisor.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.wrapper import Wrapper
-
-Landed = Callable[[Callable[[], None]], int]
-"""Says when a device had no more work, by the monotonic clock; calls its argument meanwhile."""
 
 Landing = Callable[[], AbstractContextManager[Landed | None]]
 

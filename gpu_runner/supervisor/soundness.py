@@ -15,7 +15,7 @@ from gpu_runner.supervisor import filters, jail
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.filters import describe_filters
-from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.oracle import Oracle, OracleError, of_call
 from gpu_runner.supervisor.plan import PLANS
 from gpu_runner.supervisor.soundness_answers import FactsAnswer, Tried, sense
 from gpu_runner.supervisor.varied import MOST_OWN_ERROR
@@ -54,13 +54,8 @@ class SoundnessOracle(Oracle):
         self, workload: Workload, direction: Direction, seeds: Sequence[int]
     ) -> Mapping[str, Any]:
         """Numbers of a workload from calls of these seeds; see `engine.filters`."""
-        answer = self._ask(
-            op="filters",
-            workload=workload.name,
-            direction=direction,
-            seed=seeds[0],
-            seeds=list(seeds),
-        )
+        call = of_call(workload, direction, seeds[0])
+        answer = self._ask(op="filters", **call, seeds=list(seeds))
         with sense():
             FactsAnswer.read(answer)
         self._keep([*answer["outputs"], *answer["arguments"]])
@@ -70,14 +65,8 @@ class SoundnessOracle(Oracle):
         self, workload: Workload, direction: Direction, seed: int, settled: Sequence[str]
     ) -> Tried:
         """Try the task's mutants, but those that are settled, on one call."""
-        answer = self._ask(
-            op="mutants",
-            workload=workload.name,
-            values=workload.values,
-            direction=direction,
-            seed=seed,
-            settled=list(settled),
-        )
+        call = of_call(workload, direction, seed)
+        answer = self._ask(op="mutants", **call, settled=list(settled))
         with sense():
             tried = Tried.read(answer)
         self._keep([*tried.honest, *(name for name, _, _ in tried.mutants)])

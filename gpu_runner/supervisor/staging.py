@@ -17,8 +17,8 @@ from gpu_runner.supervisor.arena import Arena, Poison
 from gpu_runner.supervisor.checks import check_guards, check_inputs
 from gpu_runner.supervisor.flush import Flusher
 from gpu_runner.supervisor.layout import Layout
-from gpu_runner.supervisor.oracle import Oracle
-from gpu_runner.supervisor.session import Arenas, Landed
+from gpu_runner.supervisor.oracle import Landed, Oracle
+from gpu_runner.supervisor.session import Arenas
 
 
 @dataclass(frozen=True)
