@@ -331,3 +331,17 @@ def test_a_user_starts_few_drafts_a_day(settings: Any) -> None:
         created(user)
     tomorrow = make.later(24 * 3600 + 1)
     services.create_draft(user=user, files=files_of(), now=tomorrow)
+
+
+@pytest.mark.parametrize(("device", "unseen"), [("cpu", "cuda"), ("nvidia-h200", "cpu")])
+def test_an_admin_reads_which_kind_of_device_a_report_did_not_look_at(
+    device: str, unseen: str
+) -> None:
+    draft = in_review()
+    prove(draft)
+    Soundness.objects.update(device=device)
+    assert draft.version is not None
+    assert {kind for w in draft.version.data.workloads for kind in w.devices} == {"cpu", "cuda"}
+    step = draft_page.Workbench(draft, make.make_admin()).step
+    assert f"nobody has looked at its workloads for {unseen}: publish it" in step.text
+    assert step.tone == "warn"
