@@ -201,7 +201,8 @@ def survey(
             workloads = _smallest_first(task, config, direction)
             limits = (seeds, most_seeds)
             surveys[direction] = _survey(oracle, workloads, direction, limits, progress)
-            _survey_others(surveys[direction], oracle, _varied(task, workloads, config, direction))
+            varied = _varied(task, workloads, config, direction)
+            _survey_others(surveys[direction], oracle, varied, direction)
             progress(f"{direction.value}: filters")
             findings += filters.find(task, direction, workloads, oracle.facts, config)
     return {**_report(task, config, surveys, findings), "filters": findings}
@@ -235,22 +236,22 @@ def _survey(
 
 def _varied(
     task: Task, workloads: Sequence[Workload], config: SupervisorConfig, direction: Direction
-) -> list[tuple[Workload, Direction]]:
+) -> list[Workload]:
     """The smallest and the largest public workload with the other values that calls may have."""
     public = [workload for workload in workloads if not workload.hidden]
     return [
-        (replace(workload, values=values), direction)
+        replace(workload, values=values)
         for workload in public[:: max(1, len(public) - 1)]
         for values in task.other_values(workload, config.kind, direction)
     ]
 
 
 def _survey_others(
-    found: _Survey, oracle: SoundnessOracle, varied: Sequence[tuple[Workload, Direction]]
+    found: _Survey, oracle: SoundnessOracle, varied: Sequence[Workload], direction: Direction
 ) -> None:
     """One call of each that a ranked evaluation may make: honest kernels must be right on it."""
     rng = random.Random(2)  # noqa: S311  the same report on every run
-    for workload, direction in varied:
+    for workload in varied:
         answer = oracle.mutants(workload, direction, rng.getrandbits(62), list(found.fates))
         if answer.honest["reference"][0] > MOST_OWN_ERROR:
             continue
