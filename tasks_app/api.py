@@ -10,8 +10,9 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
 from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.verdict import DeviceKind
 from tasks_app import selectors, soundness_page, version_page
-from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.models import Task, TaskVersion
 from tasks_app.task_filter import FilterError, check_filters, chosen, read_filters, task_rows
 from tasks_app.text_diff import Budget
 
@@ -44,6 +45,7 @@ class SoundnessOut(Schema):
     flagged: list[str] = Field(description="Filters that speak against the task.")
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
     device: str = Field(examples=["cpu"])
+    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
 
 
 class FilterOut(Schema):
@@ -84,12 +86,13 @@ class HonestOut(TriedKernelOut):
 
 
 class SoundnessDetail(Schema):
-    """The whole report of a task's current version, with the keys that the command writes."""
+    """A whole report of a task's current version, with the keys that the command writes."""
 
     task: str
     version: int
     digest: str
     device: str = Field(examples=["cpu"])
+    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
     created_at: datetime = Field(description="When the site got it.")
     passed: bool
     refusal: str = Field(description="Why the version is not sound; empty if it is.")
@@ -104,7 +107,10 @@ class TaskDetail(TaskSummary):
 
     digest: str = Field(description="SHA-256 of the version; scores attach to it.")
     state: str = Field(examples=["published"])
-    soundness: SoundnessOut | None = Field(description="None: nobody has proven it.")
+    soundness: SoundnessOut | None = Field(
+        description="Of several reports the one that decides. None: nobody has proven it."
+    )
+    unseen: list[str] = Field(description="Kinds of devices with workloads that no report is of.")
     override: str = Field(description="Why it was published without a proof; mostly empty.")
     document: dict[str, Any] = Field(
         description="The task: signature, workloads, tolerance, work formula, reference source."
@@ -204,31 +210,40 @@ def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
     if version is None:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
     document = selectors.task_document(version, request.user)
-    task, soundness = version.task, Soundness.objects.filter(version=version).first()
-    override = version.override_of(soundness)
+    task, override = version.task, version.override
     return {
         **_summary(task, version),
         "digest": version.digest,
         "state": task.state,
-        "soundness": soundness,
+        "soundness": version.report,
+        "unseen": version.unseen,
         "override": override.reason if override else "",
         "document": document,
     }
 
 
 @router.get("/tasks/{slug}/soundness", response=SoundnessDetail, summary="What proves a task sound")
-def show_soundness(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """Answer with filters, wrong and honest kernels; hidden workloads are shown to admins only."""
+def show_soundness(
+    request: HttpRequest, slug: str, kind: DeviceKind | None = None
+) -> dict[str, Any]:
+    """Answer with filters, wrong and honest kernels; hidden workloads are shown to admins only.
+
+    Without a kind of device, with the report that decides: the newest that speaks against the
+    task, or the newest.
+    """
     version = selectors.shown_version(slug, request.user)
-    soundness = Soundness.objects.filter(version=version).first() if version else None
+    found = version.reports.all() if version else ()
+    soundness = next((each for each in found if kind in (None, each.kind)), None)
     if soundness is None:
-        raise Http404(f"there is no soundness report of a task {slug!r}")
+        where = f" on {kind} devices" if kind else ""
+        raise Http404(f"there is no soundness report of a task {slug!r}{where}")
     report = soundness_page.report_for(soundness, request.user)
     return {
         "task": slug,
         "version": soundness.version.number,
         "digest": soundness.version.digest,
         "device": soundness.device,
+        "kind": soundness.kind,
         "created_at": soundness.created_at,
         "passed": soundness.passed,
         "refusal": soundness.refusal,

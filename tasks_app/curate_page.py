@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from tasks_app.models import Act, Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.services import curation
@@ -112,36 +113,36 @@ def address(filters: Mapping[str, str]) -> str:
 
 def all_rows() -> list[CurateRow]:
     """Every task, by name; the documents of versions stay in the database."""
-    overrides = Override.objects.filter(
-        Q(version__soundness__isnull=True) | Q(created_at__gte=F("version__soundness__created_at")),
-        version=OuterRef("current_version"),
-    )
     under_way = Count("drafts", filter=Q(drafts__state__in=_UNDER_WAY))
     tasks = (
         Task.objects.select_related("current_version")
         .defer("current_version__document")
-        .annotate(overridden=Exists(overrides), under_way=under_way)
+        .annotate(under_way=under_way)
         .order_by("slug")
     )
-    reports = {
-        version: (passed, device)
-        for version, passed, device in Soundness.objects.values_list(
-            "version_id", "passed", "device"
-        )
+    reports: dict[int, list[Soundness]] = {}
+    for report in Soundness.objects.defer("document"):
+        reports.setdefault(report.version_id, []).append(report)
+    newest = {
+        override.version_id: override.created_at
+        for override in Override.objects.order_by("created_at", "pk")
     }
-    return [_row(task, reports.get(task.current_version_id or 0)) for task in tasks]
+    current = ((task, task.current_version_id or 0) for task in tasks)
+    return [_row(task, reports.get(key, []), newest.get(key)) for task, key in current]
 
 
-def _row(task: Any, report: tuple[bool, str] | None) -> CurateRow:
-    """`task` has the annotations of `all_rows`."""
-    if report is not None and report[0]:
+def _row(task: Any, reports: Sequence[Soundness], overridden: datetime | None) -> CurateRow:
+    """`task` is annotated by `all_rows`; of `reports` the first decides, as in a version's."""
+    decisive = next(iter(reports), None)
+    answered = decisive is None or (overridden is not None and overridden >= decisive.created_at)
+    if decisive is not None and decisive.passed:
         state = "passed"
-    elif task.overridden:
+    elif overridden is not None and answered:
         state = "override"
     else:
-        state = "none" if report is None else "failed"
-    device = report[1] if report else ""
-    return CurateRow(task=task, soundness=state, device=device, drafts=task.under_way)
+        state = "none" if decisive is None else "failed"
+    shown = [each.device for each in reports if decisive and each.passed == decisive.passed]
+    return CurateRow(task=task, soundness=state, device=", ".join(shown), drafts=task.under_way)
 
 
 def chosen(rows: Iterable[CurateRow], filters: Mapping[str, str]) -> list[CurateRow]:
@@ -208,19 +209,18 @@ def version_rows(task: Task) -> list[VersionRow]:
     """All versions of a task, the newest first, be they public or not."""
     versions = (
         task.versions.defer("document")
-        .select_related("task", "soundness")
-        .prefetch_related("overrides__decided_by")
+        .select_related("task")
+        .prefetch_related("overrides__decided_by", "reports")
         .order_by("-number")
     )
     return [_version_row(task, version) for version in versions]
 
 
 def _version_row(task: Task, version: TaskVersion) -> VersionRow:
-    report = getattr(version, "soundness", None)
     return VersionRow(
         version=version,
-        soundness=report,
-        override=version.override_of(report),
+        soundness=version.report,
+        override=version.override,
         unproven=version.unproven,
         refusal=curation.public_refusal(task, version),
     )

@@ -141,8 +141,8 @@ class Workbench:
 
     @cached_property
     def soundness(self) -> Soundness | None:
-        """The report of the draft's version, if there is one."""
-        return Soundness.objects.filter(version=self.draft.version_id).first()
+        """The report that decides about the draft's version, if there is one."""
+        return self.draft.version.report if self.draft.version else None
 
     @cached_property
     def refusal(self) -> str:
@@ -221,7 +221,7 @@ class Workbench:
         if self.refusal:
             text = f"It cannot be published yet: {self.refusal}."
             return Step(text=f"{text} Have it checked below, or send it back.", tone="warn")
-        unseen = self.soundness.unseen if self.soundness else ""
+        unseen = " and ".join(self.draft.version.unseen) if self.draft.version else ""
         but = f", but nobody has looked at its workloads for {unseen}" if unseen else ""
         text = f"Nothing speaks against it{but}: publish it, or send it back."
         return Step(text=text, tone="warn" if unseen else "good")

@@ -12,6 +12,7 @@ from typing import Any
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_folder, catalog_specifications
 from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind
 from tasks_app.importing import import_path
 from tasks_app.soundness_report import LARGEST, REFERENCE, read_report
 
@@ -39,20 +40,23 @@ class Report:
     device: str
     document: Mapping[str, Any]
 
+    @property
+    def kind(self) -> DeviceKind:
+        """Kind of the device that it was made on; devices are named `cpu`, or as their GPU is."""
+        return DeviceKind.CPU if self.device in ("", DeviceKind.CPU) else DeviceKind.CUDA
 
-def read_reports(path: Path) -> tuple[dict[str, Report], list[DataError]]:
-    """The soundness reports in a file or a folder by the task's digest, and what is wrong."""
-    reports: dict[str, Report] = {}
+
+def read_reports(path: Path) -> tuple[list[Report], list[DataError]]:
+    """The soundness reports in a file or a folder, and what is wrong with others."""
+    reports: list[Report] = []
     errors: list[DataError] = []
     if not path.exists():
-        return {}, [DataError("soundness", f"there is no {str(path)!r}")]
+        return [], [DataError("soundness", f"there is no {str(path)!r}")]
     for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
         try:
-            report = report_of(_document(file))
+            reports.append(report_of(_document(file)))
         except DataError as error:
             errors.append(DataError(f"{file}: {error.field}", error.reason))
-        else:
-            reports[report.digest] = report
     return reports, errors
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import prefetch_related_objects
+
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.task import Task as TaskData
@@ -283,12 +285,10 @@ def _curation(versions: Sequence[TaskVersion]) -> dict[int, dict[str, Any]]:
         .order_by("created_at")
     }
     drafts |= {draft.version_id: draft for draft in Draft.objects.filter(version__in=versions)}
-    reports = {
-        report.version_id: report for report in Soundness.objects.filter(version__in=versions)
-    }
+    prefetch_related_objects(versions, "reports")
     return {
         version.pk: {
-            "soundness": _soundness_words(reports.get(version.pk)),
+            "soundness": _soundness_words(version.report),
             "draft": drafts.get(version.pk),
         }
         for version in versions

@@ -55,12 +55,13 @@ class DryRunView:
 class Trials:
     """All that was found out about a draft.
 
-    The `soundness` is that of the present files; where there is none, `is_stale`, and it is the
-    newest one of earlier files. Dry runs are those of the present files.
+    The `reports`, one for each kind of device, what decides first, are those of the present files;
+    where there are none, `is_stale`, and they are those of earlier files. Dry runs are those of
+    the present files.
     """
 
     checks: Sequence[CheckView]
-    soundness: Soundness | None
+    reports: Sequence[Soundness]
     is_stale: bool
     dry_runs: Sequence[DryRunView]
     kernels: int | None  # that come with the version; None where there is none of these files
@@ -84,11 +85,11 @@ class Trials:
 def draft_trials(draft: Draft, user: Any, now: datetime) -> Trials:
     """What was found out about a draft that is open to `user`."""
     versions = versions_of(draft)
-    soundness = _soundness(draft, versions)
+    reports = _reports(draft, versions)
     return Trials(
         checks=_checks(draft, versions, user, now),
-        soundness=soundness,
-        is_stale=soundness is not None and soundness.version_id != draft.version_id,
+        reports=reports,
+        is_stale=any(report.version_id != draft.version_id for report in reports),
         dry_runs=_dry_run_views(draft.version, user, now) if draft.version else [],
         kernels=len(draft.version.data.kernels) if draft.version else None,
     )
@@ -129,10 +130,13 @@ def versions_of(draft: Draft) -> list[int]:
     return [*earlier, *([draft.version_id] if draft.version_id else [])]
 
 
-def _soundness(draft: Draft, versions: Iterable[int]) -> Soundness | None:
-    rows = Soundness.objects.filter(version__in=versions).select_related("version")
-    present = rows.filter(version=draft.version_id).first() if draft.version_id else None
-    return present or rows.order_by("-created_at").first()
+def _reports(draft: Draft, versions: Iterable[int]) -> list[Soundness]:
+    """Those of the present files, or of the files that were checked last."""
+    rows = Soundness.objects.filter(version__in=versions)
+    newest = rows.filter(version=draft.version_id).first() or rows.order_by("-created_at").first()
+    if newest is None:
+        return []
+    return list(rows.filter(version=newest.version_id).select_related("version__task"))
 
 
 def _checks(draft: Draft, versions: Iterable[int], user: Any, now: datetime) -> list[CheckView]:

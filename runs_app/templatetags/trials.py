@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -18,9 +17,8 @@ from runs_app.models import Status, TaskCheck
 from runs_app.selectors.trials import CheckView, Trials
 from runs_app.selectors.trials import draft_trials as trials_of
 from tasks_app.disclosure import sees_hidden
-from tasks_app.models import Draft, Soundness
-from tasks_app.soundness_page import in_order
-from tasks_app.soundness_report import read_report
+from tasks_app.models import Draft
+from tasks_app.soundness_page import whole
 
 register = template.Library()
 
@@ -67,7 +65,8 @@ def results_context(draft: Draft, user: Any, now: datetime) -> dict[str, Any]:
         "trials": trials,
         "status": status,
         "status_key": f"{crc32(status.encode()):08x}",
-        **_report(trials.soundness),
+        "reports": [whole(soundness) for soundness in trials.reports],
+        "directed": bool(trials.reports) and len(trials.reports[0].version.directions) > 1,
     }
 
 
@@ -76,24 +75,6 @@ def may_ask(draft: Draft, user: Any) -> bool:
     if draft.state == Draft.State.PUBLISHED:
         return sees_hidden(user) and draft.version_id is not None
     return draft.state in (Draft.State.OPEN, Draft.State.REVIEW)
-
-
-def _report(soundness: Soundness | None) -> dict[str, Any]:
-    """The whole report, hidden workloads named: who sees the draft's files knows them."""
-    if soundness is None:
-        return {"report": None}
-    report = in_order(read_report(soundness.document))
-    errors = [kernel.scaled for kernel in report.honest if kernel.scaled is not None]
-    return {
-        "report": report,
-        "flagged": [each for each in report.filters if each.passed is False],
-        "survivors": [each for each in report.mutants if each.state == "survived"],
-        "misses": [each for each in report.honest if each.shown_state == "off"],
-        "filter_counts": Counter(each.state for each in report.filters),
-        "mutant_counts": Counter(each.state for each in report.mutants),
-        "largest_error": max(errors, default=None),
-        "directed": len(soundness.version.directions) > 1,
-    }
 
 
 def _usual_device(queues: list[selectors.DeviceQueue], trials: Trials) -> str:

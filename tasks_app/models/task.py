@@ -1,20 +1,18 @@
-"""Tasks, their immutable versions, and what proves these sound."""
+"""Tasks and their immutable versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.urls import reverse
 
 from gpu_runner.data import codec, verdict
 from gpu_runner.data.task import Task as TaskData
-from gpu_runner.data.verdict import DeviceKind
-from tasks_app.soundness_report import read_report
+
+if TYPE_CHECKING:
+    from tasks_app.models.soundness import Override, Soundness
 
 
 class Task(models.Model):
@@ -100,28 +98,44 @@ class TaskVersion(models.Model):
         return codec.decode(TaskData, self.document)
 
     @property
-    def unproven(self) -> str:
-        """Why this version may not be published; empty if it may.
+    def report(self) -> Soundness | None:
+        """Its soundness report that decides: the newest that speaks against it, or the newest."""
+        return next(iter(self.reports.all()), None)
 
-        It may if no mutant of its reference survives and no filter flags it, or if an admin said
-        why it may anyway.
-        """
-        report = Soundness.objects.filter(version=self).first()
-        if self.override_of(report) is not None:
-            return ""
-        if report is None:
-            return "nobody has shown that wrong kernels fail it: there is no soundness report of it"
-        return report.refusal
-
-    def override_of(self, report: Soundness | None) -> Override | None:
-        """An admin's word that it may be public all the same, if it came after this report.
+    @property
+    def override(self) -> Override | None:
+        """An admin's word that it may be public all the same, if it came after that report.
 
         What a later report finds, nobody has answered for yet.
         """
-        newest = next(iter(self.overrides.all()), None)
+        newest, report = next(iter(self.overrides.all()), None), self.report
         if newest is None or (report is not None and newest.created_at < report.created_at):
             return None
         return newest
+
+    @property
+    def unproven(self) -> str:
+        """Why this version may not be published; empty if it may.
+
+        It may if on no kind of device a mutant of its reference survives or a filter flags it, as
+        far as reports say, of which there must be one; or if an admin said why it may anyway.
+        """
+        if self.override is not None:
+            return ""
+        reports = self.reports.all()
+        if not reports:
+            return "nobody has shown that wrong kernels fail it: there is no soundness report of it"
+        against = [report for report in reports if report.refusal]
+        if len(reports) == 1:
+            return "".join(report.refusal for report in against)
+        return "; ".join(f"on {report.device}, {report.refusal}" for report in against)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Kinds of devices that it has workloads for and no report of; none without any report."""
+        looked_at = {report.kind for report in self.reports.all()}
+        kinds = {kind for workload in self.data.workloads for kind in workload.devices}
+        return tuple(sorted(kinds - looked_at)) if looked_at else ()
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -132,98 +146,3 @@ class TaskVersion(models.Model):
     def hidden_names(self) -> tuple[str, ...]:
         """Names of the hidden workloads, which admins alone may see."""
         return tuple(w["name"] for w in self.document["workloads"] if w.get("hidden"))
-
-
-class Soundness(models.Model):
-    """The soundness report of a version: wrong kernels made from its reference, and its filters.
-
-    `document` is the whole report of `python -m gpu_runner filter`; a newer one replaces it.
-    """
-
-    version = models.OneToOneField(TaskVersion, on_delete=models.CASCADE, related_name="soundness")
-    passed = models.BooleanField()
-    mutants = models.PositiveIntegerField()
-    survivors = models.JSONField()  # names
-    filters = models.PositiveIntegerField(default=0)  # 0: made before there were any
-    flagged = models.JSONField(default=list)  # names
-    device = models.CharField(max_length=100, blank=True)  # where it was measured
-    # A runner of this site made it, so that no report that comes with kbench replaces it.
-    made_here = models.BooleanField(default=False)
-    document = models.JSONField()
-    created_at = models.DateTimeField()
-
-    class Meta:
-        """A report passes only if mutants and filters were tried, and none speaks against it."""
-
-        constraints = (
-            models.CheckConstraint(
-                condition=Q(passed=False)
-                | Q(survivors=[], mutants__gt=0, flagged=[], filters__gt=0),
-                name="soundness_passed_without_fault",
-            ),
-        )
-
-    def __str__(self) -> str:
-        """Version and outcome."""
-        return f"{self.version}: {'sound' if self.passed else 'not sound'}"
-
-    @property
-    def unknown(self) -> int:
-        """How many filters could not tell anything on that host."""
-        return sum(finding.get("passed") is None for finding in self.document.get("filters", ()))
-
-    @property
-    def unseen(self) -> str:
-        """The kind of device whose workloads the report did not look at; empty if there is none."""
-        looked_at = DeviceKind.CPU if self.device == DeviceKind.CPU else DeviceKind.CUDA
-        kinds = {kind for workload in self.version.data.workloads for kind in workload.devices}
-        others = kinds - {looked_at} if self.device else set()
-        return next(iter(others), "")
-
-    @property
-    def refusal(self) -> str:
-        """Why the version is not sound; empty if it is."""
-        if self.passed:
-            return ""
-        known = "; ".join(self._faults())
-        return known or "its report says that it did not pass, without naming a mutant or a filter"
-
-    def _faults(self) -> Iterator[str]:
-        if self.survivors:
-            names = ", ".join(self.survivors)
-            yield f"{len(self.survivors)} of {self.mutants} wrong kernels pass it: {names}"
-        if self.flagged:
-            names = ", ".join(self.flagged)
-            yield f"{len(self.flagged)} of {self.filters} filters flag it: {names}"
-        if misses := read_report(self.document).misses:
-            yield f"its own reference is off, {', '.join(misses)}"
-        if not self.mutants:
-            yield "its report tries no wrong kernel"
-        if not self.filters:
-            yield "its report says nothing of filters: make it again"
-
-
-class Override(models.Model):
-    """Why a version was published that nobody has proven sound, and who said so.
-
-    `decided_by` is empty where a command on the site's machine did.
-    """
-
-    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, related_name="overrides")
-    reason = models.TextField()
-    decided_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
-    )
-    created_at = models.DateTimeField()
-
-    class Meta:
-        """The newest comes first; none is without a reason."""
-
-        ordering = ("-created_at", "-pk")
-        constraints = (
-            models.CheckConstraint(condition=~Q(reason=""), name="override_has_a_reason"),
-        )
-
-    def __str__(self) -> str:
-        """Version and reason."""
-        return f"{self.version}: {self.reason}"

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import Act, Draft, Task, TaskVersion
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 from tasks_app.services.versions import make_current, override_gate
@@ -56,8 +56,7 @@ def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     version = locked.current_version
     assert version is not None, "what is refused without a version comes not here"
     was_public = version.published_at is not None
-    reported = Soundness.objects.filter(version=version).exists()
-    sound = not version.unproven or (was_public and not reported)
+    sound = not version.unproven or (was_public and version.report is None)
     locked.state = Task.State.PUBLISHED if sound else Task.State.REVIEW
     make_current(locked, version, now)
     details = {"to": locked.state}

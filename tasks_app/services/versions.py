@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,17 +43,18 @@ def publish(*, data: TaskData, now: datetime) -> Publication:
 
 @transaction.atomic
 def admit(
-    *, data: TaskData, now: datetime, report: Report | None = None, override: str = ""
+    *, data: TaskData, now: datetime, reports: Sequence[Report] = (), override: str = ""
 ) -> Publication:
-    """Publish a task if its soundness report passes, or `override` says why it may go without.
+    """Publish a task if soundness reports pass, or `override` says why it may go without.
 
-    Otherwise it is stored in review, where admins can evaluate kernels on it; a version that was
-    public before stays so. What is public without a report, or in spite of what a runner of this
-    site has found since, is left alone; where `report` fails it goes back to review. A version that
+    `reports` are those of its digest; others of the same kinds of devices are replaced. Otherwise
+    it is stored in review, where admins can evaluate kernels on it; a version that was public
+    before stays so. What is public without a report, or in spite of what a runner of this site has
+    found since, is left alone; where one of `reports` fails it goes back to review. A version that
     was public before does not come back where an admin has made another one public since.
     """
     task, version, is_new = store_version(data, now)
-    if report is not None:
+    for report in reports:
         record_report(version, report, now)
     if override.strip() and version.unproven:
         Override.objects.create(version=version, reason=override.strip(), created_at=now)
@@ -84,8 +85,8 @@ def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
     """
     is_current = task.current_version_id == version.pk
     if refusal:
-        reported = Soundness.objects.filter(version=version, made_here=False).exists()
-        return is_current and task.state == Task.State.PUBLISHED and not reported
+        against = version.reports.filter(made_here=False, passed=False).exists()
+        return is_current and task.state == Task.State.PUBLISHED and not against
     if is_current or task.state == Task.State.REVIEW:
         return False
     chosen = task.acts.filter(kind__in=(Act.Kind.PUBLISHED, Act.Kind.CHANGED_VERSION)).first()
@@ -96,19 +97,22 @@ def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
 def admit_all(
     *,
     tasks: list[TaskData],
-    reports: Mapping[str, Report],
+    reports: Sequence[Report],
     now: datetime,
     override: str = "",
 ) -> list[Publication]:
-    """Admit several tasks, and note in the trail what changed; `reports` are by digest."""
-    return [_load(data, reports.get(data.digest()), override, now) for data in tasks]
+    """Admit several tasks, and note in the trail what changed; each takes its own of `reports`."""
+    by_digest: dict[str, list[Report]] = {}
+    for report in reports:
+        by_digest.setdefault(report.digest, []).append(report)
+    return [_load(data, by_digest.get(data.digest(), []), override, now) for data in tasks]
 
 
 @transaction.atomic
-def _load(data: TaskData, report: Report | None, override: str, now: datetime) -> Publication:
+def _load(data: TaskData, reports: Sequence[Report], override: str, now: datetime) -> Publication:
     known = Override.objects.filter(version__digest=data.digest()).count()
     public = Task.objects.filter(slug=data.name, state=Task.State.PUBLISHED).exists()
-    publication = admit(data=data, report=report, override=override, now=now)
+    publication = admit(data=data, reports=reports, override=override, now=now)
     version = publication.version
     taken_back = public and version.task.state != Task.State.PUBLISHED
     if publication.is_new or taken_back:
@@ -185,10 +189,10 @@ def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
 def record_report(
     version: TaskVersion, report: Report, now: datetime, *, made_here: bool = False
 ) -> None:
-    """Store a soundness report of a version in place of an earlier one.
+    """Store a soundness report of a version in place of an earlier one of this kind of device.
 
     made_here: a runner of this site made it. What one of them found against the version on one
-    device is not answered by a pass on another.
+    device is not answered by a pass on another of its kind.
     """
     fields = {
         "passed": report.passed,
@@ -201,10 +205,10 @@ def record_report(
         "document": dict(report.document),
         "created_at": now,
     }
-    known = Soundness.objects.filter(version=version).first()
+    known = version.reports.filter(kind=report.kind).first()
     if known is not None and known.made_here and not known.passed:
         elsewhere = made_here and known.device != report.device
         if elsewhere and report.passed:
             return
     if known is None or known.document != fields["document"]:
-        Soundness.objects.update_or_create(version=version, defaults=fields)
+        Soundness.objects.update_or_create(version=version, kind=report.kind, defaults=fields)

@@ -12,7 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 from gpu_runner.data.verdict import Abi, Direction
 from tasks_app import selectors, soundness_page, task_page
 from tasks_app.loader import command_argument
-from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.models import Task, TaskVersion
 from tasks_app.task_filter import FILTERS, TaskRow, chosen, options, read_filters, task_rows
 
 
@@ -46,8 +46,13 @@ def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
-    """What proves the current version of a task sound, with the numbers."""
-    context = soundness_page.page_context(*_found(request, slug), request.user)
+    """What proves the current version of a task sound, with the numbers.
+
+    Of several reports `device` chooses one, by kind.
+    """
+    task, version = _found(request, slug)
+    kind = request.GET.get("device", "")
+    context = soundness_page.page_context(task, version, request.user, kind)
     return render(request, "tasks_app/task_soundness.html", context)
 
 
@@ -61,7 +66,6 @@ def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
 def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
     data = version.data
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
-    soundness = Soundness.objects.filter(version=version).first()
     return {
         "task": task,
         "version": version,
@@ -74,8 +78,8 @@ def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str,
         "starter": task_page.starter(data, data.directions[0]),
         "kernels": task_page.kernel_views(data, files),
         "references": task_page.reference_files(files),
-        "soundness": soundness,
-        "override": version.override_of(soundness),
+        "soundness": version.report,
+        "override": version.override,
         "refusal": version.unproven if task.state == Task.State.REVIEW else "",
         "versions": selectors.seen_versions(task, request.user),
         "why_retired": selectors.why_retired(task),

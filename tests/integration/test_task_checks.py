@@ -92,7 +92,7 @@ def test_a_check_whose_work_horse_is_killed_is_tried_again_and_ends_with_the_rep
     assert (check.status, check.passed, check.reason) == (Status.FINISHED, True, "")
     assert check.runner is not None
     assert check.version.unproven == ""
-    assert check.version.soundness.device == "cpu"
+    assert check.version.reports.get().device == "cpu"
 
 
 def test_a_cancelled_check_leaves_the_runner(

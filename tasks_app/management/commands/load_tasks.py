@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,9 @@ class Command(BaseCommand):
             raise CommandError(f"no task in {path}")
 
 
-def _unused(reports: Mapping[str, loader.Report], digests: set[str]) -> list[loader.Report]:
-    """The reports, by digest, that are about none of the versions with these digests."""
-    return [report for digest, report in reports.items() if digest not in digests]
+def _unused(reports: Iterable[loader.Report], digests: set[str]) -> list[loader.Report]:
+    """The reports that are about none of the versions with these digests."""
+    return [report for report in reports if report.digest not in digests]
 
 
 def _not_writable(path: Path) -> str:
@@ -115,17 +115,19 @@ def _write(path: Path, document: dict[str, Any]) -> None:
 
 def _reports(
     path: Path, options: dict[str, Any]
-) -> tuple[dict[str, loader.Report], list[DataError], str]:
-    """Reports by digest, what is wrong with them, and why tasks may go without."""
+) -> tuple[list[loader.Report], list[DataError], str]:
+    """Reports, what is wrong with them, and why tasks may go without.
+
+    Of those that come with kbench, what a runner of this site has made itself is left out.
+    """
     override: str = options["publish_unproven"] or ""
     if options["soundness"] is not None:
         return *loader.read_reports(options["soundness"]), override
     if not loader.is_built_in(path):
-        return {}, [], override
+        return [], [], override
     if not any(loader.BUILT_IN_REPORTS.glob("*.json")):
-        return {}, [], override or _NONE_SHIPPED
+        return [], [], override or _NONE_SHIPPED
     reports, faults = loader.read_reports(loader.BUILT_IN_REPORTS)
-    checked = Soundness.objects.filter(made_here=True, version__digest__in=reports)
-    for digest in checked.values_list("version__digest", flat=True):
-        del reports[digest]
-    return reports, faults, override
+    made_here = Soundness.objects.filter(made_here=True).values_list("version__digest", "kind")
+    known = set(made_here)
+    return [each for each in reports if (each.digest, each.kind) not in known], faults, override

@@ -180,7 +180,7 @@ class TestEvents:
         assert (check.status, check.passed, check.reason) == (Status.FINISHED, True, "")
         assert check.finished_at == make.later(50)
         assert check.version.unproven == ""
-        assert check.version.soundness.device == "cpu"
+        assert check.version.reports.get().device == "cpu"
 
     def test_a_report_that_does_not_pass_is_kept_as_well(self, jobs: Jobs) -> None:
         check = ask()
@@ -264,7 +264,7 @@ class TestEvents:
         mutants = [{**WRONG, "scaled": float("inf")}]
         send(check, EventKind.FINISHED, {"report": report(check, mutants=mutants)}, seq=1)
         assert check.passed
-        assert check.version.soundness.document["mutants"][0]["scaled"] == "inf"
+        assert check.version.reports.get().document["mutants"][0]["scaled"] == "inf"
 
     def test_the_database_refuses_an_end_without_report_and_reason(self, jobs: Jobs) -> None:
         rows = TaskCheck.objects.filter(pk=ask().pk)

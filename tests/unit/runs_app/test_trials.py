@@ -43,7 +43,7 @@ def proven(version: TaskVersion, **overrides: Any) -> Soundness:
     """A report of a version, which speaks against it unless told otherwise."""
     fields: dict[str, Any] = {
         "passed": False, "mutants": 2, "survivors": ["forward: zeros"], "filters": 2,
-        "flagged": ["forward: output range"], "device": "CPU", "document": REPORT,
+        "flagged": ["forward: output range"], "kind": "cpu", "device": "CPU", "document": REPORT,
         "created_at": make.NOW,
     }  # fmt: skip
     return Soundness.objects.create(version=version, **{**fields, **overrides})

@@ -72,7 +72,7 @@ def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
             Task.objects.filter(pk=task.pk).update(current_version=version)
         if name == "failing":
             Soundness.objects.create(
-                version=version, passed=False, mutants=1, survivors=["x"], document={},
+                version=version, passed=False, mutants=1, survivors=["x"], kind="cpu", document={},
                 created_at=make.NOW,
             )  # fmt: skip
     del bare, failing

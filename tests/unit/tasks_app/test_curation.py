@@ -36,7 +36,7 @@ def prove(version: TaskVersion, passed: bool = True) -> None:
     survivors = [] if passed else ["forward: zeros"]
     Soundness.objects.create(
         version=version, passed=passed, mutants=1, survivors=survivors, filters=1,
-        document={}, created_at=make.NOW,
+        kind="cpu", document={}, created_at=make.NOW,
     )  # fmt: skip
 
 

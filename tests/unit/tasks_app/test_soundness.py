@@ -220,7 +220,7 @@ def test_an_unproven_change_leaves_the_public_version() -> None:
 
 def test_loading_does_not_undo_what_an_admin_made_public() -> None:
     old, new = make.make_task(), make.make_task(title="Better")
-    load = functools.partial(services.admit_all, reports={}, override="known", now=make.NOW)
+    load = functools.partial(services.admit_all, reports=(), override="known", now=make.NOW)
     for data in (old, new, old):
         assert load(tasks=[data])[0].made_public  # a command may go back to what one loaded
     task = Task.objects.get()
@@ -240,7 +240,7 @@ def test_loading_keeps_what_a_runner_of_the_site_has_found() -> None:
     folder = catalog_folder() / "vector_add"
     load(folder)
     version = TaskVersion.objects.get(task__slug="vector_add")
-    shipped = version.soundness.document
+    shipped = version.reports.get().document
     found = {**shipped, "passed": False, "survivors": ["forward: zeros"]}
     services.record_report(version, loader.report_of(found), make.later(1), made_here=True)
     for options, kept, state in (
@@ -254,20 +254,6 @@ def test_loading_keeps_what_a_runner_of_the_site_has_found() -> None:
         assert ("A check has failed since this was published" in page) is (kept is found)
 
 
-def test_a_pass_on_one_device_does_not_answer_what_another_found() -> None:
-    load(catalog_folder() / "vector_add")
-    version = TaskVersion.objects.get(task__slug="vector_add")
-    sound = dict(version.soundness.document)
-    failed = {**sound, "passed": False, "survivors": ["forward: zeros"], "device": "gpu"}
-    for document, kept in (
-        (failed, failed),
-        ({**sound, "device": "cpu"}, failed),
-        ({**sound, "device": "gpu"}, {**sound, "device": "gpu"}),
-    ):
-        services.record_report(version, loader.report_of(document), make.NOW, made_here=True)
-        assert Soundness.objects.get(version=version).document == kept
-
-
 def test_what_was_public_before_stays_until_a_report_fails() -> None:
     version = publish(data=make.make_task(), now=make.NOW).version
     assert admit(data=make.make_task(), now=make.NOW).refusal == ""
@@ -275,7 +261,7 @@ def test_what_was_public_before_stays_until_a_report_fails() -> None:
         task="scale", digest=version.digest, passed=False, survivors=("forward: zeros",),
         mutants=3, device="cpu", document={},
     )  # fmt: skip
-    assert "1 of 3" in admit(data=make.make_task(), report=failing, now=make.NOW).refusal
+    assert "1 of 3" in admit(data=make.make_task(), reports=[failing], now=make.NOW).refusal
     assert Task.objects.get().state == Task.State.REVIEW
 
 
@@ -358,10 +344,11 @@ def test_the_policy_on_libraries_is_said(client: Client) -> None:
 def test_every_built_in_task_has_a_passing_report() -> None:
     reports, errors = loader.read_reports(loader.BUILT_IN_REPORTS)
     assert errors == []
+    by_digest = {report.digest: report for report in reports}
     tasks, faults = loader.load_tasks(catalog_folder())
     assert (len(tasks), faults) == (len(catalog_specifications()), [])
     for task in tasks:
-        found = reports.get(task.digest())
+        found = by_digest.get(task.digest())
         assert found is not None, f"{task.name} has changed: write its soundness report again"
         assert found.filters, f"{task.name}: its report says nothing of filters: write it again"
         assert found.passed, f"{task.name}: {', '.join(found.survivors + found.flagged)}"

@@ -54,7 +54,7 @@ DOCUMENT = {
 def store(version: TaskVersion, **changes: Any) -> None:
     document = DOCUMENT | changes
     Soundness.objects.create(
-        version=version, passed=False, device="cpu", document=document, created_at=AT,
+        version=version, passed=False, kind="cpu", device="cpu", document=document, created_at=AT,
         mutants=len(document["mutants"]), survivors=["forward: dropped tail"],
         filters=len(document["filters"]), flagged=["forward: input impact: N"],
     )  # fmt: skip
