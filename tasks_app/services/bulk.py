@@ -18,6 +18,7 @@ from tasks_app.services.errors import CurationError
 class Action(StrEnum):
     """What can be done to many tasks at once."""
 
+    PUBLISH = "publish"
     RETIRE = "retire"
     RESTORE = "restore"
     CONTAMINATE = "contaminate"
@@ -33,7 +34,7 @@ _KINDS = {
     Action.CONTAMINATE: Act.Kind.CONTAMINATED,
     Action.CLEAR: Act.Kind.CLEARED,
 }
-_NEEDS_REASON = (Action.RETIRE, Action.CONTAMINATE)
+_NEEDS_REASON = (Action.PUBLISH, Action.RETIRE, Action.CONTAMINATE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,11 @@ def _decide(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
     if refusal := _refusal(bulk, locked):
         return Outcome(task=locked, refusal=refusal)
     reason = bulk.reason
-    if bulk.action is Action.RETIRE:
+    if bulk.action is Action.PUBLISH:
+        version = locked.current_version
+        assert version is not None, "what is refused without a version comes not here"
+        curation.make_public(task=locked, version=version, user=user, reason=reason, now=now)
+    elif bulk.action is Action.RETIRE:
         curation.retire(task=locked, user=user, reason=reason, now=now)
     elif bulk.action is Action.RESTORE:
         curation.restore(task=locked, user=user, reason=reason, now=now)
@@ -115,12 +120,24 @@ def _decide(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
 def _refusal(bulk: Bulk, task: Task) -> str:
     if kind := _KINDS.get(bulk.action):
         return curation.refusal(kind, task)
+    if bulk.action is Action.PUBLISH:
+        return _publish_refusal(task)
     tags, difficulty = _labels(bulk, task)
     if (tags, difficulty) == (list(task.tags), task.difficulty):
         return "is so already"
     if len(tags) > curation.MOST_TAGS:
         return f"has {curation.MOST_TAGS} tags, and may have no more"
     return ""
+
+
+def _publish_refusal(task: Task) -> str:
+    """Why its current version is not made public; that it is unproven is overridden one by one."""
+    if task.current_version is None:
+        return "has no version that could be public"
+    if reason := curation.public_refusal(task, task.current_version):
+        return f"stays as it is: {reason}"
+    unproven = task.current_version.unproven
+    return f"is not proven sound: {unproven}" if unproven else ""
 
 
 def _labels(bulk: Bulk, task: Task) -> tuple[list[str], str]:

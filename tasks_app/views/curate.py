@@ -29,6 +29,7 @@ _OWN_ACTS = 20
 _DIGITS = 9  # of the number of a version
 
 _ACTIONS = {
+    Action.PUBLISH: ("Publish", "published"),
     Action.RETIRE: ("Retire", "retired"),
     Action.RESTORE: ("Restore", "restored"),
     Action.CONTAMINATE: ("Mark contaminated", "marked contaminated"),

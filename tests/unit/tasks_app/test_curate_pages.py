@@ -167,6 +167,34 @@ def test_a_bulk_decision_is_shown_before_it_is_made(client: Client, admin: User)
     assert (act.name, act.actor, act.reason) == ("a", admin, "a <b>series</b>")
 
 
+def test_many_proven_tasks_are_published_at_once(client: Client, admin: User) -> None:
+    for name in ("bare", "failing", "sound"):
+        task, version, _ = store_version(make.make_task(name=name), make.NOW, state="review")
+        Task.objects.filter(pk=task.pk).update(current_version=version)
+        if name != "bare":
+            found: dict[str, Any] = {"passed": name == "sound", "mutants": 1, "filters": 1}
+            survivors = [] if found["passed"] else ["forward: zeros"]
+            Soundness.objects.create(
+                version=version, survivors=survivors, kind="cpu", document={},
+                created_at=make.NOW, **found,
+            )  # fmt: skip
+    tasks("public")
+    names = ["bare", "failing", "public", "sound"]
+    form = {"task": names, "action": "publish", "reason": "checked here", "confirm": "1"}
+    text = client.post("/curate/bulk/", form, follow=True).content.decode()
+    assert "1 task published. 3 left as before" in text
+    for words in ("no soundness report", "1 of 1 wrong kernels pass it", "version 1 is public"):
+        assert words in text
+    states = dict(Task.objects.values_list("slug", "state"))
+    review = Task.State.REVIEW
+    assert states == {
+        "bare": review, "failing": review, "public": "published", "sound": "published",
+    }  # fmt: skip
+    act = Act.objects.filter(kind="published").first()
+    assert act is not None
+    assert (act.name, act.actor, act.reason) == ("sound", admin, "checked here")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
