@@ -75,7 +75,8 @@ class MutantOut(TriedKernelOut):
     """A wrong kernel."""
 
     state: str = Field(
-        description="failed, survived, or equivalent: it is the reference wherever it was tried."
+        description="failed, survived, equivalent: it is the reference on every workload; or"
+        " untried: it is the reference where it could be tried, but that is not everywhere."
     )
 
 

@@ -12,7 +12,7 @@ from tasks_app.models import Soundness, Task, TaskVersion
 from tasks_app.soundness_report import Filter, SoundnessReport, TriedKernel, read_report
 
 _FILTER_ORDER = ("flagged", "unknown", "passed")
-_MUTANT_ORDER = ("survived", "failed", "equivalent")
+_MUTANT_ORDER = ("survived", "failed", "equivalent", "untried")
 _COMMAND = ".venv/bin/python -m gpu_runner filter --device cpu --task {task} --json {name}.json"
 
 

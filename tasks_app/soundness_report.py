@@ -46,8 +46,9 @@ class Filter:
 class TriedKernel:
     """A wrong or an honest kernel made from the reference, on the workload that says most.
 
-    scaled: its largest error as a multiple of what the task allows there. state: failed, survived
-    or equivalent of a wrong one; empty of an honest one. reason: where an honest one is off.
+    scaled: its largest error as a multiple of what the task allows there. state: failed, survived,
+    equivalent or untried of a wrong one; empty of an honest one. reason: where an honest one is
+    off.
     """
 
     name: str
@@ -56,6 +57,11 @@ class TriedKernel:
     scaled: float | None = None
     state: str = ""
     reason: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether its workload and its error say anything: it is not the reference itself."""
+        return self.state not in ("equivalent", "untried")
 
     @property
     def shown_state(self) -> str:

@@ -79,19 +79,28 @@ def _share(call: Call, index: int, output: Tensor) -> float:
 
 
 def another(value: float) -> float:
-    """A real parameter of another value: twice as large, or 1 in place of 0."""
-    return value * _DOUBLE or 1.0
+    """A parameter of another value: the next number, twice a real one (1 for 0), the other flag."""
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int) else value * _DOUBLE or 1.0
+
+
+def _sizes(call: Call) -> set[int]:
+    """Every number that may stand for a size: whoever changes one alone asks for another shape."""
+    tensors = [t for value in call.drawn.arguments for t in leaves(value)] + list(call.expected)
+    return {size for tensor in tensors for size in (tensor.numel(), *tensor.shape)}
 
 
 def _sensitivity(call: Call, other: Call) -> dict[str, bool]:
     """For each argument: does the result go wrong where it alone is of another draw?"""
     found: dict[str, bool] = {}
+    sizes = _sizes(call)
     for index, name in enumerate(call.drawn.names):
         old, new = call.drawn.arguments[index], other.drawn.arguments[index]
-        if isinstance(old, float):
+        if isinstance(old, bool | float) or (isinstance(old, int) and old not in sizes):
             new = another(old)
         elif not any(tensor.numel() for tensor in leaves(old)):
-            continue  # a size, a flag: another one is another workload
+            continue
         arguments = list(call.drawn.arguments)
         arguments[index] = new
         try:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gpu_runner.engine.loops import Loops
 from gpu_runner.engine.problem import map_tensors
 
 Change = Callable[[Tensor], Tensor]
@@ -47,6 +48,10 @@ _INDEXED = {
 """Operations on (tensor, dimension, indices, ...), whose indices must not be negative."""
 _INDEXED_BY_LISTS = {"index", "index_put", "index_put_", "_unsafe_index", "_unsafe_index_put"}
 
+PASSES = 4
+"""Passes of a loop whose operations are edited: a reference that computes a large result in slices
+would have as many edits as slices, each as long as the whole."""
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -79,7 +84,8 @@ class Step:
 class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While active, takes fused operations apart and applies one `edit`.
 
-    `edits` are all that could have been applied, in order; `edited` says whether the one was.
+    `edits` are all that could have been applied, in order, but for those in late passes of a loop;
+    `edited` says whether the one was.
     operands: applied to what products and convolutions multiply. results: applied to every floating
     result. instead: gives a step's result in some other way, or None to leave it.
     """
@@ -99,6 +105,7 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._edit, self._operands, self._results = edit, operands, results
         self._instead = instead
         self._counts: Counter[str] = Counter()
+        self._loops = Loops()
 
     def __torch_dispatch__(
         self,
@@ -132,7 +139,8 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._counts[step.name] += 1
         number = self._counts[step.name]
         variants = _variants(step)
-        self.edits += [Edit(step.name, number, what) for what in variants]
+        if self._loops.passes() <= PASSES:
+            self.edits += [Edit(step.name, number, what) for what in variants]
         result = step.result
         edit = self._edit
         if edit is not None and (edit.operation, edit.number) == (step.name, number):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +32,8 @@ LONGEST_NAME = 512
 
 Progress = Callable[[str], None]
 FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
+UNTRIED = "untried"
+"""State of a mutant that is the reference where it was tried, and could not be tried everywhere."""
 
 
 class SoundnessOracle(Oracle):
@@ -119,14 +121,23 @@ class Fate:
         tried = max((t.calls for t in self.workloads.values()), default=0)
         return tried >= seeds and self.state() == FAILED
 
-    def document(self, name: str, direction: Direction) -> dict[str, Any]:
-        """The mutant's entry in a report: the workload on which it failed most surely."""
+    def document(
+        self, name: str, direction: Direction, everywhere: Collection[str]
+    ) -> dict[str, Any]:
+        """The mutant's entry in a report: the workload on which it failed most surely.
+
+        Of a change that fits the shapes of some workloads alone, such as a transposition left out
+        of one by one matrices, nothing is known: `everywhere` are the names of all workloads.
+        """
+        state = self.state()
+        if state == EQUIVALENT and not self.workloads.keys() >= set(everywhere):
+            state = UNTRIED
         items = sorted(self.workloads.items(), key=lambda item: item[1].chance())
         workload, trials = items[0]
         return {
             "name": name,
             "direction": direction.value,
-            "state": self.state(),
+            "state": state,
             "workload": workload,
             "scaled": float(f"{trials.largest:.3g}"),
         }
@@ -151,8 +162,10 @@ class _Survey:
 
     fates: dict[str, Fate] = field(default_factory=dict)
     honest: dict[str, Honest] = field(default_factory=dict)
+    workloads: set[str] = field(default_factory=set)
 
     def add(self, workload: str, answer: Tried) -> None:
+        self.workloads.add(workload)
         verified = _verified_calls(answer.output_bytes)
         for name, (error, reason) in answer.honest.items():
             found = Honest(workload, error, reason)
@@ -291,7 +304,7 @@ def _report(
     findings: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     mutants = [
-        fate.document(name, direction)
+        fate.document(name, direction, found.workloads)
         for direction, found in surveys.items()
         for name, fate in found.fates.items()
     ]
@@ -341,7 +354,9 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     rows = []
     for entry in entries:
         shown = entry.get("state") or ("OFF" if entry.get("reason") else "right")
-        where = "" if shown == EQUIVALENT else f"{entry['workload']} ({entry['scaled']:.3g})"
+        where = (
+            "" if shown in (EQUIVALENT, UNTRIED) else f"{entry['workload']} ({entry['scaled']:.3g})"
+        )
         where += f": {entry['reason']}" if entry.get("reason") else ""
         name = f"{entry['direction']}: {entry['name']}"
         rows.append((name, shown.upper() if shown == SURVIVED else shown, where))

@@ -18,6 +18,7 @@ _STATES = {
     "failed": ("good", "✓", "Fails"),
     "survived": ("bad", "✗", "Passes"),
     "equivalent": ("", "=", "Equivalent"),
+    "untried": ("", "○", "Not tried"),
     "right": ("good", "✓", "Right"),
     "off": ("warn", "!", "Off"),
 }

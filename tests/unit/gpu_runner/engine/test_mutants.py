@@ -79,6 +79,30 @@ def test_wrong_kernels_fail_and_what_changes_nothing_is_told_apart(tmp_path: Pat
     assert expected <= set(found)
 
 
+IN_SLICES = """
+import torch
+
+def make_inputs(n):
+    return {"x": torch.rand(n, n) + 1}
+
+def forward_fn(x):
+    rows = []
+    for row in x:
+        rows.append((row * 2).softmax(0) + row)
+    total = x
+    for _ in range(6):
+        total = total * x
+    return torch.stack(rows) + total
+"""
+
+
+def test_operations_of_a_loop_are_edited_in_its_first_passes(tmp_path: Path) -> None:
+    edits = first_call(problem(tmp_path, IN_SLICES)).trace().edits
+    numbers = {name: {e.number for e in edits if e.operation == name} for name in ("exp", "mul")}
+    assert numbers["exp"] == {1, 2, 3, 4}  # of nine
+    assert numbers["mul"] == {1, 2, 3, 4, *range(10, 16)}  # nothing is done between the last six
+
+
 def test_a_loose_bound_lets_mutants_survive(tmp_path: Path) -> None:
     found = states(problem(tmp_path, constant=3e5))
     assert "passed" in found["inputs in BF16"]

@@ -35,10 +35,11 @@ import torch
 
 def make_inputs(n):
     rows = torch.randn(n).expand(8, n).contiguous()
-    return {"x": rows, "bias": torch.zeros(n), "gate": torch.randn(n), "slope": 0.0}
+    numbers = {"slope": 0.0, "times": 2, "fast": True, "length": n}
+    return {"x": rows, "bias": torch.zeros(n), "gate": torch.randn(n), **numbers}
 
-def forward_fn(x, bias, gate, slope):
-    return torch.relu(x - 4) + bias, (x + 0 * gate) * 2 + slope, torch.ones_like(x)
+def forward_fn(x, bias, gate, slope, times, fast, length):
+    return torch.relu(x - 4) + bias, (x + 0 * gate) * times + slope, torch.ones_like(x)
 """
 
 
@@ -65,8 +66,11 @@ def test_a_weak_task_is_flagged_where_it_is_weak(tmp_path: Path) -> None:
         "output axis 1: output[2]",
         "input impact: bias",  # always zero
         "input impact: gate",
+        "input impact: fast",
     }
     assert states["input impact: slope"]  # another one than 0 is tried
+    assert states["input impact: times"]
+    assert "input impact: length" not in states  # a size: another one is another workload
     assert states["input impact: x"]
     assert states["output range: output[1]"]
     assert states["work: bytes"]

@@ -59,6 +59,13 @@ def test_only_what_never_differs_is_equivalent() -> None:
     assert fate("same", "passed").state() == "survived"
 
 
+def test_what_could_not_be_tried_everywhere_is_not_called_equivalent() -> None:
+    def state(*everywhere: str) -> str:
+        return str(fate("same").document("t 1: removed", Direction.FORWARD, everywhere)["state"])
+
+    assert (state("w"), state("w", "larger")) == ("equivalent", "untried")
+
+
 def test_a_mutant_is_tried_on_some_calls_before_it_is_settled() -> None:
     assert not fate("failed").settled(3)
     assert fate("failed", "failed", "failed").settled(3)
@@ -68,7 +75,7 @@ def test_an_entry_names_the_workload_on_which_it_fails_most_surely() -> None:
     found = fate("failed", "passed")
     for _ in range(3):
         found.add("other", 45, "failed", 7.0)
-    assert found.document("zeros", Direction.FORWARD) == {
+    assert found.document("zeros", Direction.FORWARD, ("w", "other", "third")) == {
         "name": "zeros", "direction": "forward", "state": "failed", "workload": "other",
         "scaled": 7.0,
     }  # fmt: skip
