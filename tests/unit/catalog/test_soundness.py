@@ -67,7 +67,9 @@ def test_filters_of_today_flag_nothing_on_a_small_workload(name: str) -> None:
         findings = filters.find(data, direction, [smallest], facts, SupervisorConfig())
         assert [f["name"] for f in findings if f["passed"] is False] == []
         entries = [e for e in report(name)["filters"] if e["direction"] == direction]
-        assert _about(findings) == _about(entries)
+        missing = _about(entries) ^ _about(findings)
+        numbers = {f"input impact: {key}" for key in smallest.parameters}
+        assert missing <= numbers  # one that is also a size there cannot be told from it
 
 
 def _about(findings: list[dict[str, Any]]) -> set[str]:
