@@ -22,6 +22,7 @@ _STATUS = {
     "started": Status.RUNNING,
     "stage": Status.RUNNING,
     "lost": Status.RUNNING,
+    "noisy": Status.RUNNING,  # a run's candidate, whose time is taken once more
     "retried": Status.QUEUED,
     "requeued": Status.QUEUED,
     "finished": Status.FINISHED,

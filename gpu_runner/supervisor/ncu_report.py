@@ -72,10 +72,14 @@ class Launch:
 def parse(report: str) -> list[Launch]:
     """The launches in a report made with `--csv --page raw --print-units base`.
 
-    Lines that begin with `==` are ncu's own words; the second row of the table holds units.
+    Lines that begin with `==` are ncu's own words; the second row of the table holds units. What is
+    no such table, for a kernel's name may have any length, has no launches.
     """
     lines = (line for line in report.splitlines() if not line.startswith("=="))
-    rows = list(csv.reader(lines))
+    try:
+        rows = list(csv.reader(lines))
+    except csv.Error:
+        return []
     if len(rows) < 2 or "Kernel Name" not in rows[0]:
         return []
     names, launches = rows[0], []

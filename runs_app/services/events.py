@@ -6,13 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.event import Event, EventKind, RunnerState
-from gpu_runner.data.verdict import Mode, Stage
+from gpu_runner.data.verdict import Mode, Stage, Verdict
 from runs_app.models import Evaluation, Result, Runner, Status
 from runs_app.services import audits, check_events, journal, lifecycle, outcome, quarantine
 from runs_app.services.errors import EventError
@@ -84,6 +85,9 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     document = payload.get("result")
     result = codec.decode(EvaluationResult, document, "result")
     outcome.check(evaluation, result)
+    if _is_worth_another(evaluation, result):
+        lifecycle.measure_again(evaluation, reason=result.reason, now=now, seq=seq)
+        return
     outcome.apply(evaluation, result)
     quarantine.hold(evaluation, result, now=now)
     lifecycle.end(evaluation, Status.FINISHED, now=now)
@@ -101,6 +105,17 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
         audits.recheck(evaluation, now=now)
         audits.consider(evaluation, now=now)
+
+
+def _is_worth_another(evaluation: Evaluation, result: EvaluationResult) -> bool:
+    """Whether noise would cost a run a candidate, perhaps the one that others are compared with.
+
+    Once: a kernel whose time varies by itself is none. People see UNSTABLE, and decide themselves.
+    """
+    if result.verdict is not Verdict.UNSTABLE or evaluation.submission.run_id is None:
+        return False
+    is_first = not evaluation.events.filter(kind="noisy").exists()
+    return is_first and evaluation.attempt < settings.MAX_ATTEMPTS
 
 
 def _lost(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: datetime) -> None:

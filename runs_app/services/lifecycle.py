@@ -64,8 +64,18 @@ def retry_or_give_up(
     if lost >= settings.MAX_ATTEMPTS:
         give_up(evaluation, reason=f"lost {lost} times; the last time: {reason}", now=now)
         return
+    _begin_again(evaluation, reason=reason, now=now)
+
+
+def measure_again(evaluation: Evaluation, *, reason: str, now: datetime, seq: int) -> None:
+    """Begin the next attempt of an evaluation whose time was too noisy to tell anything."""
+    journal.write(evaluation, "noisy", {"reason": reason}, now=now, seq=seq)
+    _begin_again(evaluation, reason=f"measured again: {reason}", now=now)
+
+
+def _begin_again(evaluation: Evaluation, *, reason: str, now: datetime) -> None:
     evaluation.status = Status.QUEUED
-    evaluation.attempt = lost + 1
+    evaluation.attempt += 1
     evaluation.reason = reason
     evaluation.stage = ""
     evaluation.runner, evaluation.runner_boot_id = None, ""

@@ -86,6 +86,11 @@ def test_no_table_is_no_launch(report: str) -> None:
     assert parse(report) == []
 
 
+def test_a_kernel_with_an_endless_name_breaks_nothing() -> None:
+    name = "anchor_kernel(float *, const float *, int)"
+    assert parse(ANCHOR.replace(name, "k" * 200_000)) == []
+
+
 def test_ncu_complains_in_its_own_words() -> None:
     text = "==PROF== Connected to process 7\n==ERROR== ERR_NVGPUCTRPERM - no permission\n"
     assert complaint("", text) == "ERR_NVGPUCTRPERM - no permission"
