@@ -18,6 +18,7 @@ from kbench_web.processes import ports, redis_server
 from kbench_web.processes.console import Console
 from kbench_web.processes.program import Program, ProgramProcess, descendants
 from kbench_web.processes.supervision import Supervisor
+from tests.conftest import free_port
 
 SLEEPER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 FAMILY = (
@@ -159,7 +160,7 @@ def test_lines_carry_time_and_name() -> None:
 def test_redis_keeps_its_data_over_a_restart(tmp_path: Path, log: Log) -> None:
     import redis
 
-    port = ports.next_free("127.0.0.1", 21000)
+    port = free_port()
     url = f"redis://127.0.0.1:{port}/0"
     assert redis_server.answers(url)
     for expected in (None, b"1"):
