@@ -102,6 +102,7 @@ urlpatterns = [
     ),
     path("checks/<uuid:check_id>/cancel/", trials.check_cancel, name="check-cancel"),
     path("curate/check/", bulk.tasks_check, name="tasks-check"),
+    path("curate/reevaluate/", bulk.tasks_reevaluate, name="tasks-reevaluate"),
     path("verifiers/", verifiers.verifiers, name="verifiers"),
     path("verifiers/tunings/<uuid:tuning_id>/", verifiers.tuning, name="tuning"),
 ]

@@ -63,6 +63,16 @@ def estimates_of(plan: Plan, user: Any, now: datetime) -> list[DeviceEstimate]:
     return found
 
 
+def estimate_together(
+    plans: Iterable[Plan], device: Device, user: Any, now: datetime
+) -> DeviceEstimate:
+    """One estimate of all that several plans queue on a device."""
+    queue = next(queue for queue in queue_overview(user, now) if queue.device == device)
+    known = list(plans)
+    rows = [each.evaluation for plan in known for each in plan.queued]
+    return _estimate(queue, rows, sum(plan.shipped.get(device.slug, 0) for plan in known))
+
+
 def _estimate(queue: DeviceQueue, rows: list[Evaluation], shipped: int) -> DeviceEstimate:
     durations = _durations(rows)
     usual_s = median(durations) if durations else _median_s(queue.device, Mode.RANKED.value)
