@@ -1,7 +1,10 @@
 """Evaluates the shipped kernels of the built-in tasks: the table of docs/tasks.md.
 
 python -m tests.bench.shipped [--device cuda] [--mode quick] [--only REGEX] [--naive]
-    [--baselines] [--json OUT] [--workers 3] [--minutes 9] [--indices 0,2]
+    [--baselines] [--values] [--json OUT] [--workers 3] [--minutes 9] [--indices 0,2]
+
+With --values, a kernel is called a few times and not timed well: on every workload, and on every
+public one with each family of values that the task's other workloads have (docs/integrity.md).
 
 All GPUs of the host, or those named, take part; on each one kernel is measured at a time, and the
 rest of several evaluations overlaps.
@@ -15,6 +18,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import logging
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -28,7 +32,7 @@ from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor import baselines as known
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.plan import BASELINE_PLAN, PLANS
+from gpu_runner.supervisor.plan import BASELINE_PLAN, PLANS, Plan
 from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.statistics import geometric_mean
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
@@ -39,6 +43,8 @@ COLUMNS = ("task", "kernel", "verdict", "time", "best baseline", "speedup", "of 
 LONG_NS = 50_000.0
 BASELINE_S = 0.3  # of a workload: less than `ranked` takes, which needs its ratio to 0.5 %
 FORGED = (0.9, 0.8, 0.5)  # of the true time
+VALUES_PLAN = Plan(processes=1, min_calls=3, max_calls=3, hidden=True, varied=8)
+"""Makes more calls with other values than there are families: none comes again before all came."""
 GOOD = (Verdict.CORRECT, Verdict.UNSTABLE)  # a time that varies makes no kernel wrong
 
 
@@ -74,6 +80,7 @@ def row_of(entry: Entry, result: EvaluationResult, took_s: float) -> dict[str, A
             for w in result.workloads
             if w.measurement is not None and w.outside is not None
         ],
+        "varied": sum(run.varied for w in result.workloads for run in w.processes),
         "suspicions": [f"{s.check}: {s.reason}" for s in result.suspicions],
         "took_s": took_s,
         "reason": "" if result.verdict is Verdict.CORRECT else f"{result.reason} {result.mismatch}",
@@ -138,9 +145,13 @@ class Work:
     config: SupervisorConfig
     mode: Mode
     baselines: bool
+    values: bool
 
     def __call__(self, entry: Entry, index: int) -> dict[str, Any]:
         """The entry's row, measured on the device of this index."""
+        if self.values:
+            PLANS[self.mode] = VALUES_PLAN
+            logging.basicConfig(level=logging.INFO)  # says which family it was
         if self.baselines:
             PLANS[self.mode] = dataclasses.replace(PLANS[self.mode], baselines=True)
             known.BASELINE_PLAN = dataclasses.replace(BASELINE_PLAN, budget_s=BASELINE_S)
@@ -157,6 +168,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="regular expression over 'task path'")
     parser.add_argument("--naive", action="store_true", help="only the naive kernels")
     parser.add_argument("--baselines", action="store_true", help="time `eager`, as `ranked` does")
+    parser.add_argument("--values", action="store_true", help="with each other family of values")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     parser.add_argument("--json", type=Path)
     parser.add_argument("--workers", type=workers, default=1, help="processes a device")
@@ -177,7 +189,8 @@ def main() -> int:
     build_all(rows.missing(chosen), config)
     if options.build_only:
         return 0
-    work, left = Work(config, options.mode, options.baselines), rows.missing(chosen)
+    work = Work(config, options.mode, options.baselines, options.values)
+    left = rows.missing(chosen)
     for row in spread(work, left, devices=devices, each=options.workers, until=until):
         rows.add(row)
     current = {(entry.label, entry.task.digest()) for entry in chosen}
@@ -185,7 +198,10 @@ def main() -> int:
     shown.sort(key=lambda row: row["label"])
     print(heading(config))
     print(table(COLUMNS, [cells(row) for row in shown]))
-    print(forgeries(shown))
+    if options.values:
+        print(f"{sum(row['varied'] for row in shown)} calls with other values were verified")
+    else:
+        print(forgeries(shown))
     print(f"{len(rows.missing(chosen))} of {len(chosen)} were not tried")
     return int(any(row["verdict"] not in GOOD or row["suspicions"] for row in shown))
 

@@ -63,6 +63,7 @@ def spread(
     ]
     for item in (*items, *(None for _ in processes)):
         todo.put(item)
+    todo.cancel_join_thread()  # of what is not begun nobody reads the rest, however this ends
     for worker in processes:
         worker.start()
     ended = 0
@@ -79,7 +80,6 @@ def spread(
             yield found[0]
     for worker in processes:
         worker.join()
-    todo.cancel_join_thread()  # of what was not begun nobody reads the rest
 
 
 def _serve(

@@ -51,7 +51,7 @@ def test_what_is_left_when_the_time_is_over_holds_nothing_up(tmp_path: Path) -> 
 
 
 def test_a_worker_that_fails_ends_the_work_with_its_words(tmp_path: Path) -> None:
-    done = run(tmp_path, "inf", "xx")
+    done = run(tmp_path, "inf", "xxabcdef")  # of which nobody reads the rest
     assert done.returncode == 1
     assert "a bad item" in done.stderr
     assert "RuntimeError: a worker died" in done.stderr
