@@ -36,8 +36,8 @@ class Burst:
     """How long `calls` calls that were released together held the runner at least, in ns.
 
     On a device by the coordinator's clock, less what the host's scheduler gave to others; on a CPU
-    by the time that the scheduler has accounted to the runner. large: released with at least half
-    as many calls as it can be.
+    by the time that the scheduler has accounted to the runner, less what waiting threads cost.
+    large: released with at least half as many calls as it can be.
     """
 
     calls: int
@@ -52,7 +52,9 @@ class OutsideTime:
     bound_ns: a call cannot have taken less, but for error_ns. slope_ns, intercept_ns: of the line
     through the bursts; null_slope_ns, null_intercept_ns: of the same line for a kernel that does
     nothing, and null_deviation_ns how far its bursts typically lie off that. single_ns: of calls
-    released one by one, less an empty one, where that is comparable.
+    released one by one, less an empty one, where that is comparable; scatter_ns: how much longer a
+    typical one took; null_spread_ns: interquartile range of the empty one. idle_ns: left out for
+    each thread that may only have waited.
     """
 
     bound_ns: float
@@ -62,6 +64,9 @@ class OutsideTime:
     null_slope_ns: float
     null_intercept_ns: float
     null_deviation_ns: float | None = None
+    null_spread_ns: float | None = None
+    idle_ns: float | None = None
+    scatter_ns: float | None = None
     single_ns: float | None = None
     bursts: tuple[Burst, ...] = ()
 

@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from gpu_runner.data.evaluation import OutputError
@@ -14,7 +14,7 @@ from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.arena import Arena
-from gpu_runner.supervisor.bursts import draw_sizes, most_calls
+from gpu_runner.supervisor.bursts import affordable, cut_short, draw_sizes, most_calls, room_bytes
 from gpu_runner.supervisor.checks import check_returned
 from gpu_runner.supervisor.collected import (
     BURSTS,
@@ -27,7 +27,7 @@ from gpu_runner.supervisor.collected import (
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
 from gpu_runner.supervisor.oracle import Description, Oracle, Verification
-from gpu_runner.supervisor.outside import NullTime, mean_ns
+from gpu_runner.supervisor.outside import MARGINS, NullTime, counted, mean_ns
 from gpu_runner.supervisor.plan import NULL_PLAN, Plan
 from gpu_runner.supervisor.session import (
     Answer,
@@ -87,10 +87,11 @@ class Bench:
         others: families of values that calls of a workload may have besides its own, by its name.
         """
         self._direction, self._decks = direction, Decks(others, self._rng)
+        room = room_bytes(self._config)
         for workload in workloads:
             described = self._oracle.describe(workload, direction, self._seed())
             self._described[workload.name] = described
-            self._most[workload.name] = most_calls(described, self._config.kind)
+            self._most[workload.name] = most_calls(described, self._config.kind, room)
         sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
         self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
 
@@ -112,11 +113,12 @@ class Bench:
         """
         described = {workload.name: self._described[workload.name] for workload in workloads}
         self._taken.prepare(described, plan)
-        collected = {workload.name: self._nothing_yet(workload, plan) for workload in workloads}
+        collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
         pending = list(workloads)
+        idle_ns = max((null.idle_ns for null in self._nulls.values()), default=0.0)
         with (
             self._memory.watched(),
-            self._session(target) as session,
+            self._session(target, idle_ns) as session,
             keeping_output(session),
         ):
             session.ready()
@@ -137,15 +139,21 @@ class Bench:
             session.end()
             return Measured(collected, session.output)
 
-    def run_null(self, target: Target, workloads: Sequence[Workload]) -> dict[str, Collected]:
+    def run_null(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        idle_ns: float = 0.0,
+        bursts: int = NULL_PLAN.bursts,
+    ) -> dict[str, Collected]:
         """Bursts and a few single calls of a kernel that does nothing, in one fresh process.
 
-        Raises `FaultError` if the process fails.
+        idle_ns: what a call costs a waiting thread. Raises `FaultError` if the process fails.
         """
         found: dict[str, Collected] = {}
         with (
             self._memory.watched(),
-            self._session(target) as session,
+            self._session(target, idle_ns) as session,
             keeping_output(session),
         ):
             session.ready()
@@ -153,13 +161,13 @@ class Bench:
                 for workload in workloads:
                     session.setup(self._setup(workload, {}))
             for index, workload in enumerate(workloads):
-                state = found[workload.name] = Collected()
+                state = found[workload.name] = Collected(most=self._most[workload.name])
                 for _ in range(_NULL_CALLS[self._config.kind]):
                     self._null_call(session, workload, index, state)
-                sizes = draw_sizes(self._most[workload.name], NULL_PLAN.bursts, self._rng)
+                sizes = [self._rng.randint(1, state.most) for _ in range(bursts)]
                 # The first two find code and memory that nobody has touched before.
-                bursts = [self._null_burst(session, workload, index, n) for n in (1, 1, *sizes)]
-                state.bursts += bursts[2:]
+                made = [self._null_burst(session, workload, index, n) for n in (1, 1, *sizes)]
+                state.bursts += made[2:]
             session.end()
         return found
 
@@ -240,17 +248,22 @@ class Bench:
         new = (workload for workload in pending if not collected[workload.name].times_ns)
         return next(new, None) or self._rng.choice(pending)
 
-    def _nothing_yet(self, workload: Workload, plan: Plan) -> Collected:
-        return Collected(sizes=draw_sizes(self._most[workload.name], plan.bursts, self._rng))
+    def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:
+        most = self._most[workload.name]
+        sizes = draw_sizes(most, plan.bursts, self._rng)
+        if target.python:  # the largest comes first: later ones find memory for their outputs
+            sizes.sort()
+        return Collected(sizes=sizes, most=most)
 
     def _next(
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
     ) -> None:
         """A single call, or a burst where one is left, or other values; as the draw falls."""
         single = not plan.is_done(state.times_ns, state.spent_s)
-        if self._wants_others(workload, plan) and (
-            self._rng.random() < _VARIED_SHARE or not (single or state.sizes)
-        ):
+        if not single and not state.sizes and self._is_cut(state):
+            state.sizes += draw_sizes(state.most, 1, self._rng)
+        varied = plan.varied > 0 and self._decks.has(workload)
+        if varied and (self._rng.random() < _VARIED_SHARE or not (single or state.sizes)):
             self._other_values(session, workload, setup, state)
             return
         early = len(state.times_ns) < _CALLS_BEFORE_BURSTS
@@ -259,14 +272,15 @@ class Bench:
             self._single(session, workload, setup, state)
             state.spent_s += time.monotonic() - began
         else:
-            self._burst(session, workload, setup, plan, state)
+            self._burst(session, workload, setup, state)
 
     def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
         enough = not self._decks.has(workload) or len(state.varied) >= plan.varied
-        return plan.is_done(state.times_ns, state.spent_s) and not state.sizes and enough
+        timed = plan.is_done(state.times_ns, state.spent_s) and not state.sizes
+        return timed and enough and not self._is_cut(state)
 
-    def _wants_others(self, workload: Workload, plan: Plan) -> bool:
-        return plan.varied > 0 and self._decks.has(workload)
+    def _is_cut(self, state: Collected) -> bool:
+        return cut_short(state.bursts, state.most, state.times_ns, self._config.kind)
 
     def _one_call(self, session: Session, workload: Workload, setup: int) -> tuple[Batch, Answer]:
         batch = self._batch(workload, 1, setup)
@@ -307,25 +321,24 @@ class Bench:
             if slot is not None:
                 self._keep(session, state, batch, 0, (kept, slot, index))
 
-    def _burst(
-        self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
-    ) -> None:
-        size = drawn = state.sizes.pop()
-        if state.times_ns:  # a long kernel needs no long bursts to be timed well
-            least_s = max(min(state.times_ns), 1.0) / 1e9  # resting buys no small bursts
-            size = max(1, min(size, int(plan.longest_burst_s / least_s)))
+    def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+        drawn = state.sizes.pop()
+        size = affordable(drawn, state.times_ns, self._config.kind)
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, cold=not session.target.python)
         held_ns = session.burst(self._call_id(), batch.calls).held_ns
         self._memory.check(batch)
-        large = 2 * drawn >= self._most[workload.name]
-        burst = Burst(calls=size, held_ns=held_ns, large=large)
+        burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
         state.bursts.append(burst)
         null = self._nulls.get(workload.name)
         mean = mean_ns(burst, null) if null is not None else held_ns / size
-        least = mean < state.least_mean_ns
+        margin = MARGINS[self._config.kind, session.target.abi]
+        outdated = margin.large_alone and 2 * state.least_calls < size
+        least = burst in counted(state.bursts, margin)
+        least = least and (mean < state.least_mean_ns or outdated)
         if least:
-            state.least_mean_ns, state.taken[Kept.LEAST_BURST] = mean, {}
+            state.least_mean_ns, state.least_calls = mean, size
+            state.taken[Kept.LEAST_BURST] = {}
         for turn, place in enumerate(self._rng.sample(range(size), size)):
             state.burst_seeds.append(batch.seeds[place])
             index = len(state.burst_seeds) - 1
@@ -357,6 +370,7 @@ class Bench:
         answer = session.call(batch.calls[0])
         state.host_ns.append(answer.done.host_ns)
         state.held_ns.append(answer.held_ns)
+        state.others_ns += session.others_ns
 
     def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
@@ -367,21 +381,15 @@ class Bench:
     def _batch(self, workload: Workload, count: int, setup: int) -> Batch:
         layouts = Layout.draw(self._described[workload.name], self._rng, count)
         calls = [layout.call(self._call_id(), setup) for layout in layouts]
-        seeds = [self._seed() for _ in layouts]
-        return Batch(workload, self._direction, layouts, seeds, calls)
+        return Batch(workload, self._direction, layouts, [self._seed() for _ in layouts], calls)
 
     def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:
-        described = self._described[workload.name]
-        return {
-            "workload": workload.name,
-            "direction": self._direction.value,
-            "arguments": list(described.arguments),
-            "outputs": [asdict(output) for output in described.outputs],
-            **extra,
-        }
+        told = self._described[workload.name].as_setup(workload.name, self._direction)
+        return {**told, **extra}
 
-    def _session(self, target: Target) -> Session:
-        return Session(target, self._memory.arenas, self._config, landing=self._memory.landing)
+    def _session(self, target: Target, idle_ns: float) -> Session:
+        landing = self._memory.landing
+        return Session(target, self._memory.arenas, self._config, landing=landing, idle_ns=idle_ns)
 
     def _call_id(self) -> int:
         """One that cannot be acknowledged before it is known."""

@@ -3,28 +3,81 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
+from gpu_runner.data.integrity import Burst
 from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor import nvml
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device import DeviceError
 from gpu_runner.supervisor.layout import tensor_bytes
+from gpu_runner.supervisor.nvml import NvmlError
 from gpu_runner.supervisor.oracle import Description
 
-MOST_CALLS = 16
-_MOST_BYTES = {DeviceKind.CUDA: 4 << 30, DeviceKind.CPU: 256 << 20}
+MOST_CALLS = {DeviceKind.CUDA: 64, DeviceKind.CPU: 16}
+"""On a device a burst starts and ends late by up to half a millisecond, however many calls it has,
+and nothing of that is accounted to anybody; on a CPU the scheduler accounts for what ran."""
+
+LONGEST_S = {DeviceKind.CUDA: 0.005, DeviceKind.CPU: 0.5}
+"""What a burst may take, by the times of single calls: a long kernel needs no more. A GPU
+at its limit of power lowers its clocks after some 5 ms (seen on a B200, flashinfer's pull request
+2899), and single calls, with pauses in between, would be the faster ones."""
+
+SMALL_CALLS = 16
+MOST_ARGUMENTS = 1024
+"""Of all calls of a burst: their description waits in a socket while the runner stands still."""
+
+_SHARE_OF_DEVICE = 8  # the oracle has the inputs once more; the rest is the submission's
+_MOST_BYTES = 256 << 20  # on a CPU
 
 
-def most_calls(description: Description, kind: DeviceKind) -> int:
-    """Calls of the largest burst: all of their tensors must exist at once."""
-    size = max(tensor_bytes(description), 1)
-    return max(1, min(MOST_CALLS, _MOST_BYTES[kind] // size))
+def room_bytes(config: SupervisorConfig) -> int:
+    """Bytes that the tensors of a burst may take. Raises `DeviceError` where the GPU is gone."""
+    if config.kind is DeviceKind.CPU:
+        return _MOST_BYTES
+    try:
+        return nvml.memory_total(config.index) // _SHARE_OF_DEVICE
+    except NvmlError as error:
+        raise DeviceError(f"no CUDA device {config.index}: {error}") from None
+
+
+def most_calls(description: Description, kind: DeviceKind, room: int) -> int:
+    """Calls of the largest burst: all of their tensors must exist at once, in `room` bytes."""
+    in_memory = room // max(tensor_bytes(description), 1)
+    in_socket = MOST_ARGUMENTS // max(description.count(), 1)
+    return max(1, min(MOST_CALLS[kind], in_memory, in_socket))
+
+
+def affordable(size: int, times_ns: Sequence[float], kind: DeviceKind) -> int:
+    """As many calls of a burst as may be made, by the least time that was claimed so far."""
+    if not times_ns:
+        return size
+    least_s = max(min(times_ns), 1.0) / 1e9
+    return max(1, min(size, int(LONGEST_S[kind] / least_s)))
+
+
+def cut_short(
+    bursts: Sequence[Burst], most: int, times_ns: Sequence[float], kind: DeviceKind
+) -> bool:
+    """Whether all bursts were small, because calls before them took longer than later ones do.
+
+    So a process that rests at first buys no small bursts.
+    """
+    made = max((burst.calls for burst in bursts), default=most)
+    return 2 * made < affordable(most // 2, times_ns, kind)
 
 
 def draw_sizes(most: int, count: int, rng: random.Random) -> list[int]:
-    """Sizes of `count` bursts in random order: at least three different ones where there are."""
+    """Sizes of `count` bursts in random order: at least three different ones where there are.
+
+    One is nearly the largest, up to two are small, and the rest at least half of the largest: the
+    clock's own error is divided by a burst's calls.
+    """
     if count == 0:
         return []
-    least = max(1, most // 2)  # large bursts say more: the clock's own error is divided by them
+    least = max(1, most // 2)
     sizes = [rng.randint(max(least, most - 2), most)]
-    others = [size for size in range(1, most + 1) if size not in sizes]
+    others = [size for size in range(1, min(most, SMALL_CALLS) + 1) if size not in sizes]
     sizes += rng.sample(others, min(2, len(others), count - 1))
     sizes += [rng.randint(least, most) for _ in range(count - len(sizes))]
     rng.shuffle(sizes)

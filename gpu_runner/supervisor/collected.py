@@ -23,12 +23,15 @@ class Collected:
     times_ns: list[float] = field(default_factory=list)
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
+    others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
     varied: list[tuple[Values, int]] = field(default_factory=list)  # with the seed of each call
-    least_mean_ns: float = math.inf  # of a burst so far
+    least_mean_ns: float = math.inf  # of a burst that counts so far
+    least_calls: int = 1  # of that burst
+    most: int = 1  # calls of the largest burst
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
 

@@ -17,6 +17,9 @@ _CPU_CLOCK = 2  # CPUCLOCK_SCHED of the kernel's posix-timers.h
 _LOOKS = 20
 _BUSY_SHARE = 2  # a thread that ran for less than this part of the busiest one's time is idle
 _SLACK_NS = 20_000  # what the last switch of a thread may still add to its time
+_MOST_IDLE, _IDLE_EACH = 16, 4
+"""Waiting threads whose costs are left out, of a process and for each processor: one that works for
+as little as that is not seen either."""
 _LATE_NS, _LATE_TIMES = 10_000_000, 2  # what may be accounted late, and how often in a process
 
 
@@ -46,12 +49,14 @@ class Freezer:
     finds that out by the time that the threads have run.
     """
 
-    def __init__(self, pid: int, *, bare: bool, processors: int = 1) -> None:
+    def __init__(self, pid: int, *, bare: bool, processors: int = 1, idle_ns: float = 0.0) -> None:
         """`pid` is the jail's outermost process, or the program itself where there is no jail.
 
-        processors: how many CPUs the tree may use at once.
+        processors: how many CPUs the tree may use at once. idle_ns: what it costs a thread that
+        waits to be continued and stopped again.
         """
         self._pid, self._bare, self._processors = pid, bare, processors
+        self._idle_ns = idle_ns
         self._late = 0
         self._stopped: list[int] = []
         self._before: dict[str, Schedule] = {}
@@ -114,7 +119,9 @@ class Freezer:
         """Least time between the last two stops for which the tree must have been at work.
 
         By what the host's scheduler has accounted to it: it ran no shorter than its busiest thread,
-        nor than all threads of a process, ended ones too, on every processor that it may use.
+        nor than all threads of a process, ended ones too, on every processor that it may use. What
+        continuing and stopping cost those that waited meanwhile is no work: beside a pool of
+        threads it may be more than that of a short call.
         """
         busiest = max(
             (
@@ -123,11 +130,31 @@ class Freezer:
             ),
             default=0,
         )
-        return max(busiest, max(self._spent(), default=0) / self._processors)
+        worked = (ran - self._idled_ns(pid) for pid, ran in self._spent().items())
+        return max(busiest, max(worked, default=0) / self._processors)
 
-    def _spent(self) -> list[int]:
+    def others_ns(self) -> list[int]:
+        """How long each thread but a process's busiest has run between the last two stops."""
+        return [ran for pid in self._clocks for ran in self._others(pid)]
+
+    def _idled_ns(self, pid: int) -> float:
+        """Of a process's processor time, what its being continued and stopped explains."""
+        most = max(_MOST_IDLE, _IDLE_EACH * self._processors)
+        return sum(min(ran, self._idle_ns) for ran in self._others(pid)[-most:])
+
+    def _others(self, pid: int) -> list[int]:
+        """Of the threads that a process had at both stops, in order of how long they ran."""
+        folder = f"/proc/{pid}/task/"
+        ran = sorted(
+            now.ran_ns - self._before[thread].ran_ns
+            for thread, now in self._now.items()
+            if thread.startswith(folder) and thread in self._before
+        )
+        return ran[:-1]
+
+    def _spent(self) -> dict[int, int]:
         """Processor time of each process between the last two stops, of ended threads too."""
-        return [now - self._clocks_before.get(pid, 0) for pid, now in self._clocks.items()]
+        return {pid: now - self._clocks_before.get(pid, 0) for pid, now in self._clocks.items()}
 
     def delayed_ns(self) -> int:
         """How long others kept the tree from running between the last two stops.
@@ -152,7 +179,8 @@ class Freezer:
         # As many busy threads as processors need not share one; the others, or more, may have.
         companions = rows if len(busy) > self._processors else [r for r in rows if r not in busy]
         shared_ns = sum(row.ran_ns for row in companions if row is not last)
-        shared_ns += max(0, sum(self._spent()) - sum(row.ran_ns for row in rows))  # ended threads
+        ended_ns = sum(self._spent().values()) - sum(row.ran_ns for row in rows)
+        shared_ns += max(0, ended_ns)
         return max(0, last.delayed_ns - shared_ns)
 
     def thaw(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,11 +61,15 @@ def workload_result(
     claimed = measure([run.times_ns for run in runs], estimator, rng) if runs else None
     bursts = [burst for run in runs for burst in run.bursts]
     # From the same processes as the claim: another choice could contradict it.
-    singles = [estimator.held(run.held_ns) for run in runs if run.held_ns]
+    held = [run.held_ns for run in runs if run.held_ns]
     outside = None
     if bursts and facts.null and facts.margin:
-        single_ns = estimator.of_all(singles) if singles and estimator.fastest else None
-        outside = outside_time(bursts, facts.null, facts.margin, single_ns)
+        single_ns, scatter_ns = None, 0.0
+        if held and estimator.fastest:
+            single_ns = estimator.of_all([estimator.held(calls) for calls in held])
+            typical_ns = estimator.of_all([statistics.median(calls) for calls in held])
+            scatter_ns = max(0.0, typical_ns - single_ns)
+        outside = outside_time(bursts, facts.null, facts.margin, single_ns, scatter_ns)
     measurement = at_least(claimed, outside) if claimed and outside else claimed
     cost = task.cost(workload, direction)
     return WorkloadResult(

@@ -28,7 +28,7 @@ REMEMBERED_S = 600.0
 
 ENOUGH_WORKLOADS = 3
 
-PRECISE_NS = {DeviceKind.CUDA: 5_000.0, DeviceKind.CPU: math.inf}
+PRECISE_NS = {DeviceKind.CUDA: 15_000.0, DeviceKind.CPU: math.inf}
 """Deviation up to which a calibration will do at once. On a CPU any will: its clock is processor
 time, which a busy host does not draw out."""
 SPREAD_NS = {DeviceKind.CUDA: math.inf, DeviceKind.CPU: 5_000.0}
@@ -38,8 +38,23 @@ VAGUE_S = 60.0
 the clock. A disturbed one is not tried again at once: the kernel meets the same disturbance."""
 TRIALS = 3
 
+_IDLE_THREADS = 7
+IDLE = f"""#include <pthread.h>
+#include <unistd.h>
+namespace {{
+void* kbench_wait(void*) {{
+  for (;;) pause();
+}}
+__attribute__((constructor)) void kbench_idle() {{
+  for (int i = 0; i < {_IDLE_THREADS}; ++i) {{
+    pthread_t thread;
+    pthread_create(&thread, nullptr, kbench_wait, nullptr);
+  }}
+}}
+}}
+"""
 _LAUNCH = "__global__ void kbench_nothing() {}\n"
-_TEAM = """extern "C" int omp_get_max_threads();
+TEAM = """extern "C" int omp_get_max_threads();
 __attribute__((used)) int (*kbench_team)() = omp_get_max_threads;
 """
 
@@ -55,7 +70,7 @@ class NullTimes:
         self._target = target
         self._openmp = config.kind is DeviceKind.CPU and uses_openmp(target)
         digest = hashlib.sha256(
-            f"landed {task.digest()} {config.index} {self._openmp} {stack(config)}".encode()
+            f"idle {task.digest()} {config.index} {self._openmp} {stack(config)}".encode()
         ).hexdigest()
         self._folder = config.cache_folder / "null" / digest / direction
 
@@ -91,19 +106,32 @@ class NullTimes:
                 name: null_time(state.bursts, state.host_ns, state.held_ns)
                 for name, state in found.items()
             }
-        found = bench.run_null(self._null(), workloads[:ENOUGH_WORKLOADS])
+        idle_ns = self._idle_ns(bench, workloads[:ENOUGH_WORKLOADS])
+        found = bench.run_null(self._null(), workloads[:ENOUGH_WORKLOADS], idle_ns)
         common = null_time(
             [burst for state in found.values() for burst in state.bursts],
             [host_ns for state in found.values() for host_ns in state.host_ns],
             [held_ns for state in found.values() for held_ns in state.held_ns],
         )
-        return {workload.name: common for workload in workloads}
+        return {workload.name: replace(common, idle_ns=idle_ns) for workload in workloads}
 
-    def _null(self) -> Target:
+    def _idle_ns(self, bench: Bench, workloads: Sequence[Workload]) -> float:
+        """What a call typically costs a thread that only waits.
+
+        On a device, a host's waiting threads cost it nothing that could be told from its errors.
+        """
+        if self._config.kind is not DeviceKind.CPU:
+            return 0.0
+        found = bench.run_null(self._null(idle=True), workloads, bursts=0)
+        others = sorted(ran for state in found.values() for ran in state.others_ns)
+        return float(others[len(others) // 2]) if others else 0.0
+
+    def _null(self, *, idle: bool = False) -> Target:
         target = self._target
         if target.abi is Abi.TORCH:
             return Target(target.abi, target.direction, support=target.support, baseline="null")
-        library = build_null(self._task.c_signature, self._config, openmp=self._openmp)
+        extra = IDLE if idle else TEAM if self._openmp else ""
+        library = build_null(self._task.c_signature, self._config, extra)
         return replace(target, library=library)
 
     def _remembers(self, workload: Workload) -> bool:
@@ -135,14 +163,14 @@ def uses_openmp(target: Target) -> bool:
     return any(name.startswith("libgomp.") for name in needed)
 
 
-def build_null(signature: Signature, config: SupervisorConfig, *, openmp: bool) -> Path:
+def build_null(signature: Signature, config: SupervisorConfig, extra: str = "") -> Path:
     """The library of a kernel with this signature that does nothing, but for one empty launch.
 
-    openmp: it has the threads that a kernel with GNU OpenMP has.
+    extra: source text that gives it threads.
     """
     cuda = config.kind is DeviceKind.CUDA
     body, launch = ("kbench_nothing<<<1, 1>>>();", _LAUNCH) if cuda else ("", "")
-    head = declaration(signature, config.kind) + launch + (_TEAM if openmp else "")
+    head = declaration(signature, config.kind) + launch + extra
     text = f'{head}extern "C" {signature.text} {{ {body} }}\n'
     source = f"null{config.kind.language.suffix}"
     architecture = cuda_architecture(config.index) if cuda else ""

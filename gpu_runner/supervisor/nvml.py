@@ -155,11 +155,20 @@ class _Memory(ctypes.Structure):
     )
 
 
-def memory_used(index: int) -> int:
-    """Bytes of the GPU's memory in use now, by whomever."""
+def _memory(index: int) -> _Memory:
     memory = _Memory()
     _nvml()("nvmlDeviceGetMemoryInfo", _nvml().device(index), ctypes.byref(memory))
-    return int(memory.used)
+    return memory
+
+
+def memory_used(index: int) -> int:
+    """Bytes of the GPU's memory in use now, by whomever."""
+    return int(_memory(index).used)
+
+
+def memory_total(index: int) -> int:
+    """Bytes of the GPU's memory, used or not."""
+    return int(_memory(index).total)
 
 
 class _Process(ctypes.Structure):

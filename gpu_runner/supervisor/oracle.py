@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,22 @@ class Description:
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[OutputSpec, ...]
 
+    def as_setup(self, workload: str, direction: Direction) -> dict[str, Any]:
+        """What a torch runner is told of a workload before it is called."""
+        return {
+            "workload": workload,
+            "direction": direction.value,
+            "arguments": list(self.arguments),
+            "outputs": [asdict(output) for output in self.outputs],
+        }
+
     def tensors(self) -> list[Mapping[str, Any]]:
         """The arguments that are drawn into the inputs arena, lists flattened, in order."""
         return [a for a in _flat(self.arguments) if a["kind"] in ("tensor", "inout")]
+
+    def count(self) -> int:
+        """The most arguments that a call can have on the wire: lists flattened, and outputs."""
+        return len(_flat(self.arguments)) + len(self.outputs)
 
 
 def _flat(arguments: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -19,20 +19,19 @@ class Margin:
 
     relative: part of the time that clocks, caches and power leave open between them. least_ns: of
     the subtraction in a burst. single_ns, single_relative: the same of a call released alone, where
-    that can be compared with an empty one. large: part that is left open where large bursts alone
-    are asked; None where small ones say as much.
+    that can be compared with an empty one. large_alone: small bursts say nothing.
     """
 
     relative: float
     least_ns: float
     single_ns: float | None = None
     single_relative: float = 0.02
-    large: float | None = None
+    large_alone: bool = False
 
 
 MARGINS = {
-    (DeviceKind.CUDA, Abi.C): Margin(0.08, 500.0, large=0.25),
-    (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0, large=0.25),
+    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0, large_alone=True),
+    (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0, large_alone=True),
     (DeviceKind.CPU, Abi.C): Margin(0.06, 2_000.0, 5_000.0),
     (DeviceKind.CPU, Abi.TORCH): Margin(0.3, 5_000.0),
 }
@@ -47,6 +46,11 @@ DEVIATIONS = 1.5
 """Median deviations of the empty kernel that a burst may be off. That is little for one burst, but
 the bound is the smallest of several, and is measured again before it accuses."""
 
+SCATTER, SCATTER_NS = 0.15, 10_000.0
+"""Part of a CPU kernel's bound, and time, by which a burst's mean may exceed its fastest call where
+single calls scatter: a pool of threads is woken sooner or later. No more than both: whoever rests
+before single calls makes them scatter."""
+
 _WIDEST = 0.1  # of a claimed interval: a runner may claim any numbers
 
 HOST_COUNTS_NS = 50_000.0
@@ -59,7 +63,7 @@ class NullTime:
 
     The line `intercept_ns + slope_ns * calls`, and the median deviation from it. host_ns: how long
     the host takes to queue a single call of it; single_ns: how long that holds the runner, and
-    spread_ns: the interquartile range of it.
+    spread_ns: the interquartile range of it. idle_ns: what a call costs a thread that only waits.
     """
 
     intercept_ns: float
@@ -68,6 +72,7 @@ class NullTime:
     host_ns: float = 0.0
     single_ns: float = 0.0
     spread_ns: float = 0.0
+    idle_ns: float = 0.0
 
     def at(self, calls: int) -> float:
         """The time of a burst of so many calls."""
@@ -106,6 +111,18 @@ def mean_ns(burst: Burst, null: NullTime) -> float:
     return (burst.held_ns - null.at(burst.calls)) / burst.calls
 
 
+def counted(bursts: Sequence[Burst], margin: Margin) -> list[Burst]:
+    """Those that bound the time: where large ones count alone, they have half of the most calls.
+
+    A process whose calls were long had its bursts cut; if it only rested, others had not.
+    """
+    if not margin.large_alone:
+        return list(bursts)
+    large = [burst for burst in bursts if burst.large] or list(bursts)
+    most = max((burst.calls for burst in large), default=0)
+    return [burst for burst in large if 2 * burst.calls >= most]
+
+
 def typical_slope(bursts: Sequence[Burst]) -> float:
     """Median slope over all pairs of bursts of different sizes; 0 where there are none."""
     slopes = [
@@ -117,7 +134,11 @@ def typical_slope(bursts: Sequence[Burst]) -> float:
 
 
 def outside_time(
-    bursts: Sequence[Burst], null: NullTime, margin: Margin, single_ns: float | None = None
+    bursts: Sequence[Burst],
+    null: NullTime,
+    margin: Margin,
+    single_ns: float | None = None,
+    scatter_ns: float = 0.0,
 ) -> OutsideTime:
     """A lower bound on the time of a call, from calls whose outputs were all taken.
 
@@ -126,26 +147,25 @@ def outside_time(
     the error of the subtraction. A slope alone would not: padding small bursts makes it flat.
 
     single_ns: how long calls that were released alone held the runner, those that the claim rests
-    on. An honest kernel may be slower in a burst, where stores of the call before are still under
-    way, or faster, because its code is warm. So single calls count where they are precise, and
+    on; scatter_ns: how much longer a typical one did. An honest kernel may be slower in a burst,
+    where stores of the call before are still under way and not every call is as fast as the
+    fastest, or faster, because its code is warm. So single calls count where they are precise, and
     elsewhere the more lenient.
 
-    On a device, a process can answer before its work has ended. Of a small burst much is over then
-    until the coordinator has turned to look. Of a large one it is not; but the smallest mean of few
-    bursts is further off for honest kernels, too, and so they are asked with a wide margin.
+    On a device a burst begins and ends late, by more than a small one takes: by half a millisecond
+    on a busy host. A process can also answer before its work has ended, and of a small burst all is
+    over until the coordinator has turned to look. So large ones count alone.
     """
     most = math.inf
     if single_ns is not None and margin.single_ns is None:  # not precise, but bursts may be slower
         most = max(single_ns - null.single_ns, 0.0)
-    bound, error = _bound(bursts, null, margin.least_ns, margin.relative, most)
-    large = [burst for burst in bursts if burst.large]
-    if margin.large is not None and large:
-        other, other_error = _bound(large, null, margin.least_ns, margin.large, most)
-        if other - other_error > bound - error:
-            bound, error = other, other_error
+    mean, calls = min((mean_ns(b, null), b.calls) for b in counted(bursts, margin))
+    bound = min(max(mean, 0.0), most)
+    error = max(margin.least_ns, DEVIATIONS * null.deviation_ns / calls) + margin.relative * bound
     single = None
     if single_ns is not None and margin.single_ns is not None:
         single = max(single_ns - null.single_ns, 0.0)
+        error += min(scatter_ns, SCATTER * bound, SCATTER_NS)
         single_error = max(margin.single_ns, SPREADS * null.spread_ns)
         single_error += margin.single_relative * single
         if single_error <= PRECISE * single or single - single_error < bound - error:
@@ -160,18 +180,12 @@ def outside_time(
         null_slope_ns=null.slope_ns,
         null_intercept_ns=null.intercept_ns,
         null_deviation_ns=null.deviation_ns,
+        null_spread_ns=null.spread_ns,
+        idle_ns=null.idle_ns,
+        scatter_ns=scatter_ns,
         single_ns=single,
         bursts=tuple(bursts),
     )
-
-
-def _bound(
-    bursts: Sequence[Burst], null: NullTime, least_ns: float, relative: float, most_ns: float
-) -> tuple[float, float]:
-    """The smallest mean, but not more than `most_ns`, and its error."""
-    mean, calls = min((mean_ns(b, null), b.calls) for b in bursts)
-    bound = min(max(mean, 0.0), most_ns)
-    return bound, max(least_ns, DEVIATIONS * null.deviation_ns / calls) + relative * bound
 
 
 def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: OutsideTime) -> bool:

@@ -18,7 +18,7 @@ class Plan:
     added while the result is too noisy, by kind of device. taken_bytes, min_taken,
     max_taken: how many calls' outputs are kept for verification, per workload and process. bursts:
     how often the coordinator's own clock is asked, per workload and process; taken_of_bursts: their
-    calls that are verified; longest_burst_s: what one may take, by the times of single calls.
+    calls that are verified.
     varied: calls with other families of values at least, per public workload and process;
     max_varied: how many of them are kept for verification at most.
     """
@@ -37,7 +37,6 @@ class Plan:
     max_taken: int = 16
     bursts: int = 0
     taken_of_bursts: int = 4
-    longest_burst_s: float = 0.5
     varied: int = 0
     max_varied: int = 8
 

@@ -56,7 +56,7 @@ class Profiler:
         notes = [*roofline.notes(timed, known.peak, dtype), f"peaks: {known.source}"]
         if dtype not in known.peak.flops:
             notes.append(f"no peak rate is known for {dtype}: float32's stands in for it")
-        if chosen.flops == 0:
+        if any(result.name == chosen.name and result.flops is None for result in results):
             notes.append("the task has no work formula: operations are not known, and count as 0")
         if self._config.kind is DeviceKind.CPU:
             metrics.update(self._vectorized(notes))

@@ -94,7 +94,7 @@ class Answer:
     waited_ns: by its own clock, on a device until that was seen without work. held_ns: how much of
     that the call needed at least. On a device, that is the wait without what the host's scheduler
     gave to others; on a CPU, the time that the scheduler has accounted to the runner, which no
-    other load of the host disturbs.
+    other load of the host disturbs, less what waiting threads cost.
     """
 
     done: wire.Done
@@ -116,11 +116,12 @@ class Session:
         config: SupervisorConfig,
         ncu: Wrapper | None = None,
         landing: Landing = nullcontext,
+        idle_ns: float = 0.0,
     ) -> None:
         """Start the process, under a profiler if there is one; `ready` waits for it.
 
         landing: see `staging.Memory`. A call has lasted until a device is seen without work,
-        whatever the process said before.
+        whatever the process said before. idle_ns: see `Freezer`.
         """
         self._target, self._config, self._ncu = target, config, ncu
         self._landing = landing
@@ -152,7 +153,12 @@ class Session:
         self._freezer = (
             None
             if ncu is not None
-            else Freezer(self._child.pid, bare=config.allow_unjailed, processors=len(measured))
+            else Freezer(
+                self._child.pid,
+                bare=config.allow_unjailed,
+                processors=len(measured),
+                idle_ns=idle_ns,
+            )
         )
 
     def __enter__(self) -> Session:
@@ -167,6 +173,11 @@ class Session:
         finally:
             self._child.kill()
             self._elsewhere.close()
+
+    @property
+    def others_ns(self) -> list[int]:
+        """How long each thread but the busiest has run in the last call."""
+        return [] if self._freezer is None else self._freezer.others_ns()
 
     @property
     def target(self) -> Target:

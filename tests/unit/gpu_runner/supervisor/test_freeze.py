@@ -184,3 +184,47 @@ def test_late_time_is_rare_and_counts_for_the_next_call(monkeypatch: pytest.Monk
     freezer.check()
     with pytest.raises(NotStopped, match="ran while it was stopped"):
         freezer.check()
+
+
+def ran_ns(
+    monkeypatch: pytest.MonkeyPatch,
+    ran: list[int],
+    *,
+    ended: int = 0,
+    processors: int = 1,
+    idle_ns: float = 0.0,
+) -> float:
+    """What a call of a process cost whose threads ran this long, and ended ones `ended`."""
+    freezer = Freezer(1, bare=True, processors=processors, idle_ns=idle_ns)
+    threads = [f"/proc/1/task/{number}" for number in range(1, len(ran) + 1)]
+    monkeypatch.setattr(freeze, "descendants", lambda pid: [])
+    monkeypatch.setattr(freeze, "_still", lambda pid: True)
+    monkeypatch.setattr(freeze, "_signal", lambda pid, number: None)
+    for times, clock in ([0] * len(ran), 0), (ran, sum(ran) + ended):
+        seen = {thread: Schedule(at, 0) for thread, at in zip(threads, times, strict=True)}
+        monkeypatch.setattr(freeze, "_schedules", lambda tree, seen=seen: seen)
+        monkeypatch.setattr(freeze, "_clock_ns", lambda pid, clock=clock: clock)
+        freezer.freeze()
+    return freezer.ran_ns()
+
+
+@pytest.mark.parametrize(
+    ("ran", "held"),
+    [
+        ([100_000], 100_000),
+        ([100_000, 6_000, 5_000], 100_000),  # two that wait
+        ([40_000, 40_000, 40_000], 40_000 + 2 * 33_000),  # they take turns
+        ([100_000, *[7_000] * 20], 100_000 + 4 * 7_000),  # more of them than anybody needs
+    ],
+)
+def test_threads_that_wait_cost_a_call_nothing(
+    monkeypatch: pytest.MonkeyPatch, ran: list[int], held: int
+) -> None:
+    assert ran_ns(monkeypatch, ran, idle_ns=7_000) == held
+    assert ran_ns(monkeypatch, ran) == sum(ran)
+
+
+def test_work_of_ended_threads_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ran_ns(monkeypatch, [1_000, 9_000], ended=50_000, idle_ns=7_000) == 59_000
+    shared = ran_ns(monkeypatch, [1_000, 9_000], ended=50_000, processors=4, idle_ns=7_000)
+    assert shared == 59_000 / 4

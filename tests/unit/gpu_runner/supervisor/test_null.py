@@ -131,5 +131,5 @@ def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
     library = build_trusted(Recipe({"k.cpp": text}, "k.cpp", DeviceKind.CPU, flags), config)
     found = uses_openmp(Target(Abi.C, Direction.FORWARD, library=library))
     assert found is openmp
-    empty = build_null(signature, config, openmp=found)
+    empty = build_null(signature, config, null.TEAM if found else "")
     assert uses_openmp(Target(Abi.C, Direction.FORWARD, library=empty)) is openmp

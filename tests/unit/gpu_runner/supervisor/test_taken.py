@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from gpu_runner.data import wire
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.collected import BURSTS, SINGLES, Collected
@@ -52,7 +54,7 @@ class Scripted:
 
     singles: list[tuple[float, float]]
     bursts: list[float] = field(default_factory=list)
-    target: Any = field(default_factory=lambda: SimpleNamespace(python=False))
+    target: Any = field(default_factory=lambda: SimpleNamespace(python=False, abi=Abi.C))
 
     def call(self, call: wire.Call) -> Any:
         claimed, held = self.singles.pop(0)
@@ -86,25 +88,47 @@ def test_the_fastest_single_call_and_the_one_that_held_least_are_kept() -> None:
         assert len(state.verified(Kept.SINGLE)) == PLAN.max_taken
 
 
-def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for() -> None:
+@pytest.mark.parametrize(("kind", "counts"), [(DeviceKind.CUDA, 300.0), (DeviceKind.CPU, 200.0)])
+def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for(
+    kind: DeviceKind, counts: float
+) -> None:
     for seed in range(20):
         rng = random.Random(seed)
         means = [2000.0, 1500.0, 300.0, 1800.0]
         rng.shuffle(means)
-        state = Collected(sizes=[3, 5, 2, 6])
+        small = rng.randrange(5)
+        means.insert(small, 200.0)  # of a small burst, which says nothing on a device
+        order = [5, 3, 6, 4]
+        order.insert(4 - small, 1)
+        state = Collected(sizes=order, most=6)
         sizes = list(reversed(state.sizes))
         session = cast(Session, Scripted([], list(means)))
         with closing(Arena("taken")) as arena:
-            bench = make_bench(DeviceKind.CUDA, arena, rng)
+            bench = make_bench(kind, arena, rng)
             for _ in means:
-                bench._burst(session, WORKLOAD, 0, PLAN, state)
-        least = means.index(300.0)
+                bench._burst(session, WORKLOAD, 0, state)
+        least = means.index(counts)
         began = sum(sizes[:least])
         own = set(range(began, began + sizes[least]))
         kept = set(state.verified(Kept.LEAST_BURST))
         assert kept <= own
         assert len(kept) == min(PLAN.max_taken, sizes[least])
         assert kept <= set(state.verified(*BURSTS))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_process_that_rests_at_first_buys_no_small_bursts(seed: int) -> None:
+    rng = random.Random(seed)
+    plan = Plan(processes=1, min_calls=30, max_calls=40, bursts=4)
+    singles = [(20e6, 21e6)] * 15 + [(50e3, 90e3)] * 25
+    session = cast(Session, Scripted(singles, [60e3] * 9))
+    with closing(Arena("taken")) as arena:
+        bench = make_bench(DeviceKind.CUDA, arena, rng)
+        state = Collected(sizes=[7, 63, 4, 40], most=64)
+        while not bench._is_done(WORKLOAD, plan, state):
+            bench._next(session, WORKLOAD, 0, plan, state)
+    assert max(burst.calls for burst in state.bursts) >= 32
+    assert len(state.bursts) <= 5
 
 
 def test_slots_do_not_overlap() -> None:
