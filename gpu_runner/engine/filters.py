@@ -9,12 +9,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.arguments import input_tensors, leaves, output_names
+from gpu_runner.engine.arithmetic import count_flops
 from gpu_runner.engine.mutants import Call
 from gpu_runner.engine.operations import Interpreter
 from gpu_runner.engine.problem import BaseProblem, ProblemError, map_tensors
@@ -34,17 +33,20 @@ def facts_of(
 
     {"outputs": {name: {"zeros", "other_draw", "axes": [...]}}, "arguments": {name: true if a change
     of it alone makes the result wrong}, "bytes": that a call reads and writes, "flops": of its
-    products, "eager_ns"}. "zeros" is the share of elements for which zero is within the bound,
+    floating-point arithmetic, "uncounted": operations whose arithmetic nobody can count,
+    "eager_ns"}. "zeros" is the share of elements for which zero is within the bound,
     "other_draw" those for which the element of another draw is, "axes" those for which the
     neighbour along the axis is (None for axes of one element); each is the smallest over the seeds.
     """
     calls = [Call(problem, workload, direction, seed, device) for seed in seeds]
     names = output_names(problem.task, len(calls[0].expected))
+    flops, uncounted = count_flops(problem.function(direction), _copies(calls[0]))
     return {
         "outputs": {name: _output(calls, index) for index, name in enumerate(names)},
         "arguments": _sensitivity(calls[0], calls[1]),
         "bytes": _bytes(calls[0], workload),
-        "flops": _flops(calls[0]),
+        "flops": flops,
+        "uncounted": sorted(uncounted),
         "eager_ns": _eager_ns(calls[0]),
     }
 
@@ -116,25 +118,6 @@ def _sensitivity(call: Call, other: Call) -> dict[str, bool]:
 def _bytes(call: Call, workload: Workload) -> int:
     read = input_tensors(call.task, workload, call.drawn)
     return sum(t.numel() * t.element_size() for t in (*read, *call.eager))
-
-
-def _flops(call: Call) -> int:
-    """Floating-point operations in products and convolutions, a multiplication and a sum as two."""
-    counted = {torch.ops.aten.mm: _product_flops}
-    # Fused attention is counted for some devices, shapes and versions of torch only.
-    plain = sdpa_kernel(SDPBackend.MATH)
-    with torch.no_grad(), plain, FlopCounterMode(display=False, custom_mapping=counted) as counter:
-        call.problem.function(call.direction)(*_copies(call))
-    return int(counter.get_total_flops())
-
-
-def _product_flops(first: Tensor, second: Tensor, **_: Any) -> int:
-    """The same of one product: what a sparse factor leaves out is not computed."""
-    terms = first.numel() if first.layout is torch.strided else first._nnz()
-    return 2 * terms * second.shape[1]
-
-
-_product_flops._get_raw = True  # type: ignore[attr-defined]  # called with tensors, not with shapes
 
 
 def _eager_ns(call: Call) -> float:

@@ -26,7 +26,7 @@ _FUSED = {
     "threshold_backward",
 }  # fmt: skip
 """Operations that are taken apart, so that each part can be left out."""
-_REDUCTIONS = {
+REDUCTIONS = {
     "amax", "amin", "linalg_vector_norm", "logsumexp", "mean", "prod", "std", "sum", "var",
     "var_mean",
 }  # fmt: skip
@@ -34,7 +34,7 @@ _PRODUCTS = {"mm": 0, "mv": 0, "dot": 0, "bmm": 1}
 """Operation -> dimension of the second operand that is summed over."""
 _CONVOLUTIONS = {"convolution", "_convolution"}
 _POOLS = {"max_pool2d_with_indices"}
-_WITHOUT_ARITHMETIC = {
+WITHOUT_ARITHMETIC = {
     "_to_copy", "_unsafe_view", "alias", "arange", "clone", "contiguous", "copy", "copy_", "detach",
     "empty", "empty_like", "fill", "fill_", "full", "full_like", "lift_fresh", "new_empty",
     "new_full", "new_zeros", "ones", "ones_like", "scalar_tensor", "sparse_compressed_tensor",
@@ -114,14 +114,10 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        name = str(getattr(func, "overloadpacket", func)).rpartition(".")[2]
-        fused = name in _FUSED and all(_dense(value) for value in args)
-        parts = torch._decomp.decomposition_table.get(func) if fused else None  # type: ignore[call-overload]
-        if parts is not None:
-            with self:
-                taken_apart = parts(*args, **(kwargs or {}))
-            if taken_apart is not NotImplemented:
-                return taken_apart
+        parts = taken_apart(self, func, args, kwargs or {})
+        if parts is not NotImplemented:
+            return parts
+        name = name_of(func)
         if name in _PRODUCTS or name in _CONVOLUTIONS or name == "convolution_backward":
             self.products += 1
             if self._operands is not None:
@@ -131,7 +127,7 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         in_place = name.endswith("_") and bool(args) and isinstance(args[0], Tensor)
         before = args[0].clone() if in_place else None
         result = func(*args, **(kwargs or {}))
-        if name in _WITHOUT_ARITHMETIC or (getattr(func, "is_view", False) and name not in _TURNS):
+        if name in WITHOUT_ARITHMETIC or (getattr(func, "is_view", False) and name not in _TURNS):
             return result
         return self._changed(Step(func, name, args, kwargs or {}, result, before))
 
@@ -155,6 +151,23 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             step.args[0].copy_(result)
             return step.args[0]
         return result
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """The operation's name, without its overload's."""
+    return str(getattr(func, "overloadpacket", func)).rpartition(".")[2]
+
+
+def taken_apart(
+    mode: TorchDispatchMode, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result of a fused operation, its parts run under `mode`; NotImplemented for others."""
+    fused = name_of(func) in _FUSED and all(_dense(value) for value in args)
+    parts = torch._decomp.decomposition_table.get(func) if fused else None  # type: ignore[call-overload]
+    if parts is None:
+        return NotImplemented
+    with mode:
+        return parts(*args, **kwargs)
 
 
 def refuse_wild_indices(name: str, args: tuple[Any, ...]) -> None:
@@ -213,7 +226,7 @@ def _variants(step: Step) -> Variants:
     found = _removals(step)
     if step.name in _TURNS:
         return found
-    if step.name in _REDUCTIONS:
+    if step.name in REDUCTIONS:
         found |= _shorter_sums(step)
     elif step.name in _PRODUCTS:
         found |= _shorter_products(step)

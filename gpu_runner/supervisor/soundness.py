@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from gpu_runner.data.task import Task, Workload
@@ -57,20 +57,22 @@ class SoundnessOracle(Oracle):
     ) -> Mapping[str, Any]:
         """Numbers of a workload from calls of these seeds; see `engine.filters`."""
         call = of_call(workload, direction, seeds[0])
-        answer = self._ask(op="filters", **call, seeds=list(seeds))
-        with sense():
-            FactsAnswer.read(answer)
-        self._keep([*answer["outputs"], *answer["arguments"]])
-        return answer
+        with _on(workload, direction):
+            answer = self._ask(op="filters", **call, seeds=list(seeds))
+            with sense():
+                facts = FactsAnswer.read(answer)
+        self._keep([*facts.outputs, *facts.arguments, *facts.uncounted])
+        return asdict(facts)
 
     def mutants(
         self, workload: Workload, direction: Direction, seed: int, settled: Sequence[str]
     ) -> Tried:
         """Try the task's mutants, but those that are settled, on one call."""
         call = of_call(workload, direction, seed)
-        answer = self._ask(op="mutants", **call, settled=list(settled))
-        with sense():
-            tried = Tried.read(answer)
+        with _on(workload, direction):
+            answer = self._ask(op="mutants", **call, settled=list(settled))
+            with sense():
+                tried = Tried.read(answer)
         self._keep([*tried.honest, *(name for name, _, _ in tried.mutants)])
         return tried
 
@@ -79,6 +81,15 @@ class SoundnessOracle(Oracle):
         if len(self._names) > MOST_NAMES or max(map(len, self._names), default=0) > LONGEST_NAME:
             reason = f"gave more than {MOST_NAMES} names, or one of more than {LONGEST_NAME}"
             raise OracleError(f"the task's code {reason} characters")
+
+
+@contextmanager
+def _on(workload: Workload, direction: Direction) -> Iterator[None]:
+    """Have an error name the workload: a report is for those who may know them all."""
+    try:
+        yield
+    except OracleError as error:
+        raise OracleError(f"{direction.value} of {workload.name}: {error}") from error
 
 
 @dataclass

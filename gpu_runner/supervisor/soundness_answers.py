@@ -41,12 +41,16 @@ class FactsAnswer:
     arguments: Mapping[str, bool]
     bytes: float
     flops: float
+    uncounted: tuple[str, ...]
     eager_ns: float
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> FactsAnswer:
-        """Check an answer; raises `DataError`, or `KeyError` for what is missing."""
-        return decode(cls, {spec.name: answer[spec.name] for spec in fields(cls)})
+        """Check an answer; raises `DataError`, or one of Python's own errors."""
+        found = decode(cls, {spec.name: answer[spec.name] for spec in fields(cls)})
+        for number in (found.bytes, found.flops, found.eager_ns):
+            _size(number)
+        return found
 
 
 @dataclass(frozen=True)

@@ -127,11 +127,28 @@ def test_the_specification_itself_can_be_named(tmp_path: Path) -> None:
     assert load_task(write(tmp_path) / "task.toml").name == "row_sum"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("[tolerance]", "[tolerance]\nconstant = -1.0", "tolerance.constant"),
+        ("[tolerance]", "[tolerance]\ngrowth = nan", "tolerance.growth"),
+        ("N = 4096", "N = 4099.5", "workloads[1].parameters.N"),
+        ("N = 4096", "N = 2147483648", "workloads[1].parameters.N"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(
+    tmp_path: Path, old: str, new: str, field: str
+) -> None:
+    assert refused(write(tmp_path, SPECIFICATION.replace(old, new))).field == field
+
+
 def test_imports_that_no_runner_has_are_refused(tmp_path: Path) -> None:
     folder = write(tmp_path)
-    (folder / "reference.py").write_text(f"import scipy\n{REFERENCE}")
+    text = f"import math\nimport scipy.linalg\nfrom requests import get\n{REFERENCE}"
+    (folder / "reference.py").write_text(text)
     fault = refused(folder)
-    assert (fault.field, fault.reason) == ("reference.py", "imports scipy, which no runner has")
+    assert fault.field == "reference.py"
+    assert fault.reason == "imports scipy, requests, which no runner has (line 2)"
 
 
 def test_a_task_of_another_format_loads_from_the_folder_that_was_written_of_it(

@@ -100,6 +100,17 @@ def test_the_function_reads_nothing_but_its_arguments(make: Make) -> None:
     torch.testing.assert_close(first, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_a_number_decides_for_the_model_that_it_makes(make: Make) -> None:
+    problem, workload = make(PROBLEM)
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    function = problem.function(FORWARD)
+    (result,) = outputs_of(function(*drawn.arguments))
+    twice = list(drawn.arguments)
+    twice[drawn.names.index("scale")] = 1.0
+    assert torch.equal(outputs_of(function(*twice))[0], 2 * result)
+    assert torch.equal(outputs_of(function(*drawn.arguments))[0], result)
+
+
 def test_arguments_are_left_as_they_are(make: Make) -> None:
     problem, workload = make(PROBLEM)
     arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments[:9]

@@ -67,6 +67,7 @@ def test_a_weak_task_is_flagged_where_it_is_weak(tmp_path: Path) -> None:
         "input impact: bias",  # always zero
         "input impact: gate",
         "input impact: fast",
+        "work: flops",  # one an element: it has several
     }
     assert states["input impact: slope"]  # another one than 0 is tried
     assert states["input impact: times"]
@@ -74,7 +75,6 @@ def test_a_weak_task_is_flagged_where_it_is_weak(tmp_path: Path) -> None:
     assert states["input impact: x"]
     assert states["output range: output[1]"]
     assert states["work: bytes"]
-    assert states["work: flops"] is None  # it has no products
     assert states["baseline"] is None
 
 
@@ -85,6 +85,7 @@ def facts(**changes: Any) -> dict[str, Any]:
         "arguments": {"x": True},
         "bytes": 13_600,
         "flops": 100,
+        "uncounted": [],
         "eager_ns": 1e6,
         **changes,
     }
@@ -97,6 +98,9 @@ def facts(**changes: Any) -> dict[str, Any]:
         ({"bytes": 6800}, {"work: bytes"}),  # the formula has more than a call moves
         ({"bytes": 68_000}, {"work: bytes"}),
         ({"flops": 1000}, {"work: flops"}),
+        ({"flops": 30}, {"work: flops"}),
+        ({"flops": 0}, {"work: flops"}),  # a copy, say
+        ({"flops": 1000, "uncounted": ["sort"]}, set()),
         ({"arguments": {"x": False}}, {"input impact: x"}),
     ],
 )

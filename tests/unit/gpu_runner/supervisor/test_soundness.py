@@ -126,6 +126,16 @@ def test_an_answer_without_sense_is_the_tasks_fault(folder: Path, answer: str) -
         survey_answered(folder, answer)
 
 
+def test_a_failing_reference_names_the_workload(folder: Path) -> None:
+    more = '[[workloads]]\nname = "n9"\nhidden = true\nparameters = { n = 9 }\n'
+    (folder / "task.toml").write_text(TASK + more)
+    (folder / "reference.py").write_text(
+        REFERENCE.replace("    return x * 2", "    assert x.numel() != 9\n    return x * 2")
+    )
+    with pytest.raises(OracleError, match=r"^forward of n9: the task's code failed"):
+        survey(load_task(folder), SupervisorConfig(kind=DeviceKind.CPU))
+
+
 RIGHT = "'honest': {'reference': (0.5, '')}"
 
 
