@@ -72,7 +72,8 @@ class Edit:
         try:
             text: str = self.upload.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise CurationError("upload", f"is not UTF-8 text (byte {error.start})") from None
+            reason = f"the file {self.upload.name!r} is not UTF-8 text (byte {error.start})"
+            raise CurationError("upload", reason) from None
         return text
 
 

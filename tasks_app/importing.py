@@ -176,7 +176,10 @@ def _entries(found: Import, task_format: str) -> Iterator[Path]:
     yield from inside or [path]
 
 
-def _inside(folder: Path, task_format: str, found: Import, depth: int) -> Iterator[Path]:
+def _inside(
+    folder: Path, task_format: str, found: Import, depth: int, *, documents: bool = True
+) -> Iterator[Path]:
+    """`documents`: JSON may be a task. Below a task of robust-kbench it holds what was measured."""
     entries = sorted(folder.iterdir(), key=_numbers_apart)
     if task_format in _NATIVE and any(map(is_specification, entries)):  # all below is the task's
         yield folder
@@ -188,8 +191,11 @@ def _inside(folder: Path, task_format: str, found: Import, depth: int) -> Iterat
     for entry in entries:
         if taken and not entry.is_dir():
             found.ignored.extend([] if entry.name in taken else [entry])
+        elif entry.suffix == ".json" and not documents:
+            found.ignored.append(entry)
         else:
-            yield from _of_entry(entry, task_format, found, depth)
+            inner = documents and not taken
+            yield from _of_entry(entry, task_format, found, depth, documents=inner)
 
 
 def _robust_task(folder: Path) -> set[str]:
@@ -198,11 +204,13 @@ def _robust_task(folder: Path) -> set[str]:
     return names if FORWARD_FILE in names else set()
 
 
-def _of_entry(entry: Path, task_format: str, found: Import, depth: int) -> Iterator[Path]:
+def _of_entry(
+    entry: Path, task_format: str, found: Import, depth: int, *, documents: bool
+) -> Iterator[Path]:
     if entry.name[0] in "._":
         found.ignored.append(entry)
     elif entry.is_dir() and not entry.is_symlink() and depth < _DEEPEST:
-        yield from _inside(entry, task_format, found, depth + 1)
+        yield from _inside(entry, task_format, found, depth + 1, documents=documents)
     elif entry.suffix == ".json" and is_report(entry):
         found.reports.append(entry)
     elif entry.is_dir() or _may_be_read(entry, task_format):

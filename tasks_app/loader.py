@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from tasks_app.soundness_report import LARGEST, REFERENCE, read_report
 
 BUILT_IN_REPORTS = catalog_folder().with_name("catalog_soundness")
 """Soundness reports of the built-in tasks, one file a task."""
+
+BUILT_IN_LABELS = catalog_folder().with_name("catalog_labels.toml")
+"""Difficulty and tags of the built-in tasks."""
 
 _WORDS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}  # as `gpu_runner.data.codec`
 
@@ -94,6 +98,16 @@ def report_of(document: Mapping[str, Any]) -> Report:
 def is_built_in(path: Path) -> bool:
     """Whether `path` is the catalogue, or a task of it."""
     return path.resolve().is_relative_to(catalog_folder().resolve())
+
+
+def labels_of(path: Path) -> dict[str, tuple[str, list[str]]]:
+    """Difficulty and tags of the catalogue's tasks, variants included, at or below `path`."""
+    labels = tomllib.loads(BUILT_IN_LABELS.read_text())
+    return {
+        name: (labels[file.parent.name][0], labels[file.parent.name][1:])
+        for name, file in catalog_specifications().items()
+        if file.resolve().is_relative_to(path.resolve())
+    }
 
 
 def command_argument(name: str) -> str:

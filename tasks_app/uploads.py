@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.kbench import (
     KERNELS,
+    REFERENCE,
     SPECIFICATION,
     is_specification,
     parse_specification,
@@ -24,7 +25,8 @@ from gpu_runner.data.task import TaskFormat
 from tasks_app.importing import Bounds, Row, import_path
 from tasks_app.task_writing import write_folder
 
-UNPACKED_LIMIT_BYTES = 8 * 1024 * 1024
+_UNPACKED_MIB = 8
+UNPACKED_LIMIT_BYTES = _UNPACKED_MIB << 20
 """Limit for everything in an upload together, before and after it is unpacked."""
 TASKS_LIMIT = 64
 READING_LIMIT_S = 10.0
@@ -77,7 +79,7 @@ def read_upload(uploads: Sequence[Upload]) -> Uploaded:
     if not uploads:
         raise DataError(_FIELD, "are missing: choose a zip, or the files of a task")
     if sum(len(upload.content) for upload in uploads) > UNPACKED_LIMIT_BYTES:
-        raise DataError(_FIELD, f"have more than {UNPACKED_LIMIT_BYTES} bytes")
+        raise DataError(_FIELD, f"have more than {_UNPACKED_MIB} MiB")
     top = "upload"
     if not any(map(_is_zip, uploads)):
         texts = _texts(_arranged(uploads))
@@ -139,7 +141,7 @@ def _members(content: bytes) -> Iterator[tuple[str, bytes]]:
                     member = file.read(left + 1)
                 left -= len(member)
                 if left < 0:
-                    raise DataError(_FIELD, f"unpack to more than {UNPACKED_LIMIT_BYTES} bytes")
+                    raise DataError(_FIELD, f"unpack to more than {_UNPACKED_MIB} MiB")
                 yield name, member
     except DataError:
         raise
@@ -232,7 +234,7 @@ def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:
                 found.refused.append(_shown(error, row, folder))
             used |= {folder / name for name in texts if row.path in (folder / name).parents}
     if not found.folders:
-        raise _nothing(found.refused)
+        raise _without_specification(texts) or _nothing(found.refused)
     left = [name for name in texts if folder / name not in used]
     found.refused.extend(
         DataError(name, "belongs to no task here, and was left out") for name in left
@@ -280,6 +282,15 @@ def _shown(error: DataError, row: Row, root: Path) -> DataError:
     path = "" if row.path == root else row.path.relative_to(root).as_posix()
     reason = str(error).replace(f"{root}/", "").replace(str(root), "the upload")
     return DataError(path or _FIELD, reason.removeprefix(f"{row.path.name}: "))
+
+
+def _without_specification(texts: Mapping[str, str]) -> DataError | None:
+    """What to say of a task's folder that lacks the file by which it would be known."""
+    names = {PurePosixPath(name).name: name for name in texts}
+    if REFERENCE not in names or SPECIFICATION in names:
+        return None
+    reason = f"stands without a {SPECIFICATION}, which says the task's name, abi and workloads"
+    return DataError(names[REFERENCE], reason)
 
 
 def _nothing(refused: Sequence[DataError]) -> DataError:

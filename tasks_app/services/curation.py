@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -119,6 +119,22 @@ def label(
     locked.save(update_fields=["tags", "difficulty"])
     note(Act.Kind.LABELLED, now=now, actor=user, task=locked, reason=why, details=changed)
     return locked
+
+
+@transaction.atomic
+def label_new(*, labels: Mapping[str, tuple[str, list[str]]], now: datetime) -> None:
+    """Give tasks that nobody has ever labelled a difficulty and tags, by their names."""
+    labelled = Act.objects.filter(kind=Act.Kind.LABELLED, task__isnull=False).values("task")
+    new = Task.objects.filter(slug__in=labels, difficulty="", tags=[]).exclude(pk__in=labelled)
+    for task in new.select_for_update(no_key=True):
+        difficulty, tags = labels[task.slug]
+        task.difficulty, task.tags = clean_difficulty(difficulty), clean_tags(tags)
+        task.save(update_fields=["tags", "difficulty"])
+        details = {
+            "difficulty": {"from": "", "to": task.difficulty},
+            "tags": {"from": [], "to": task.tags},
+        }
+        note(Act.Kind.LABELLED, now=now, task=task, details=details)
 
 
 @transaction.atomic

@@ -39,9 +39,11 @@ def create_draft(
 
 @transaction.atomic
 def copy_version(*, version: TaskVersion, user: User, now: datetime) -> Draft:
-    """A draft of the task's next version, which begins as a copy of this one; for admins."""
-    files = write_folder(version.data)
-    return _create(user, files, now, version.task, {"version": version.number})
+    """A draft of the task's next version, which begins as a copy of this one; for admins.
+
+    As it was written, comments and sweeps included, where it was written here.
+    """
+    return _create(user, _as_written(version), now, version.task, {"version": version.number})
 
 
 @transaction.atomic
@@ -278,6 +280,15 @@ def may_write(draft: Draft, user: Any) -> bool:
 def may_reopen(draft: Draft, user: Any) -> bool:
     """Whether `user` may take it back from review."""
     return draft.state == Draft.State.REVIEW and _writes(draft, user)
+
+
+def _as_written(version: TaskVersion) -> Mapping[str, str]:
+    for draft in version.drafts.filter(state=Draft.State.PUBLISHED):
+        data, _ = read_folder(draft.files)
+        if data is not None and data.digest() == version.digest:
+            files: Mapping[str, str] = draft.files
+            return files
+    return write_folder(version.data)
 
 
 def _create(

@@ -107,10 +107,15 @@ def draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
-    """Send a draft to review, close it, or decide about it."""
+    """Send a draft to review, close it, or decide about it.
+
+    What is refused is said on a page of this address: whoever asks for that again gets the draft.
+    """
     found = _draft(request, draft_id)
+    if request.method != "POST":
+        return redirect(found)
     user = _user(request)
     action = request.POST.get("action", "")
     reason = request.POST.get("reason", "")

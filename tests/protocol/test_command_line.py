@@ -73,6 +73,9 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
         assert workload.measurement is not None
         assert workload.errors
         assert workload.outside is not None
+        assert workload.outside.idle_ns is not None
+        assert 500 < workload.outside.idle_ns < 200_000  # what stopping a waiting thread costs here
+        assert None not in (workload.outside.null_spread_ns, workload.outside.scatter_ns)
         assert sum(len(run.times_ns) for run in workload.processes) == workload.measurement.calls
         for run in workload.processes:  # one, unless the outside clock had a doubt
             assert len(run.times_ns) == len(run.seeds) == len(run.held_ns)

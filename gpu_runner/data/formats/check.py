@@ -13,6 +13,7 @@ from gpu_runner.data.formats.sweeps import WORKLOADS_LIMIT
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
+from gpu_runner.data.verdict import Abi
 from gpu_runner.data.wire import DTYPES
 
 SCENARIOS = ("algebra", "llm", "sparse", "scientific", "networks", "other")
@@ -21,6 +22,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 _AGENT = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)  # as of those who submit
 _WORKLOAD_NAME_LIMIT = 200
 _PARAMETERS_LIMIT_BYTES = 4096
+_INTEGERS = ("int32", "int64")
 
 
 def check_task(task: Task) -> Task:
@@ -36,8 +38,10 @@ def check_task(task: Task) -> Task:
     for baseline in task.baselines:
         _one_of("baselines", baseline, BASELINES)
     check_files(task.files.items())
+    _check_tolerance(task)
     _check_directions(task)
     _check_workloads(task)
+    _check_integers(task)
     _check_kernels(task)
     return task
 
@@ -51,6 +55,25 @@ def _check_workloads(task: Task) -> None:
             raise DataError(f"workloads[{index}].devices", "is empty: name cuda, cpu or both")
         if not workload.directions:
             raise DataError(f"workloads[{index}].directions", "is empty")
+
+
+def _check_tolerance(task: Task) -> None:
+    for name in ("constant", "growth"):
+        value = getattr(task.tolerance, name)
+        if not value >= 0:  # NaN is refused, too; without a bound, wrong kernels survive
+            raise DataError(f"tolerance.{name}", f"is {value}: must be a number from 0")
+
+
+def _check_integers(task: Task) -> None:
+    """Refuse a parameter that the C signature hands over as an integer, and that is none."""
+    scalars = task.c_signature.parameters if task.abi is Abi.C else ()
+    bits = {p.name: int(p.dtype.removeprefix("int")) for p in scalars if p.dtype in _INTEGERS}
+    for index, workload in enumerate(task.workloads):
+        for name in sorted(bits.keys() & workload.parameters.keys()):
+            value, most = workload.parameters[name], 2 ** (bits[name] - 1)
+            if not isinstance(value, int) or not -most <= value < most:
+                reason = f"is {value!r}: the signature has it as an integer of {bits[name]} bits"
+                raise DataError(f"workloads[{index}].parameters.{name}", reason)
 
 
 def check_count(workloads: Sequence[Any]) -> None:

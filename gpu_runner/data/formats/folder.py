@@ -33,7 +33,9 @@ _FILES = "files"
 _PYTHON_LIMIT = 4 * MODULE_LIMIT
 _DEEPEST = 16  # tables and lists within others
 _INTEGER_BITS = 64
-_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$|^is not valid Python \(line (\d+)\)")
+_AT_LINE = re.compile(
+    r"\(at line (\d+), column \d+\)$|^(?:is not valid Python|imports [^()]*) \(line (\d+)\)"
+)
 _AT_END = "(at end of document)"
 _WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
 _SHOWN = 500  # characters of a field or a reason

@@ -33,19 +33,27 @@ def check_imports(files: Mapping[str, str]) -> None:
     naming the file.
     """
     own = {name.split("/")[0].removesuffix(".py") for name in files}
+    known = own | _INSTALLED | sys.stdlib_module_names
     for name, text in files.items():
         if name.endswith(".py"):
-            for module in _imported(parse_module(text, name)):
-                if module not in own | _INSTALLED | sys.stdlib_module_names:
-                    raise DataError(name, f"imports {module}, which no runner has")
+            imported = _imported(parse_module(text, name))
+            foreign = {module: line for module, line in imported.items() if module not in known}
+            if foreign:
+                line = min(foreign.values())
+                words = f"imports {', '.join(foreign)}, which no runner has (line {line})"
+                raise DataError(name, words)
 
 
-def _imported(tree: ast.Module) -> list[str]:
-    """First parts of the names of the modules that a file imports on being imported itself."""
-    found = []
+def _imported(tree: ast.Module) -> dict[str, int]:
+    """First parts of the names of the modules that a file imports on being imported itself.
+
+    With the line of each.
+    """
+    found: dict[str, int] = {}
     for node in tree.body:
         if isinstance(node, ast.Import):
-            found += [alias.name.split(".")[0] for alias in node.names]
+            for alias in node.names:
+                found.setdefault(alias.name.split(".")[0], node.lineno)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append(node.module.split(".")[0])
+            found.setdefault(node.module.split(".")[0], node.lineno)
     return found

@@ -29,6 +29,10 @@ def make_problem(task: Task, folder: Path) -> KernelBenchProblem:
     return KernelBenchProblem(task, import_file(folder / name, "kernelbench_problem"))
 
 
+InitValues = tuple[Any, ...]
+"""What get_init_inputs() gives."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where the arguments come from: `inputs` values of get_inputs(), then these by name."""
@@ -52,7 +56,7 @@ class KernelBenchProblem(MeasuredProblem):
         self._module = module
         for name in ("Model", "get_inputs", "get_init_inputs"):
             member(module, name)
-        self._frame: tuple[nn.Module, Layout] | None = None
+        self._frame: tuple[nn.Module, Layout, InitValues] | None = None
 
     def draw_inputs(
         self,
@@ -75,7 +79,7 @@ class KernelBenchProblem(MeasuredProblem):
         numbers = [(n, v) for n, v in _named(type(model).__init__, values) if _is_number(v)]
         numbers = [(f"init.{name}" if name in names else name, value) for name, value in numbers]
         tensors = [states[name].detach() for name in layout.states]
-        self._keep(model, layout)
+        self._keep(model, layout, values)
         return Drawn(
             (*names, *(name for name, _ in numbers)),
             (*inputs, *tensors, *attributes, *(value for _, value in numbers)),
@@ -85,11 +89,11 @@ class KernelBenchProblem(MeasuredProblem):
         """Model's forward with the arguments put in the place of its weights."""
         if self._frame is None:
             with torch.no_grad(), task_code("the task's code"):
-                _, model = self._make()
+                values, model = self._make()
                 count = len(self._inputs(self.task.workloads[-1]))  # often the smallest
-            self._keep(model, _layout(model, count))
+            self._keep(model, _layout(model, count), values)
         assert self._frame is not None
-        return Forward(*self._frame)
+        return Forward(*self._frame, self._other)
 
     def expected(
         self, workload: Workload, direction: Direction, seed: int, device: str
@@ -117,8 +121,9 @@ class KernelBenchProblem(MeasuredProblem):
         finally:
             vars(self._module).update(own)
 
-    def _make(self) -> tuple[tuple[Any, ...], nn.Module]:
-        values = tuple(self._module.get_init_inputs())
+    def _make(self, values: InitValues | None = None) -> tuple[InitValues, nn.Module]:
+        if values is None:
+            values = tuple(self._module.get_init_inputs())
         model: nn.Module = self._module.Model(*values)
         for part in model.modules():
             if isinstance(part, _DropoutNd):
@@ -129,8 +134,18 @@ class KernelBenchProblem(MeasuredProblem):
                 part.dropout = 0.0
         return values, model
 
-    def _keep(self, model: nn.Module, layout: Layout) -> None:
+    def _other(self, values: InitValues) -> nn.Module:
+        """The model that these values make in place of get_init_inputs()'s, without its weights."""
+        _, model = self._make(values)
+        return _bare(model)
+
+    def _keep(self, model: nn.Module, layout: Layout, values: InitValues) -> None:
         """Keep the model without its weights, for `function`."""
+        self._frame = (_bare(model), layout, values)
+
+
+def _bare(model: nn.Module) -> nn.Module:
+    with torch.no_grad():
         for part in model.modules():
             for name, tensor in part._parameters.items():
                 if tensor is not None:
@@ -138,32 +153,50 @@ class KernelBenchProblem(MeasuredProblem):
             for name, buffer in part._buffers.items():
                 if buffer is not None and buffer.is_floating_point():
                     part._buffers[name] = buffer.to("meta")
-        self._frame = (model, layout)
+    return model
 
 
 class Forward:
     """`Model.forward` as a function of everything that it reads."""
 
-    def __init__(self, model: nn.Module, layout: Layout) -> None:
-        self._model = model
-        self._layout = layout
+    def __init__(
+        self,
+        model: nn.Module,
+        layout: Layout,
+        values: InitValues,
+        other: Callable[[InitValues], nn.Module],
+    ) -> None:
+        """`values` made the model; `other` makes one of other values."""
+        self._model, self._layout, self._values, self._other = model, layout, values, other
 
     def __call__(self, *arguments: Any) -> Any:
         """Outputs of the model; takes `Drawn.arguments`."""
         layout = self._layout
         inputs = arguments[: layout.inputs]
         states = arguments[layout.inputs : layout.inputs + len(layout.states)]
-        attributes = arguments[layout.inputs + len(states) :][: len(layout.attributes)]
-        self._settle(arguments)
+        rest = arguments[layout.inputs + len(states) :]
+        attributes, numbers = rest[: len(layout.attributes)], rest[len(layout.attributes) :]
+        model = self._model_of(numbers)
+        self._settle(model, arguments)
         for name, value in zip(layout.attributes, attributes, strict=True):
-            _write(self._model, name, value)
+            _write(model, name, value)
         state = dict(zip(layout.states, states, strict=True))
-        return torch.func.functional_call(self._model, state, inputs)
+        return torch.func.functional_call(model, state, inputs)
 
-    def _settle(self, arguments: tuple[Any, ...]) -> None:
+    def _model_of(self, numbers: tuple[Any, ...]) -> nn.Module:
+        """The model, or where a number is another one, a model that is made with it.
+
+        Without numbers, the model as it is: callers may leave them out.
+        """
+        if not numbers or numbers == tuple(value for value in self._values if _is_number(value)):
+            return self._model
+        rest = iter(numbers)
+        return self._other(tuple(next(rest) if _is_number(v) else v for v in self._values))
+
+    def _settle(self, model: nn.Module, arguments: tuple[Any, ...]) -> None:
         """Bring the buffers that are no arguments, integers, to the arguments' device."""
         tensor = next((value for value in arguments if isinstance(value, Tensor)), None)
-        for part in self._model.modules():
+        for part in model.modules():
             for name, buffer in part._buffers.items():
                 if buffer is not None and tensor is not None and not buffer.is_meta:
                     part._buffers[name] = buffer.to(tensor.device)

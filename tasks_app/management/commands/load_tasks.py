@@ -72,6 +72,7 @@ class Command(BaseCommand):
         publications = services.admit_all(
             tasks=found.tasks, reports=reports, override=override, now=timezone.now()
         )
+        services.label_new(labels=loader.labels_of(path), now=timezone.now())
         digests = {publication.version.digest for publication in publications}
         result = import_report.Result(
             found=found,

@@ -22,6 +22,7 @@ TUNED = {"vector_add", "dot_product", "matrix_mul", "softmax", "rms_norm", "spmv
 NAMES = sorted(catalog_specifications())
 SPARSE = {name for name in NAMES if task(name).scenario == "sparse"}
 ROUTINES = sorted(name for name in NAMES if task(name).abi is Abi.C)
+WITHOUT_ARITHMETIC = {"histogram", "matrix_copy", "matrix_transpose", "reverse_array"}
 LARGEST_INPUTS = 1.2e9  # bytes; robust-kbench's own layernorm gradient is the largest
 
 
@@ -75,7 +76,7 @@ def test_the_work_formula_counts_each_byte_once(case: Case) -> None:
     assert cost is not None
     assert cost.bytes <= moved
     assert cost.bytes >= 0.6 * moved  # what need not be read: odd edges of a pooled map, biases
-    assert cost.flops > 0
+    assert (cost.flops == 0) is (case.name.removesuffix("_bf16") in WITHOUT_ARITHMETIC)
     assert cost.weight > 0
 
 

@@ -235,6 +235,8 @@ def test_only_admins_decide(client: Client, author: User, admin_client: Client) 
     refused = act(admin_client, draft, "back")
     assert refused.status_code == 422
     assert "Say what is to be changed" in refused.content.decode()
+    again = admin_client.get(reverse("draft-act", args=[draft.pk]))  # the page's address, entered
+    assert again.headers["Location"] == draft.get_absolute_url()
     assert act(admin_client, draft, "back", "use <b>other</b> sizes").status_code == 302
     text = client.get(draft.get_absolute_url()).content.decode()
     assert "use &lt;b&gt;other&lt;/b&gt; sizes" in text

@@ -285,6 +285,23 @@ def test_a_next_version_is_written_beside_the_public_one() -> None:
     assert (task.current_version, new.number) == (new, 3)
 
 
+def test_a_next_version_keeps_comments_and_sweeps_of_the_one_that_was_written_here() -> None:
+    admin = make.make_admin()
+    draft = created(admin)
+    commented = f"# why this bound\n{draft.files['task.toml']}"
+    draft = edited(draft, admin, **{"task.toml": commented})
+    draft = services.send_to_review(draft=draft, user=admin, now=make.NOW)
+    prove(draft)
+    version = services.publish_draft(draft=draft, user=admin, now=make.NOW)
+    copy = services.copy_version(version=version, user=admin, now=make.NOW)
+    assert copy.files["task.toml"] == commented
+    other = edited(copy, admin, **{"task.toml": commented.partition("\n")[2]})
+    assert services.snapshot(draft=other, now=make.NOW) == version  # and never published
+    copy = services.copy_version(version=version, user=admin, now=make.NOW)
+    assert copy.files["task.toml"] == commented
+    assert services.snapshot(draft=copy, now=make.NOW) == version
+
+
 def test_a_draft_of_a_retired_task_waits_until_it_is_restored() -> None:
     admin, old = make.make_admin(), make.make_task_version(
         files={**make.make_task().files, "reference.py": _REFERENCE}

@@ -95,7 +95,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     assert lines[1].startswith("adapted  level1-10_later v1  in review  " + half + "; " + odd)
     assert lines[2:4] == [
         "refused  level4/1_Huge.py    -          1_Huge.py: imports transformers, which no runner "
-        "has",
+        "has (line 1)",
         "refused  tools/run.py        -          run.py: must define the function get_inputs()",
     ]
     assert lines[4].startswith("2 in review, not public: nobody has shown that wrong kernels")
@@ -104,7 +104,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
         "4 read: 0 loaded, 2 adapted, 2 refused",
     ]
     assert error.splitlines() == [
-        f"{root}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has",
+        f"{root}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has (line 1)",
         f"{root}/tools/run.py: run.py: must define the function get_inputs()",
     ]
     document = json.loads(report.read_text())
@@ -127,13 +127,15 @@ def test_tasks_below_a_task_of_robust_kbench_are_read(tmp_path: Path) -> None:
     write_robust(root, "task_7/more/task_8", {"single_input_configs": [{"rows": 4}]})
     write(root, "task_7/more/3_Past.py", KERNELBENCH)
     write(root, "task_7/forward_v2.cu", "words")
+    write(root, "task_7/eval_results/forward/torch_results.json", '{"device_info": {}}')
     found = import_path(root)
     assert [row.path.relative_to(root).as_posix() for row in found.rows] == [
         "task_7",
         "task_7/more/3_Past.py",
         "task_7/more/task_8",
     ]
-    assert {path.name for path in found.ignored} == {"forward_v2.cu", "1_Original.py"}
+    ignored = {path.name for path in found.ignored}
+    assert ignored == {"forward_v2.cu", "1_Original.py", "torch_results.json"}
 
 
 def test_a_file_whose_name_only_begins_like_a_specification_hides_nothing(tmp_path: Path) -> None:

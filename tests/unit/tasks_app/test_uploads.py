@@ -293,6 +293,9 @@ def test_uploads_without_a_task() -> None:
     assert "hold no task" in refused(*singles({"README.md": "words"})).reason
     assert "hold no task" in refused(zipped({"top/README.md": "words"})).reason
     assert "hold no task" in refused(zipped({})).reason
+    alone = refused(zipped({"t/reference.py": REFERENCE, "t/kernels/naive.cu": "// a kernel"}))
+    assert alone.field == "t/reference.py"
+    assert "stands without a task.toml" in alone.reason
     error = refused(*singles({"a.py": "import os", "b.py": "x"}))
     assert error.field == "a.py"
     assert error.reason.endswith("(and 1 more was refused)")
