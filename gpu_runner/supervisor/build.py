@@ -64,6 +64,17 @@ class Built:
     timed_out: bool = False
     memory_exceeded: bool = False
 
+    def why_not(self, config: SupervisorConfig) -> str:
+        """Why there is no library, in a sentence."""
+        if self.timed_out:
+            return f"the compiler took longer than {config.build_timeout_s:g} s"
+        if self.memory_exceeded:
+            return f"the compiler used more than {config.memory_bytes / 2**30:g} GiB of memory"
+        lines = self.report.log.splitlines()
+        marks = ("error", "required symbol", "undefined reference")
+        found = (line for line in lines if any(mark in line for mark in marks))
+        return next(found, "the compiler failed without a message")[:500]
+
 
 def build_solution(request: EvaluationRequest, config: SupervisorConfig) -> Built:
     """Compile a submission; a failure is the author's, and its log is for the author."""

@@ -54,6 +54,8 @@ CONFIRMATIONS = 2
 _OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
 
+UNSEEN = "the host is too busy for the coordinator's own clock to check the claimed times"
+
 FAILED_LATER = "right at first, but not when it was measured again"
 
 TASK_FAILED = "the task's own code, or what runs it, failed; the log says how, to admins alone"
@@ -175,7 +177,7 @@ class _Evaluation:
             built = build_solution(self._request, self._config)
         self._record.build = built.report
         if built.library is None:
-            raise FaultError(Fault(Verdict.COMPILE_ERROR, _why_not_built(built, self._config)))
+            raise FaultError(Fault(Verdict.COMPILE_ERROR, built.why_not(self._config)))
         self._record.suspicions += static_suspicions(self._request, built.library)
         return built
 
@@ -233,6 +235,8 @@ class _Evaluation:
                 f"+-{limit:.0%}: the device was noisy, or the kernel's time varies by itself"
             )
             return Fault(Verdict.UNSTABLE, reason)
+        if plan.judges_noise and self._record.is_blind():
+            return Fault(Verdict.UNSTABLE, UNSEEN)
         self._record.look_at_times()
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
@@ -261,6 +265,7 @@ class _Evaluation:
         Another process is measured then, so that no bad moment of the host accuses a kernel.
         """
         for _ in range(CONFIRMATIONS):
+            self._see(bench, target, plan)
             if not self._record.too_fast():
                 return ""
             self._calibrate(bench, target, plan, fresh=True)
@@ -275,7 +280,14 @@ class _Evaluation:
                 raise FaultError(Fault(error.fault.verdict, FAILED_LATER)) from None
             if hidden:
                 self._hidden_process(bench, target, plan, number)
+        self._see(bench, target, plan)
         return self._record.too_fast()
+
+    def _see(self, bench: Bench, target: Target, plan: Plan) -> None:
+        """Calibrate the outside clock again where a bad moment has made it blind."""
+        for _ in range(CONFIRMATIONS):
+            if self._record.is_blind():
+                self._calibrate(bench, target, plan, fresh=True)
 
     def _carry(self, baselines: Baselines, plan: Plan) -> None:
         """Bring remembered baselines to the speed that the anchor had around the measurement."""
@@ -382,14 +394,3 @@ def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspici
     solution = request.solution
     source = check_source(solution.source, solution.language, request.task.abi, request.task)
     return [*source, *check_library(library, request)]
-
-
-def _why_not_built(built: Built, config: SupervisorConfig) -> str:
-    if built.timed_out:
-        return f"the compiler took longer than {config.build_timeout_s:g} s"
-    if built.memory_exceeded:
-        return f"the compiler used more than {config.memory_bytes / 2**30:g} GiB of memory"
-    lines = built.report.log.splitlines()
-    marks = ("error", "required symbol", "undefined reference")
-    found = (line for line in lines if any(mark in line for mark in marks))
-    return next(found, "the compiler failed without a message")[:500]

@@ -33,9 +33,10 @@ PRECISE_NS = {DeviceKind.CUDA: 15_000.0, DeviceKind.CPU: math.inf}
 time, which a busy host does not draw out."""
 SPREAD_NS = {DeviceKind.CUDA: math.inf, DeviceKind.CPU: 5_000.0}
 """Spread of single calls, which bound a CPU kernel's time, from which on the host was disturbed."""
-VAGUE_S = 60.0
+VAGUE_S = {DeviceKind.CUDA: 60.0, DeviceKind.CPU: 10.0}
 """So long one is remembered that is not as precise, or was disturbed: a bad moment is not to blind
-the clock. A disturbed one is not tried again at once: the kernel meets the same disturbance."""
+the clock. A disturbed one is not tried again at once, as the kernel meets the same disturbance,
+unless its error is so large that the clock says nothing of the kernel (`outside.is_blind`)."""
 TRIALS = 3
 
 _IDLE_THREADS = 7
@@ -138,9 +139,9 @@ class NullTimes:
         path = self._path(workload.name)
         if not path.exists():
             return False
-        known = self._read(workload.name)
-        sure = self._is_precise(known) and known.spread_ns <= SPREAD_NS[self._config.kind]
-        return time.time() - path.stat().st_mtime < (REMEMBERED_S if sure else VAGUE_S)
+        known, kind = self._read(workload.name), self._config.kind
+        sure = self._is_precise(known) and known.spread_ns <= SPREAD_NS[kind]
+        return time.time() - path.stat().st_mtime < (REMEMBERED_S if sure else VAGUE_S[kind])
 
     def _is_precise(self, measured: NullTime) -> bool:
         return measured.deviation_ns <= PRECISE_NS[self._config.kind]

@@ -53,6 +53,10 @@ before single calls makes them scatter."""
 
 _WIDEST = 0.1  # of a claimed interval: a runner may claim any numbers
 
+BLIND, SEEN_NS = 0.25, 200_000.0
+"""An error beyond the margin of more than this part of a bound from `SEEN_NS` on tells of a
+moment in which the clock was calibrated badly: it usually is half of that at most."""
+
 HOST_COUNTS_NS = 50_000.0
 """From here on, a kernel that its host launches too slowly is given the coordinator's time."""
 
@@ -198,6 +202,12 @@ def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: Outs
     if outside.bound_ns >= HOST_COUNTS_NS:
         host_ns = max(host_ns - null.host_ns, 0.0)
     return claimed_ns + host_ns < outside.bound_ns - outside.error_ns
+
+
+def is_blind(outside: OutsideTime, margin: Margin) -> bool:
+    """Whether the clock says too little of a kernel that is long enough for it."""
+    error_ns = outside.error_ns - margin.relative * outside.bound_ns
+    return outside.bound_ns >= SEEN_NS and error_ns > BLIND * outside.bound_ns
 
 
 def at_least(measurement: Measurement, outside: OutsideTime) -> Measurement:

@@ -32,7 +32,7 @@ from gpu_runner.supervisor.judge import (
     summary,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock
+from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock, is_blind
 from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.session import Fault
 from gpu_runner.supervisor.statistics import ESTIMATORS
@@ -164,6 +164,14 @@ class Record:
                 f" clock says at least {outside.bound_ns - outside.error_ns:.0f} ns"
             )
         return ""
+
+    def is_blind(self) -> bool:
+        """Whether the coordinator's own clock says too little to check a claim."""
+        for workload in self.results():
+            margin = self._facts[workload.name].margin
+            if margin and workload.outside and is_blind(workload.outside, margin):
+                return True
+        return False
 
     def results(self) -> list[WorkloadResult]:
         """What is known of each workload by now."""

@@ -24,7 +24,7 @@ _VERDICTS: dict[str, tuple[str, str, str]] = {
     "UNSTABLE": (
         "warn",
         "Unstable",
-        "It is correct, but its times scatter too much for a score. A re-run may settle it.",
+        "It is correct, but its times are not sure enough for a score. A re-run may settle it.",
     ),
     "SYSTEM_ERROR": (
         "warn",

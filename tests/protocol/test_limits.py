@@ -18,6 +18,8 @@ from gpu_runner.supervisor import health, jail
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer
+from gpu_runner.supervisor.null import NullTimes
+from gpu_runner.supervisor.outside import NullTime
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -28,13 +30,23 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
 """
 
 
-def request(mode: Mode) -> EvaluationRequest:
+LONG_KERNEL = """
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+  for (int again = 0; again < 24; ++again) {
+    for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
+    asm volatile("" ::: "memory");
+  }
+}
+"""
+
+
+def request(mode: Mode, source: str = KERNEL, workload: str = "cpu_n16384") -> EvaluationRequest:
     task = load_task(catalog_folder() / "vector_add")
-    workloads = tuple(w for w in task.workloads if w.name == "cpu_n16384")
+    workloads = tuple(w for w in task.workloads if w.name == workload)
     return EvaluationRequest(
         evaluation_id="limits",
         task=replace(task, workloads=workloads),
-        solution=Solution(source=KERNEL, language=Language.CPP),
+        solution=Solution(source=source, language=Language.CPP),
         mode=mode,
         device="cpu",
     )
@@ -83,3 +95,34 @@ def test_a_host_on_which_nothing_can_be_stopped_is_unfit_and_its_device_is_looke
     monkeypatch.setattr(health, "check", look)
     assert protocol.evaluate(request(Mode.TEST), config).verdict is Verdict.CORRECT
     assert len(looked) == 1
+
+
+@pytest.mark.parametrize(
+    ("bad_moments", "verdict", "calibrations"),
+    [(1, Verdict.CORRECT, 2), (99, Verdict.UNSTABLE, 1 + protocol.CONFIRMATIONS)],
+)
+def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
+    bad_moments: int,
+    verdict: Verdict,
+    calibrations: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[NullTime] = []
+    measured = NullTimes._measure
+
+    def measure(times: NullTimes, *arguments: Any) -> dict[str, NullTime]:
+        found = measured(times, *arguments)
+        if len(made) < bad_moments:
+            found = {n: replace(t, spread_ns=1e6, deviation_ns=1e8) for n, t in found.items()}
+        made.extend(found.values())
+        return found
+
+    monkeypatch.setattr(NullTimes, "_measure", measure)
+    plan = replace(protocol.PLANS[Mode.QUICK], judges_noise=True)
+    monkeypatch.setitem(protocol.PLANS, Mode.QUICK, plan)
+    request_ = request(Mode.QUICK, LONG_KERNEL, "cpu_n262144")
+    result = protocol.evaluate(request_, SupervisorConfig(cache_folder=tmp_path))
+    assert result.verdict is verdict, result.reason
+    assert (result.reason == protocol.UNSEEN) is (verdict is Verdict.UNSTABLE)
+    assert len(made) == calibrations

@@ -86,7 +86,7 @@ def test_of_vague_ones_the_best_counts_and_is_soon_forgotten(
     assert host.calibrations == TRIALS
     deviation_ns(host, tmp_path)
     assert host.calibrations == TRIALS
-    monkeypatch.setattr(null, "VAGUE_S", 0.0)
+    monkeypatch.setattr(null, "VAGUE_S", dict.fromkeys(DeviceKind, 0.0))
     deviation_ns(host, tmp_path)
     assert host.calibrations == 2 * TRIALS
 
@@ -112,7 +112,7 @@ class Disturbed(Host):
 def test_one_of_a_disturbed_cpu_is_soon_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: Host, calibrations: int
 ) -> None:
-    monkeypatch.setattr(null, "VAGUE_S", 0.0)
+    monkeypatch.setattr(null, "VAGUE_S", dict.fromkeys(DeviceKind, 0.0))
     deviation_ns(host, tmp_path, kind=DeviceKind.CPU)
     deviation_ns(host, tmp_path, kind=DeviceKind.CPU)
     assert host.calibrations == calibrations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from gpu_runner.supervisor.outside import (
     NullTime,
     at_least,
     beats_clock,
+    is_blind,
     null_time,
     outside_time,
     typical_slope,
@@ -179,3 +181,13 @@ def test_a_torch_kernel_may_be_faster_alone_than_in_bursts() -> None:
     alone = outside_time(slower, NULL, margin, NULL.single_ns + 1_050_000)
     assert not beats_clock(1e6, 0.0, NULL, alone)
     assert beats_clock(0.6e6, 0.0, NULL, alone)
+
+
+def test_a_clock_that_was_calibrated_in_a_bad_moment_is_blind() -> None:
+    """Seen of a CPU kernel of 726 us on a busy host: 255 us of error."""
+    long, single = bursts(lambda size: 726_000.0 * size), NULL.single_ns + 726_000
+    assert not is_blind(outside_time(long, NULL, CPU, single), CPU)
+    disturbed = replace(NULL, spread_ns=120_000, deviation_ns=300_000)
+    assert is_blind(outside_time(long, disturbed, CPU, single), CPU)
+    short, single = bursts(lambda size: 30_000.0 * size), NULL.single_ns + 30_000
+    assert not is_blind(outside_time(short, disturbed, CPU, single), CPU)  # nothing to be seen
