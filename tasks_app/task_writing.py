@@ -11,6 +11,7 @@ import tomli_w
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats import catalog_specifications, read_folder
 from gpu_runner.data.formats.kbench import SPECIFICATION, is_variant
 from gpu_runner.data.task import Task, TaskFormat, Workload
 
@@ -32,6 +33,20 @@ def write_folder(task: Task) -> dict[str, str]:
         if name == SPECIFICATION or is_variant(name):
             raise DataError(f"files.{name}", "has the name of a file that specifies a task")
     return {SPECIFICATION: _specification(task), **task.files}
+
+
+def catalogue_folder(task: Task) -> dict[str, str] | None:
+    """The texts of a built-in task as kbench has them, comments and sweeps included.
+
+    None for every other task, for other versions of a built-in one, and for its variants, whose
+    texts say only what differs.
+    """
+    path = catalog_specifications().get(task.name)
+    if path is None or path.name != SPECIFICATION:
+        return None
+    files = {SPECIFICATION: path.read_text(encoding="utf-8"), **task.files}
+    found, _ = read_folder(files)
+    return files if found is not None and found.digest() == task.digest() else None
 
 
 def _specification(task: Task) -> str:

@@ -18,7 +18,7 @@ from tasks_app.services.draft_files import changed_paths, kept_files, said_name
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 from tasks_app.services.versions import make_current, override_gate, store_version
-from tasks_app.task_writing import write_folder
+from tasks_app.task_writing import catalogue_folder, write_folder
 
 _TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
@@ -41,7 +41,7 @@ def create_draft(
 def copy_version(*, version: TaskVersion, user: User, now: datetime) -> Draft:
     """A draft of the task's next version, which begins as a copy of this one; for admins.
 
-    As it was written, comments and sweeps included, where it was written here.
+    As it was written, comments and sweeps included, where it was written here or is built in.
     """
     return _create(user, _as_written(version), now, version.task, {"version": version.number})
 
@@ -288,7 +288,7 @@ def _as_written(version: TaskVersion) -> Mapping[str, str]:
         if data is not None and data.digest() == version.digest:
             files: Mapping[str, str] = draft.files
             return files
-    return write_folder(version.data)
+    return catalogue_folder(version.data) or write_folder(version.data)
 
 
 def _create(
