@@ -286,8 +286,9 @@ class _Evaluation:
     def _see(self, bench: Bench, target: Target, plan: Plan) -> None:
         """Calibrate the outside clock again where a bad moment has made it blind."""
         for _ in range(CONFIRMATIONS):
-            if self._record.is_blind():
-                self._calibrate(bench, target, plan, fresh=True)
+            if not self._record.is_blind():
+                return
+            self._calibrate(bench, target, plan, fresh=True)
 
     def _carry(self, baselines: Baselines, plan: Plan) -> None:
         """Bring remembered baselines to the speed that the anchor had around the measurement."""

@@ -121,8 +121,8 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     monkeypatch.setattr(NullTimes, "_measure", measure)
     plan = replace(protocol.PLANS[Mode.QUICK], judges_noise=True)
     monkeypatch.setitem(protocol.PLANS, Mode.QUICK, plan)
-    request_ = request(Mode.QUICK, LONG_KERNEL, "cpu_n262144")
-    result = protocol.evaluate(request_, SupervisorConfig(cache_folder=tmp_path))
+    config = SupervisorConfig(cache_folder=tmp_path)
+    result = protocol.evaluate(request(Mode.QUICK, LONG_KERNEL, "cpu_n262144"), config)
     assert result.verdict is verdict, result.reason
     assert (result.reason == protocol.UNSEEN) is (verdict is Verdict.UNSTABLE)
     assert len(made) == calibrations
