@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import Direction, Mode
+from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor import filters, jail
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.fates import EQUIVALENT, SURVIVED, UNTRIED, Survey
 from gpu_runner.supervisor.filters import describe_filters
 from gpu_runner.supervisor.oracle import Oracle, OracleError, of_call
-from gpu_runner.supervisor.plan import PLANS
 from gpu_runner.supervisor.soundness_answers import FactsAnswer, Tried, sense
-from gpu_runner.supervisor.varied import MOST_OWN_ERROR
 
 SEEDS = 3
 """Calls on which every mutant is tried on a workload, at least."""
 MOST_SEEDS = 12
 """Calls on which one is tried whose fate depends on luck."""
-LUCK = 1e-3
-"""A mutant fails if it would pass a ranked evaluation with less than this probability."""
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
 LONGEST_NAME = 512
 
 Progress = Callable[[str], None]
-FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
-UNTRIED = "untried"
-"""State of a mutant that is the reference where it was tried, and could not be tried everywhere."""
 
 
 class SoundnessOracle(Oracle):
@@ -92,109 +86,6 @@ def _on(workload: Workload, direction: Direction) -> Iterator[None]:
         raise OracleError(f"{direction.value} of {workload.name}: {error}") from error
 
 
-@dataclass
-class Trials:
-    """What became of a mutant on one workload."""
-
-    verified: int  # calls of the workload that a ranked evaluation verifies at least
-    failures: int = 0
-    calls: int = 0
-    largest: float = 0.0
-
-    def chance(self) -> float:
-        """Estimated probability of passing the workload; careful where few calls were seen."""
-        return float((1 - self.failures / (self.calls + 1)) ** self.verified)
-
-
-@dataclass
-class Fate:
-    """What became of a mutant in one direction of a task."""
-
-    workloads: dict[str, Trials] = field(default_factory=dict)
-    same: bool = True  # wherever it was tried, it was the reference itself
-
-    def add(self, workload: str, verified: int, state: str, scaled: float) -> None:
-        """Add the outcome of one call: failed, passed or same."""
-        trials = self.workloads.setdefault(workload, Trials(verified))
-        trials.calls += 1
-        trials.failures += state == "failed"
-        trials.largest = max(trials.largest, scaled)
-        self.same = self.same and state == "same"
-
-    def state(self) -> str:
-        """failed, survived or equivalent, by what is known now."""
-        if self.same:
-            return EQUIVALENT
-        return FAILED if math.prod(t.chance() for t in self.workloads.values()) < LUCK else SURVIVED
-
-    def settled(self, seeds: int) -> bool:
-        """Whether it fails, and has been tried on `seeds` calls of one workload."""
-        tried = max((t.calls for t in self.workloads.values()), default=0)
-        return tried >= seeds and self.state() == FAILED
-
-    def document(
-        self, name: str, direction: Direction, everywhere: Collection[str]
-    ) -> dict[str, Any]:
-        """The mutant's entry in a report: the workload on which it failed most surely.
-
-        Of a change that fits the shapes of some workloads alone, such as a transposition left out
-        of one by one matrices, nothing is known: `everywhere` are the names of all workloads.
-        """
-        state = self.state()
-        if state == EQUIVALENT and not self.workloads.keys() >= set(everywhere):
-            state = UNTRIED
-        items = sorted(self.workloads.items(), key=lambda item: item[1].chance())
-        workload, trials = items[0]
-        return {
-            "name": name,
-            "direction": direction.value,
-            "state": state,
-            "workload": workload,
-            "scaled": float(f"{trials.largest:.3g}"),
-        }
-
-
-@dataclass(frozen=True)
-class Honest:
-    """An honest kernel on the workload on which it is worst; `reason` is empty if it is right."""
-
-    workload: str
-    error: float
-    reason: str
-
-    def badness(self) -> tuple[bool, float]:
-        """Wrong before right, then by error: an output may be wrong as a whole alone."""
-        return bool(self.reason), self.error
-
-
-@dataclass
-class _Survey:
-    """One direction of a task."""
-
-    fates: dict[str, Fate] = field(default_factory=dict)
-    honest: dict[str, Honest] = field(default_factory=dict)
-    workloads: set[str] = field(default_factory=set)
-
-    def add(self, workload: str, answer: Tried) -> None:
-        self.workloads.add(workload)
-        verified = _verified_calls(answer.output_bytes)
-        for name, (error, reason) in answer.honest.items():
-            found = Honest(workload, error, reason)
-            self.honest[name] = max(self.honest.get(name, found), found, key=Honest.badness)
-        for name, state, scaled in answer.mutants:
-            self.fates.setdefault(name, Fate()).add(workload, verified, state, scaled)
-
-    def open(self) -> bool:
-        return any(fate.state() == SURVIVED for fate in self.fates.values())
-
-    def settled(self, seeds: int, *, keep_same: bool) -> list[str]:
-        return [
-            name
-            for name, fate in self.fates.items()
-            if fate.settled(seeds) or (not keep_same and fate.same)
-        ]
-
-
 def survey(
     task: Task,
     config: SupervisorConfig,
@@ -213,7 +104,7 @@ def survey(
     reason = "" if config.allow_unjailed else jail.probe()
     if reason:
         raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
-    surveys: dict[Direction, _Survey] = {}
+    surveys: dict[Direction, Survey] = {}
     findings: list[dict[str, Any]] = []
     with (
         closing(Arena("inputs")) as inputs,
@@ -226,7 +117,7 @@ def survey(
             limits = (seeds, most_seeds)
             surveys[direction] = _survey(oracle, workloads, direction, limits, progress)
             varied = _varied(task, workloads, config, direction)
-            _survey_others(surveys[direction], oracle, varied, direction)
+            _survey_others(surveys[direction], oracle, varied, direction, most_seeds)
             progress(f"{direction.value}: filters")
             findings += filters.find(task, direction, workloads, oracle.facts, config)
     return {**_report(task, config, surveys, findings), "filters": findings}
@@ -238,8 +129,8 @@ def _survey(
     direction: Direction,
     seeds: tuple[int, int],
     progress: Progress,
-) -> _Survey:
-    found, rng = _Survey(), random.Random(0)  # noqa: S311  the same report on every run
+) -> Survey:
+    found, rng = Survey(), random.Random(0)  # noqa: S311  the same report on every run
     fewest, most = seeds
     for workload in workloads:
         for _ in range(fewest):
@@ -260,29 +151,41 @@ def _survey(
 
 def _varied(
     task: Task, workloads: Sequence[Workload], config: SupervisorConfig, direction: Direction
-) -> list[Workload]:
-    """The smallest and the largest public workload with the other values that calls may have."""
-    public = [workload for workload in workloads if not workload.hidden]
+) -> list[list[Workload]]:
+    """Each public workload with the other values that its calls may have."""
     return [
-        replace(workload, values=values)
-        for workload in public[:: max(1, len(public) - 1)]
-        for values in task.other_values(workload, config.kind, direction)
+        [
+            replace(workload, values=values)
+            for values in task.other_values(workload, config.kind, direction)
+        ]
+        for workload in workloads
+        if not workload.hidden
     ]
 
 
 def _survey_others(
-    found: _Survey, oracle: SoundnessOracle, varied: Sequence[Workload], direction: Direction
+    found: Survey,
+    oracle: SoundnessOracle,
+    varied: Sequence[Sequence[Workload]],
+    direction: Direction,
+    most: int,
 ) -> None:
-    """One call of each that a ranked evaluation may make: honest kernels must be right on it."""
+    """Calls that a ranked evaluation may make: honest kernels must be right on them.
+
+    Each family on the smallest and the largest public workload; where a mutant has passed all calls
+    so far, such as a largest element that only far larger scores need, up to `most` of all.
+    """
     rng = random.Random(2)  # noqa: S311  the same report on every run
-    for workload in varied:
-        answer = oracle.mutants(workload, direction, rng.getrandbits(62), list(found.fates))
-        if answer.honest["reference"][0] > MOST_OWN_ERROR:
-            continue
-        where = f"with {workload.values} values: "
-        for name, (error, reason) in answer.honest.items():
-            worst = Honest(workload.name, error, reason and where + reason)
-            found.honest[name] = max(found.honest.get(name, worst), worst, key=Honest.badness)
+
+    def ask(chosen: Sequence[Sequence[Workload]]) -> None:
+        for workload in itertools.chain(*chosen):
+            answer = oracle.mutants(workload, direction, rng.getrandbits(62), found.decided())
+            found.add_other(workload, answer)
+
+    ask(varied[:: max(1, len(varied) - 1)])
+    for _ in range(most):
+        if found.open():
+            ask(varied)
 
 
 def _state_of(direction: Direction, workload: Workload, settled: Sequence[str]) -> str:
@@ -302,16 +205,10 @@ def _smallest_first(task: Task, config: SupervisorConfig, direction: Direction) 
     return sorted(workloads, key=size)
 
 
-def _verified_calls(output_bytes: int) -> int:
-    """How many calls of a workload a ranked evaluation verifies at least."""
-    plan = PLANS[Mode.RANKED]
-    return plan.processes * min(plan.min_calls, plan.taken_calls(output_bytes))
-
-
 def _report(
     task: Task,
     config: SupervisorConfig,
-    surveys: Mapping[Direction, _Survey],
+    surveys: Mapping[Direction, Survey],
     findings: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     mutants = [

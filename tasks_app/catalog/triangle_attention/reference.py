@@ -77,7 +77,9 @@ def forward_scale(
 ) -> Tensor:
     """Error scale, of the result's shape: its size, and what float32 does before.
 
-    That is the error of the scores, through the weights that they change, and of the sums.
+    That is the error of the scores, through the weights that they change, and of the sums. Terms
+    that are alike are rounded alike, so an error of sums one by one grows with the length, not with
+    its root: far below the largest weight each of them may lose the same part.
     """
     parts = []
     for low, high in _slices(query):
@@ -87,7 +89,7 @@ def forward_scale(
         moved = weights * unsure.nan_to_num(0.0, posinf=0.0)
         values = value[:, :, None, :high]
         result = (weights * values).sum(3).abs()
-        growth = 1 + torch.sqrt(torch.arange(low, high) + 1.0)[:, None] / 8
+        growth = 1 + (torch.arange(low, high) + 1.0)[:, None] / 8
         before = (weights * values.abs()).sum(3) * growth
         before = before + (moved * values.abs()).sum(3) + moved.sum(3) * result
         parts.append(result + inner_eps * before)

@@ -11,8 +11,9 @@ from gpu_runner import __main__ as command
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.fates import Fate
 from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.soundness import Fate, describe_soundness, survey
+from gpu_runner.supervisor.soundness import describe_soundness, survey
 
 TASK = """
 name = "double"
@@ -81,6 +82,15 @@ def test_an_entry_names_the_workload_on_which_it_fails_most_surely() -> None:
     }  # fmt: skip
 
 
+def test_calls_with_other_values_may_settle_a_mutant_and_are_not_named() -> None:
+    found = fate("passed", "passed", "passed")
+    for public in ("w", "larger", "largest"):
+        for _ in range(9):
+            found.add(public, 1, "failed", 7.0, "heavy")
+    entry = found.document("half the largest", Direction.FORWARD, ("w", "larger", "largest"))
+    assert (entry["state"], entry["workload"]) == ("failed", "w, other values")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "task.toml").write_text(TASK)
@@ -98,6 +108,34 @@ def test_a_survey_of_a_task_whose_bound_is_too_loose(folder: Path) -> None:
     assert "forward: zeros" not in report["survivors"]
     assert {entry["name"] for entry in report["honest"]} >= {"reference"}
     assert "NOT SOUND" in describe_soundness(report)
+
+
+SOFTMAX = """
+import torch
+
+def make_inputs(n):
+    return {"x": torch.rand(n, 4)}
+
+def forward_fn(x):
+    powers = (x[1:] - x[1:].amax(1, keepdim=True)).exp()
+    return torch.cat([x[:1] * 2, powers / powers.sum(1, keepdim=True)])
+"""
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_drawn_values_never_need_is_found_by_other_values(folder: Path, large: bool) -> None:
+    rows = [("n8", 8, ""), ("n9", 9, "")]
+    if large:  # a hidden workload without a second row, on which everything is right
+        rows.append(("n1", 1, 'hidden = true\nvalues = "large"\n'))
+    text = TASK.partition("[[workloads]]")[0]
+    for name, n, more in rows:
+        text += f'[[workloads]]\nname = "{name}"\n{more}parameters = {{ n = {n} }}\n'
+    (folder / "task.toml").write_text(text)
+    (folder / "reference.py").write_text(SOFTMAX)
+    report = survey(load_task(folder), SupervisorConfig(kind=DeviceKind.CPU), most_seeds=40)
+    entry = next(m for m in report["mutants"] if m["name"] == "sub 1: removed")
+    other = entry["workload"].endswith(", other values")
+    assert (entry["state"], other) == (("failed", True) if large else ("survived", False))
 
 
 @pytest.mark.parametrize("name", ["f'{next(n)} {j}'", "'x' * 1000"])
