@@ -26,6 +26,10 @@ from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.report import describe
 from gpu_runner.supervisor.soundness import SEEDS, describe_soundness, survey
 
+_JUDGE = (
+    "the language model's judgement is asked for on the site (manage.py judge_task NAME), because "
+    "runners hold no keys"
+)
 EXIT_CORRECT, EXIT_OTHER_VERDICT, EXIT_MISUSE = 0, 1, 2
 
 
@@ -35,7 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (DataError, DeviceError, OSError) as error:
-        print(f"gpu_runner: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"gpu_runner: {line}", file=sys.stderr)
         return EXIT_MISUSE
 
 
@@ -180,6 +185,7 @@ def _filter(options: argparse.Namespace) -> int:
         print(f"gpu_runner: {error}", file=sys.stderr)
         return EXIT_MISUSE
     print(describe_soundness(report))
+    print(_JUDGE)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT

@@ -48,6 +48,7 @@ def _entry_record(ranked: Ranked[Entry]) -> Record:
         "hidden_ratio": entry.hidden_ratio,
         "audited": entry.audited,
         "verified": entry.verified,
+        "wrote_task": entry.wrote_task,
         "finished_at": entry.finished_at.isoformat(),
         "submission_id": entry.submission_id,
         "evaluation_id": entry.evaluation_id,

@@ -96,6 +96,7 @@ class Entry:
     floor_fraction: float | None = None
     score: float | None = None
     audited: str = "none"
+    wrote_task: bool = False  # its submitter wrote the task, and knows hidden workloads of it
 
     @property
     def verified(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -26,7 +26,7 @@ from leaderboard_app.ranking import (
 )
 from runs_app.models import BARRED, COUNTING, Agent, Audited, Device, Evaluation, Result
 from runs_app.selectors import ranked_evaluations, standing_evaluations
-from tasks_app.selectors import published_tasks
+from tasks_app.selectors import published_tasks, task_writers
 
 _KEPT_INTERVALS = 65536
 _AUTHOR = ("submission__author__username", "submission__agent__name")
@@ -239,14 +239,20 @@ def _best(rows: QuerySet[Evaluation]) -> list[Entry]:
         .defer("task_version__document", "submission__source", "reason")
     )  # fmt: skip
     factors = _intervals([evaluation.pk for evaluation in best])
-    return [_entry(evaluation, factors.get(evaluation.pk, {})) for evaluation in best]
+    writers = task_writers()
+    return [_entry(evaluation, factors.get(evaluation.pk, {}), writers) for evaluation in best]
 
 
-def _entry(evaluation: Evaluation, factors: dict[str, tuple[float, float]]) -> Entry:
+def _entry(
+    evaluation: Evaluation,
+    factors: dict[str, tuple[float, float]],
+    writers: Container[tuple[str, str]],
+) -> Entry:
     submission = evaluation.submission
     assert evaluation.latency_ns is not None, "a correct evaluation has a latency"
     assert evaluation.finished_at is not None, "a finished evaluation has an end"
     model = submission.language_model
+    task, submitter = evaluation.task_version.task.slug, submission.author.get_username()
     speedups = {
         "best": evaluation.speedup_best,
         "eager": evaluation.speedup_eager,
@@ -255,10 +261,8 @@ def _entry(evaluation: Evaluation, factors: dict[str, tuple[float, float]]) -> E
     return Entry(
         evaluation_id=str(evaluation.pk),
         submission_id=str(submission.pk),
-        author=Author(
-            submission.author.get_username(), submission.agent.name, model.name if model else ""
-        ),
-        problem=Problem(evaluation.task_version.task.slug, evaluation.direction),
+        author=Author(submitter, submission.agent.name, model.name if model else ""),
+        problem=Problem(task, evaluation.direction),
         device=evaluation.device_id,
         finished_at=evaluation.finished_at,
         latency=spread(evaluation.latency_ns, factors.get(LATENCY)),
@@ -269,6 +273,7 @@ def _entry(evaluation: Evaluation, factors: dict[str, tuple[float, float]]) -> E
         floor_fraction=evaluation.floor_fraction,
         score=evaluation.score,
         audited=evaluation.audited,
+        wrote_task=(task, submitter) in writers,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_runner.data.evaluation import JUDGED_FLOOR_NS, SLOW_BASELINE
 from gpu_runner.data.verdict import Mode, Stage
 from tasks_app.templatetags.display import amount, percent
 
@@ -133,6 +134,29 @@ def limit_sentences(document: Mapping[str, Any]) -> list[str]:
         sentences.append(f"{label}: {rates}, {peak['source']}{reached}.")
     note = known.get("note", "")
     return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
+
+
+def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
+    """Where even the best baseline is far from what the device can do; empty if nowhere.
+
+    As the filter `baseline` judges a task, by the times of this device.
+    """
+    times = {
+        row.name: row.best.measurement["time_ns"] / row.floor_ns
+        for row in rows
+        if row.best and row.best.measurement and (row.floor_ns or 0.0) >= JUDGED_FLOOR_NS
+        if row.floor_ns and not row.hidden
+    }
+    slow = {name: ratio for name, ratio in times.items() if ratio > SLOW_BASELINE}
+    if not slow:
+        return ""
+    worst = max(slow, key=lambda name: slow[name])
+    return (
+        f"On {len(slow)} of {len(times)} workloads with a limit of"
+        f" {JUDGED_FLOOR_NS / 1000:g} µs or more the best baseline takes more than"
+        f" {SLOW_BASELINE:g} times the physical limit ({slow[worst]:.0f} times on {worst}):"
+        " a speedup over it says little, and the share of the limit says more."
+    )
 
 
 def _peaks(document: Mapping[str, Any]) -> Mapping[str, Any]:

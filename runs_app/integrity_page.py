@@ -78,7 +78,8 @@ class AuditView:
 class OutsideRow:
     """The coordinator's clock beside the claimed time of one workload, in ns.
 
-    `claimed_ns` is None where nothing was claimed; `bursts` is how many were timed.
+    `claimed_ns` is None where nothing was claimed, `gate_ns` where calls pass no gate; `bursts` is
+    how many were timed.
     """
 
     name: str
@@ -92,6 +93,7 @@ class OutsideRow:
     null_intercept_ns: float
     null_deviation_ns: float
     bursts: int
+    gate_ns: float | None = None
 
     @property
     def holds(self) -> bool:
@@ -140,6 +142,7 @@ def outside_rows(document: Mapping[str, Any]) -> list[OutsideRow]:
             hidden=bool(workload.get("hidden")),
             claimed_ns=(workload.get("measurement") or {}).get("time_ns"),
             bursts=len(workload["outside"].get("bursts", ())),
+            gate_ns=workload["outside"].get("gate_ns"),
             **{name: float(workload["outside"].get(name) or 0.0) for name in _OUTSIDE},
         )
         for workload in document.get("workloads", [])

@@ -221,7 +221,7 @@ def _version_row(task: Task, version: TaskVersion) -> VersionRow:
         version=version,
         soundness=version.report,
         override=version.override,
-        unproven=version.unproven,
+        unproven=version.briefly_unproven,
         refusal=curation.public_refusal(task, version),
     )
 

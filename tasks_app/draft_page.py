@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.folder import Fault, read_folder
 from gpu_runner.data.formats.kbench import REFERENCE, SPECIFICATION
 from gpu_runner.data.formats.text import list_files, read_files
@@ -22,7 +22,10 @@ from gpu_runner.data.formats.toml_lines import field_lines
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app import services
+from tasks_app.disclosure import public_task
 from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.task_writing import write_folder
+from tasks_app.trail_words import TrailEntry, trail_entries
 
 _EXAMPLE = Path(__file__).parent / "example"
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
@@ -45,16 +48,6 @@ class Step:
     tone: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrailEntry:
-    """Acts of one person in a row that are alike; `count` is how many."""
-
-    act: Act
-    count: int
-    since: datetime
-    files: tuple[str, ...]
-
-
 class DraftRow:
     """A draft in a list, with what is wrong with it or speaks against it."""
 
@@ -74,7 +67,7 @@ class DraftRow:
             reason = self.bench.sent_back
             return f"sent back: {reason}" if reason else ""
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        return f"{faults[0].field}: {faults[0].reason}{more}"
+        return f"{faults[0]}{more}"
 
 
 class Workbench:
@@ -85,16 +78,41 @@ class Workbench:
         self.draft = draft
         self.user = user
         self.is_open = draft.open_to(user)
+        self.is_public_part = draft.shows_public_part(user)
         self.may_write = self.is_open and services.may_write(draft, user)
         self.is_author = user.pk == draft.author_id
         self.is_admin = bool(user.is_active and user.is_staff)
-        self._paths = _in_order(draft.files) if self.is_open else []
-        self.path = path if path in self._paths else next(iter(self._paths), "")
+        self._asked = path
+
+    @cached_property
+    def path(self) -> str:
+        """Path of the file that is shown; empty where there is none."""
+        return self._asked if self._asked in self.texts else next(iter(_in_order(self.texts)), "")
 
     @property
     def text(self) -> str:
         """Text of the file that is shown."""
-        return str(self.draft.files[self.path]) if self.path else ""
+        return str(self.texts[self.path]) if self.path else ""
+
+    @property
+    def withholds(self) -> bool:
+        """Whether files of what is public now are shown without their hidden workloads."""
+        version = self.draft.version
+        return self.is_public_part and version is not None and bool(version.hidden_names)
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """The texts of its files by path, as far as this viewer may see them."""
+        version = self.draft.version
+        if self.is_open or (self.is_public_part and not self.withholds):
+            files: Mapping[str, str] = self.draft.files
+            return files
+        if not self.withholds or version is None:
+            return {}
+        try:
+            return write_folder(codec.decode(TaskData, public_task(version.document)))
+        except DataError:  # all of its workloads are hidden
+            return {}
 
     @cached_property
     def _read(self) -> tuple[TaskData | None, tuple[Fault, ...]]:
@@ -102,7 +120,12 @@ class Workbench:
 
     @property
     def data(self) -> TaskData | None:
-        """The task as far as it can be read, for those who may see its files."""
+        """The task as far as it can be read, for those who may see its files.
+
+        Of what is public all know the numbers of workloads, and more is not to be shown of it.
+        """
+        if self.is_public_part and self.draft.version is not None:
+            return self.draft.version.data
         return self._read[0] if self.is_open else None
 
     @property
@@ -126,7 +149,7 @@ class Workbench:
                 faults=wrong.count(path),
                 is_open=path == self.path,
             )
-            for path in self._paths
+            for path in _in_order(self.texts)
         ]
 
     @property
@@ -148,7 +171,20 @@ class Workbench:
     def refusal(self) -> str:
         """Why its version may not be published; for admins, for it may name hidden workloads."""
         version = self.draft.version
-        return version.unproven if self.is_admin and version is not None else ""
+        return version.briefly_unproven if self.is_admin and version is not None else ""
+
+    @property
+    def without_hidden(self) -> tuple[str, ...]:
+        """Kinds of devices on which its version has public workloads and no hidden ones."""
+        return self.draft.version.without_hidden if self.draft.version else ()
+
+    @property
+    def hidden_writer(self) -> str:
+        """Who wrote its hidden workloads and is no admin; empty once an admin has taken it over."""
+        version, author = self.draft.version, self.draft.author
+        if author.is_staff or self.draft.taken_by_id is not None or version is None:
+            return ""
+        return author.get_username() if version.hidden_names else ""
 
     @property
     def is_next_version(self) -> bool:
@@ -219,12 +255,25 @@ class Workbench:
         if not self.is_admin:
             return Step(text="An admin is to decide; until then its files stay as they are.")
         if self.refusal:
-            text = f"It cannot be published yet: {self.refusal}."
+            text = f"It cannot be published without a reason: {self.refusal}."
             return Step(text=f"{text} Have it checked below, or send it back.", tone="warn")
-        unseen = " and ".join(self.draft.version.unseen) if self.draft.version else ""
-        but = f", but nobody has looked at its workloads for {unseen}" if unseen else ""
+        gaps = self._gaps()
+        but = f", but {' and '.join(gaps)}" if gaps else ""
         text = f"Nothing speaks against it{but}: publish it, or send it back."
-        return Step(text=text, tone="warn" if unseen else "good")
+        return Step(text=text, tone="warn" if gaps else "good")
+
+    def _gaps(self) -> list[str]:
+        """What was not looked at, of what nothing speaks against."""
+        version, gaps = self.draft.version, []
+        if version is not None and version.unseen:
+            kinds = " and ".join(version.unseen)
+            gaps.append(f"nobody has looked at its workloads for {kinds}")
+        report = self.soundness
+        if report is not None and report.untried:
+            one = report.untried == 1
+            words = f"{report.untried} of {report.mutants} wrong kernels"
+            gaps.append(f"{words} {'was' if one else 'were'} not tried")
+        return gaps
 
     def _step_while_open(self) -> Step:
         if not self.may_write:
@@ -301,28 +350,6 @@ def open_drafts_of_others(user: User) -> QuerySet[Draft]:
     """What others are writing, the last changed first."""
     rows = Draft.objects.filter(state=Draft.State.OPEN).exclude(author=user).exclude(taken_by=user)
     return rows.defer("files").select_related("task", "version", "author", "taken_by")
-
-
-def trail_entries(acts: QuerySet[Act], *, with_files: bool) -> list[TrailEntry]:
-    """Acts with the savings of one person in a row as one entry."""
-
-    def alike(act: Act) -> object:
-        return (act.kind, act.actor_id) if act.kind == Act.Kind.EDITED else act.pk
-
-    entries = []
-    for _, group in itertools.groupby(acts, key=alike):
-        rows = list(group)
-        names = {name for row in rows for name in _names(row.details)} if with_files else set()
-        entries.append(
-            TrailEntry(
-                act=rows[0], count=len(rows), since=rows[-1].created_at, files=tuple(sorted(names))
-            )
-        )
-    return entries
-
-
-def _names(details: Mapping[str, Any]) -> Sequence[str]:
-    return [str(name) for name in details.get("files", ())]
 
 
 def _in_order(files: Mapping[str, str]) -> list[str]:

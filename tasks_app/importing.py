@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats import FORMATS, built_in_tasks, read_task, specifications
 from gpu_runner.data.formats.kbench import is_specification
 from gpu_runner.data.formats.mskernelbench import FORMAT, PRECISIONS, Offer, read_origin
@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What became of one file or folder; `fault` is why it was refused.
+    """What became of one file or folder; `faults` are why it was refused.
 
     task: what it was read as; offer: or the kernel that it is of a task that we have.
     """
@@ -53,7 +53,7 @@ class Row:
     notes: tuple[str, ...] = ()
     task: Task | None = None
     offer: Offer | None = None
-    fault: DataError | None = None
+    faults: tuple[DataError, ...] = ()
 
     @property
     def name(self) -> str:
@@ -87,12 +87,8 @@ class Import:
 
     @property
     def errors(self) -> list[DataError]:
-        """Why rows were refused; the field begins with the path."""
-        return [
-            DataError(f"{row.path}: {row.fault.field}", row.fault.reason)
-            for row in self.rows
-            if row.fault is not None
-        ]
+        """Why rows were refused; the field is the path."""
+        return [DataError(str(row.path), str(fault)) for row in self.rows for fault in row.faults]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +161,11 @@ class _Reader:
 
 
 def _refused(path: Path, fault: DataError) -> Row:
-    plain = DataError(fault.field, fault.reason)  # the one raised holds on to all that was parsed
-    return Row(path=path, outcome=Outcome.REFUSED, notes=(str(fault),), fault=plain)
+    found = fault.errors if isinstance(fault, DataErrors) else (fault,)
+    notes = tuple(map(str, found))
+    plain = tuple(DataError(e.field, e.reason, e.line, e.place) for e in found)
+    # those that were raised hold on to all that was parsed
+    return Row(path=path, outcome=Outcome.REFUSED, notes=notes, faults=plain)
 
 
 def _entries(found: Import, task_format: str) -> Iterator[Path]:

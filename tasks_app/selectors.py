@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
-from tasks_app.models import Act, Soundness, Task, TaskVersion
+from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
 
 
 def published_tasks() -> QuerySet[Task]:
@@ -84,6 +84,31 @@ def why_retired(task: Task) -> str:
         return ""
     act = task.acts.filter(kind=Act.Kind.RETIRED).first()
     return act.reason if act else ""
+
+
+def proposal_of(task: Task) -> Draft | None:
+    """The draft with which somebody proposed the task; None if it did not begin as a proposal."""
+    rows = _published_drafts().filter(task=task).select_related("author", "taken_by", "version")
+    first = rows.defer("files", "version__document").order_by("version__number", "pk").first()
+    if first is None or first.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists():
+        return None
+    return first
+
+
+def task_writers(task: Task | None = None) -> set[tuple[str, str]]:
+    """Names of tasks, each with a user who wrote or changed a public version in the browser.
+
+    They know hidden workloads that it had, be they admins or not. Of `task` alone, or of all.
+    """
+    drafts = _published_drafts() if task is None else _published_drafts().filter(task=task)
+    rows = drafts.values_list("task__slug", "author__username", "taken_by__username")
+    return {(slug, name) for slug, *names in rows for name in names if name}
+
+
+def _published_drafts() -> QuerySet[Draft]:
+    """Drafts of which the version is public or was."""
+    settled = Draft.objects.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW))
+    return settled.filter(version__published_at__isnull=False, task__isnull=False)
 
 
 def task_document(version: TaskVersion, user: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats.kbench import (
     KERNELS,
     REFERENCE,
@@ -253,10 +253,10 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
         return written
     if row.offer is not None:
         raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")
-    assert row.fault is not None
+    assert row.faults
     prefix = "" if row.path == root else f"{row.path.relative_to(root).as_posix()}/"
     if prefix + SPECIFICATION not in texts:
-        raise row.fault
+        raise DataErrors(row.faults)
     found = {
         name.removeprefix(prefix): text
         for name, text in texts.items()
@@ -265,7 +265,7 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
     }
     size = sum(len(text.encode()) for text in found.values())
     if len(found) > FILES_LIMIT or size > TASK_LIMIT_BYTES:
-        raise row.fault
+        raise DataErrors(row.faults)
     return found
 
 
@@ -280,8 +280,9 @@ def _own_words(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]
 def _shown(error: DataError, row: Row, root: Path) -> DataError:
     """The error with the paths of the upload instead of those of this machine."""
     path = "" if row.path == root else row.path.relative_to(root).as_posix()
-    reason = str(error).replace(f"{root}/", "").replace(str(root), "the upload")
-    return DataError(path or _FIELD, reason.removeprefix(f"{row.path.name}: "))
+    said = str(error).replace(f"{root}/", "").replace(str(root), "the upload")
+    reasons = [line.removeprefix(f"{row.path.name}: ") for line in said.splitlines()]
+    return DataError(path or _FIELD, "; ".join(reasons))
 
 
 def _without_specification(texts: Mapping[str, str]) -> DataError | None:

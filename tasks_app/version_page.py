@@ -298,7 +298,7 @@ def _curation(versions: Sequence[TaskVersion]) -> dict[int, dict[str, Any]]:
 def _soundness_words(report: Soundness | None) -> str:
     if report is None:
         return "no soundness report"
-    return "shown to be sound" if report.passed else report.refusal
+    return "shown to be sound" if report.passed else report.brief_refusal
 
 
 def _state(before: str, after: str) -> str:

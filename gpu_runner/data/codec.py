@@ -5,25 +5,62 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import itertools
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 SCHEMA_VERSION = 1
 """Version of every JSON document that this package writes. Raised when a reader must change."""
 
+ERRORS_LIMIT = 50
+"""What is wrong with a document: so much of it is told at once."""
+
 T = TypeVar("T")
 
 
 class DataError(ValueError):
-    """A document does not fit its type; `field` is the dotted path of the offending value."""
+    """A document does not fit its type; `field` is the dotted path of the offending value.
 
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}" if field else reason)
+    As a text, `FIELD: REASON`. line: 1-based, where `field` is a file and the line in it is known;
+    place: the file and the line in which the value stands, which come first in the text.
+    """
+
+    def __init__(self, field: str, reason: str, line: int | None = None, place: str = "") -> None:
+        is_said = place == field or place.startswith(f"{field}, line ")
+        super().__init__(": ".join(filter(None, [place, "" if is_said else field, reason])))
         self.field = field
         self.reason = reason
+        self.line = line
+        self.place = place
+
+
+class DataErrors(DataError):
+    """All that is wrong with a document, a line of text each; the field is that of the first."""
+
+    def __init__(self, errors: Iterable[DataError]) -> None:
+        self.errors = tuple(errors)
+        first = self.errors[0]
+        super().__init__(first.field, first.reason, first.line, first.place)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.errors))
+
+
+def caught(check: Callable[..., object], *arguments: Any) -> Iterator[DataError]:
+    """What a check that raises `DataError` says of its arguments."""
+    try:
+        check(*arguments)
+    except DataError as error:
+        yield from error.errors if isinstance(error, DataErrors) else (error,)
+
+
+def refuse(errors: Iterable[DataError]) -> None:
+    """Raise `DataErrors` with the first `ERRORS_LIMIT` of the errors, if there is one."""
+    if found := tuple(itertools.islice(errors, ERRORS_LIMIT)):
+        raise DataErrors(found)
 
 
 def encode(value: Any) -> Any:

@@ -14,6 +14,11 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 
+SLOW_BASELINE = 10.0
+"""A baseline that takes more times the physical limit than this makes speedups that say little."""
+JUDGED_FLOOR_NS = 50_000.0
+"""Below such a limit, a baseline is mostly the cost of a call of PyTorch."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest:
@@ -71,8 +76,9 @@ class ProcessRun:
     `verified` are the indices of the calls whose outputs were compared with the reference. The same
     of the calls that were made in bursts, which have no times of their own. host_ns: median time
     that the host needed to queue a call on a device, as the process says. held_ns: of each single
-    call, as `Burst.held_ns`. varied: how many calls with other families of values were verified,
-    besides these; they are not timed.
+    call, as `Burst.held_ns`. gate_ns: of each, as the coordinator saw it pass the gate, where there
+    is one. whole_ns: the same from when the process was let run, of torch runners. varied: how many
+    calls with other families of values were verified, besides these; they are not timed.
     """
 
     process: int
@@ -84,6 +90,8 @@ class ProcessRun:
     burst_verified: tuple[int, ...] = ()
     host_ns: float = 0.0
     held_ns: tuple[float, ...] = ()
+    gate_ns: tuple[float, ...] = ()
+    whole_ns: tuple[float, ...] = ()
     varied: int = 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -40,7 +41,7 @@ def evaluate(expression: str, parameters: Mapping[str, Any], field: str = "expre
     if len(expression) > _LENGTH_LIMIT:
         raise DataError(field, f"is longer than {_LENGTH_LIMIT} characters")
     try:
-        value = float(_value(ast.parse(expression, mode="eval").body, parameters))
+        value = float(_value(_parsed(expression), parameters))
     except DataError as error:
         raise DataError(field, f"{error.reason} in {expression!r}") from None
     except (RecursionError, MemoryError):
@@ -50,6 +51,25 @@ def evaluate(expression: str, parameters: Mapping[str, Any], field: str = "expre
     if not math.isfinite(value) or value < 0:
         raise DataError(field, f"{expression!r} is {value}, not a finite number >= 0")
     return value
+
+
+@functools.lru_cache(maxsize=16)
+def names_in(expression: str) -> tuple[str, ...]:
+    """The names that `expression` looks up, in order; none where it cannot be read."""
+    if len(expression) > _LENGTH_LIMIT:
+        return ()
+    try:
+        nodes = list(ast.walk(_parsed(expression)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = [n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in functions]
+    return tuple(dict.fromkeys(names))
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
 
 
 def _value(node: ast.expr, parameters: Mapping[str, Any]) -> Any:

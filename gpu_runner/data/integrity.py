@@ -54,7 +54,9 @@ class OutsideTime:
     nothing, and null_deviation_ns how far its bursts typically lie off that. single_ns: of calls
     released one by one, less an empty one, where that is comparable; scatter_ns: how much longer a
     typical one took; null_spread_ns: interquartile range of the empty one. idle_ns: left out for
-    each thread that may only have waited.
+    each thread that may only have waited. gate_ns: least time of calls that passed the gate, less
+    that of an empty one, null_gate_ns; whole_ns, null_whole_ns: the same from when the process was
+    let run, where it copies its inputs before.
     """
 
     bound_ns: float
@@ -68,6 +70,10 @@ class OutsideTime:
     idle_ns: float | None = None
     scatter_ns: float | None = None
     single_ns: float | None = None
+    gate_ns: float | None = None
+    null_gate_ns: float | None = None
+    whole_ns: float | None = None
+    null_whole_ns: float | None = None
     bursts: tuple[Burst, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -85,6 +86,12 @@ class Signature:
     def outputs(self) -> tuple[CParameter, ...]:
         """The parameters that a kernel writes."""
         return tuple(p for p in self.parameters if p.role in (Role.OUTPUT, Role.INOUT))
+
+
+def argument_name(name: str) -> str:
+    """The C parameter that one of Python's stands for: `in` for `in_`, as `in` is a keyword."""
+    plain = name.removesuffix("_")
+    return plain if keyword.iskeyword(plain) else name
 
 
 def _parameter(text: str, inout: tuple[str, ...]) -> CParameter:

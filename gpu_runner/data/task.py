@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from gpu_runner.data import codec
-from gpu_runner.data.codec import DataError
-from gpu_runner.data.expression import evaluate
+from gpu_runner.data.codec import DataError, caught, refuse
+from gpu_runner.data.formulas import Formula, formula_errors
 from gpu_runner.data.signature import SCALAR_TYPES, Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 
@@ -117,29 +117,42 @@ class Task:
     schema_version: int = codec.SCHEMA_VERSION
 
     def __post_init__(self) -> None:
-        """Refuse a task that no evaluation could run; raises `DataError` naming the field."""
+        """Refuse a task that no evaluation could run; raises `DataErrors` naming the fields."""
+        refuse(self.errors())
+
+    def errors(self) -> Iterator[DataError]:
+        """Why no evaluation could run the task."""
         if self.abi is Abi.C:
-            Signature.parse(self.signature, self.inout)
+            yield from caught(Signature.parse, self.signature, self.inout)
             if self.directions != (Direction.FORWARD,):
-                raise DataError("directions", "a c-ABI task has the forward direction only")
+                yield DataError("directions", "must be forward alone in a task of the c ABI")
         if not self.workloads:
-            raise DataError("workloads", "a task needs at least one workload")
+            yield DataError("workloads", "must hold at least one workload")
         names: set[str] = set()
         for index, workload in enumerate(self.workloads):
             if workload.name in names:
-                raise DataError(f"workloads[{index}].name", "two workloads have the same name")
+                yield DataError(f"workloads[{index}].name", "is that of another workload too")
             names.add(workload.name)
-        for workload in self.workloads:
-            self._check_formulas(workload)
+        formulas = [self._reduction]
+        for direction, work in self.work.items():
+            flops, size, weight = self._work_formulas(direction)
+            formulas += [flops, size, *([weight] if work.weight else [])]
+        yield from formula_errors(formulas, [(w.name, w.parameters) for w in self.workloads])
 
-    def _check_formulas(self, workload: Workload) -> None:
-        try:
-            self.reduction_length(workload)
-            for direction in self.work:
-                self.cost(workload, direction)
-        except DataError as error:
-            reason = f"{error.reason}, for the workload {workload.name!r}"
-            raise DataError(error.field, reason) from None
+    @property
+    def _reduction(self) -> Formula:
+        text = self.tolerance.reduction
+        return Formula(field="tolerance.reduction", expression=text, constants={})
+
+    def _work_formulas(self, direction: Direction) -> tuple[Formula, Formula, Formula]:
+        """Those of flops, bytes and weight."""
+        work, constants = self.work[direction], {"itemsize": _ITEMSIZES.get(self.dtype, 4)}
+        texts = {"flops": work.flops, "bytes": work.bytes, "weight": work.weight or work.flops}
+        flops, size, weight = (
+            Formula(field=f"work.{direction.value}.{name}", expression=text, constants=constants)
+            for name, text in texts.items()
+        )
+        return flops, size, weight
 
     @property
     def c_signature(self) -> Signature:
@@ -178,18 +191,15 @@ class Task:
 
     def reduction_length(self, workload: Workload) -> float:
         """Number of terms that an output element sums up."""
-        return evaluate(self.tolerance.reduction, workload.parameters, "tolerance.reduction")
+        return self._reduction.value(workload.parameters)
 
     def cost(self, workload: Workload, direction: Direction) -> Cost | None:
         """The work formula's values for a workload, or None where the task has no formula."""
-        work = self.work.get(direction)
-        if work is None:
+        if direction not in self.work:
             return None
-        names = {"itemsize": _ITEMSIZES.get(self.dtype, 4), **workload.parameters}
-        field = f"work.{direction.value}"
-        flops = evaluate(work.flops, names, f"{field}.flops")
-        size = evaluate(work.bytes, names, f"{field}.bytes")
-        weight = evaluate(work.weight or work.flops, names, f"{field}.weight")
+        flops, size, weight = (
+            formula.value(workload.parameters) for formula in self._work_formulas(direction)
+        )
         return Cost(flops=flops, bytes=size, weight=weight)
 
 

@@ -1,10 +1,9 @@
-"""The native task format: `make_inputs`, `forward_fn`, `backward_fn` and scales in reference.py."""
+"""The native task format: inputs, references, scales and a baseline in reference.py."""
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
-import keyword
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpu_runner.data.signature import argument_name
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.problem import (
@@ -28,6 +28,7 @@ from gpu_runner.engine.problem import (
 )
 from gpu_runner.engine.values import varied
 
+BASELINE = "baseline_fn"
 _GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
 _SEED_MASK = 2**63 - 1
 
@@ -48,7 +49,10 @@ class NativeProblem(BaseProblem):
         self._shapes: dict[str, Any] = {}  # workload -> forward's outputs on the meta device
         self._make_inputs = self._function("make_inputs")
         for direction in task.directions:
-            _parameters(self.function(direction))
+            if list(_parameters(self.baseline(direction))) != list(
+                _parameters(self.function(direction))
+            ):
+                raise ProblemError(f"{BASELINE} must take the parameters of forward_fn")
 
     def as_seen(self, name: str, value: Any) -> Any:
         """What the c ABI passes has its C type's dtype; see `BaseProblem.as_seen`."""
@@ -62,6 +66,12 @@ class NativeProblem(BaseProblem):
     def function(self, direction: Direction) -> Callable[..., Any]:
         """`forward_fn` or `backward_fn`."""
         return self._function(f"{direction}_fn")
+
+    def baseline(self, direction: Direction) -> Callable[..., Any]:
+        """`baseline_fn` of the forward direction, where reference.py has one."""
+        if direction is Direction.FORWARD and hasattr(self._module, BASELINE):
+            return self._function(BASELINE)
+        return self.function(direction)
 
     def draw_inputs(
         self, workload: Workload, direction: Direction, seed: int, device: str
@@ -176,13 +186,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
     for parameter in parameters.values():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise ProblemError(f"{function.__name__}: {parameter} must be an ordinary parameter")
-    return {_meant(name): parameter for name, parameter in parameters.items()}
-
-
-def _meant(name: str) -> str:
-    """`in` for `in_`: a C parameter's name may be a keyword of Python."""
-    plain = name.removesuffix("_")
-    return plain if keyword.iskeyword(plain) else name
+    return {argument_name(name): parameter for name, parameter in parameters.items()}
 
 
 def _import_reference(folder: Path) -> ModuleType:

@@ -70,7 +70,11 @@ class Problem(Protocol):
         ...
 
     def function(self, direction: Direction) -> Callable[..., Any]:
-        """The eager baseline; takes `Drawn.arguments` by position."""
+        """The reference; takes `Drawn.arguments` by position."""
+        ...
+
+    def baseline(self, direction: Direction) -> Callable[..., Any]:
+        """What is timed as a baseline, and never judged by: takes the same arguments."""
         ...
 
     def expected(
@@ -107,6 +111,10 @@ class BaseProblem(ABC):
     @abstractmethod
     def function(self, direction: Direction) -> Callable[..., Any]:
         """See `Problem.function`."""
+
+    def baseline(self, direction: Direction) -> Callable[..., Any]:
+        """See `Problem.baseline`: the reference itself, but for a task that has another."""
+        return self.function(direction)
 
     def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
         """See `Problem.draw`. Raises `ProblemError` if the task's code raises."""

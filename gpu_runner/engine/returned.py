@@ -44,7 +44,7 @@ def returned_tensors(result: Any, device: str) -> list[Tensor]:
 def _collect(value: Any, device: str, found: list[Tensor]) -> None:
     if value is None:
         return
-    if isinstance(value, tuple | list):
+    if type(value) in (tuple, list):  # no others: they may do work when they are read
         for item in value:
             _collect(item, device, found)
         return

@@ -34,6 +34,7 @@ from gpu_runner.engine import torch_settings
 from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.clock import Clock, make_clock
 from gpu_runner.engine.device_memory import MappedArena
+from gpu_runner.engine.gate import Gate
 from gpu_runner.engine.heap import Poison, keep_freed_memory
 from gpu_runner.engine.placement import Placement
 from gpu_runner.engine.returned import copy_out, record_of, returned_tensors
@@ -107,8 +108,11 @@ class Runner:
         prepared = self._prepared[call.setup]
         places = [a for a in call.arguments if a.kind in _WRITTEN]
         placement, tensors = self._loaded(call, prepared)
+        self._clock.gate.expect(call.call_id)
         result, time_ns = self._timed(prepared, tensors, [place.nbytes for place in places])
-        outputs = self._hand_out(call, prepared, result, placement)
+        outputs = self._hand_out(call, prepared, result)
+        self._clock.gate.leave()  # only now: a result may do its work when it is first read
+        self._echo(call, placement)
         return Done(call.call_id, time_ns, tuple(map(record_of, outputs)), self._clock.host_ns)
 
     def burst(self, burst_id: int, calls: Sequence[Call]) -> Done:
@@ -122,7 +126,8 @@ class Runner:
             results.append(prepared.function(*prepared.arrange(tensors)))
         self._clock.finish()
         for call, result, (placement, _) in zip(calls, results, loaded, strict=True):
-            self._hand_out(call, prepared, result, placement)
+            self._hand_out(call, prepared, result)
+            self._echo(call, placement)
         return Done(burst_id, 1.0, ())
 
     def _loaded(self, call: Call, prepared: Prepared) -> tuple[Placement, list[Tensor]]:
@@ -132,16 +137,16 @@ class Runner:
         placement = Placement(source, _offsets(call, inputs), self._device, in_place=in_place)
         return placement, placement.load(prepared.inputs)
 
-    def _hand_out(
-        self, call: Call, prepared: Prepared, result: Any, placement: Placement
-    ) -> list[Tensor]:
+    def _hand_out(self, call: Call, prepared: Prepared, result: Any) -> list[Tensor]:
         places = [a for a in call.arguments if a.kind in _WRITTEN]
         outputs = returned_tensors(result, self._device)
         copy_out(outputs, prepared.dtypes, places, self._arenas.outputs)
+        return outputs
+
+    def _echo(self, call: Call, placement: Placement) -> None:
         if self._arenas.echo is not None:
             echo = self._arenas.echo.bytes(call.inputs_low, call.inputs_high)
             echo.copy_(placement.content())
-        return outputs
 
     def _timed(
         self, prepared: Prepared, tensors: list[Tensor], sizes: Sequence[int]
@@ -218,14 +223,18 @@ def confine(support: Path, device: str) -> None:
         raise OSError(status, "the runner cannot be confined")
 
 
-def run(control: socket.socket, arenas: Sequence[str], words: Sequence[str], device: str) -> None:
+def run(control: socket.socket, shared: Sequence[str], words: Sequence[str], device: str) -> None:
     """Measure the clock's overhead before a line of the subject has run, then serve.
 
-    arenas: see `Arenas.open`. words: see `subject_of`. Raises what `serve` raises.
+    shared: the words of `Arenas.open`, and the gate's. words: see `subject_of`. Raises what `serve`
+    raises.
     """
     keep_freed_memory()
     torch_settings.settle()
+    *arenas, gate = shared
     clock = make_clock(device, Path(words[-1]))
+    if gate != "-":
+        clock.gate = Gate(int(gate), Path(words[-1]))
     gc.disable()
     gc.freeze()
     with torch.no_grad():

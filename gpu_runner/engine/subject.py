@@ -118,7 +118,7 @@ class Null:
 
 
 class Baseline:
-    """The task's own function, eager or compiled."""
+    """The task's own function, or the one that it has for this, eager or compiled."""
 
     def __init__(self, kind: str, direction: Direction) -> None:
         if kind not in ("eager", "compiled"):
@@ -141,7 +141,7 @@ class Baseline:
         self._folders.append(folder)
         problem = load_problem(task, Path(folder.name))
         drawn = problem.draw(workload, self._direction, _WARM_SEED, device)
-        function = problem.function(self._direction)
+        function = problem.baseline(self._direction)
         dtypes = [entry["dtype"] for entry in setup["outputs"]]
         if task.abi is Abi.C:
             function = _stored(function, dtypes)

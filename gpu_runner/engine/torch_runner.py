@@ -1,10 +1,10 @@
 """The process that runs functions over tensors, a submission's or a baseline: bytes in, bytes out.
 
-Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS OUTPUTS ECHO
+Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS OUTPUTS ECHO GATE
            (extension PATH NAME SUPPORT | baseline eager|compiled|null DIRECTION SUPPORT) DEVICE
 
 INPUTS, OUTPUTS and ECHO are descriptors of shared files; or FD:BYTES of a device's memory, and
-then ECHO is "-".
+then ECHO is "-". GATE is a descriptor of a shared page, or "-" where calls pass none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> None:
 
     control = socket.socket(fileno=int(argv[0]))
     try:
-        run(control, argv[1:4], argv[4:-1], argv[-1])
+        run(control, argv[1:5], argv[5:-1], argv[-1])
     except EOFError:  # the coordinator is gone
         os._exit(3)
     except (Exception, SystemExit) as error:

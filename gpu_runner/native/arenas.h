@@ -48,5 +48,5 @@ struct Arena {
 
 struct Arenas {
   int control;
-  Arena inputs, outputs;
+  Arena inputs, outputs, gate;
 };

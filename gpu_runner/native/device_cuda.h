@@ -77,7 +77,7 @@ class Device {
   }
 
   template <typename Invoke>
-  Timed call(Invoke&& invoke) {
+  Timed call(uint64_t, Invoke&& invoke) {
     Timed timed = wrapped_ && calls_++ > 0 ? profiled(invoke) : this->timed(invoke);
     timed.time_ns = std::max(1.0, timed.time_ns - overhead_ns_);
     return timed;

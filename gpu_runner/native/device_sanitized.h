@@ -63,7 +63,7 @@ class Device {
   }
 
   template <typename Invoke>
-  Timed call(Invoke&& invoke) {
+  Timed call(uint64_t, Invoke&& invoke) {
 #ifdef __SANITIZE_ADDRESS__
     Leftovers([&](int pattern) { return outputs_after(invoke, pattern); }).look();
 #else

@@ -1,8 +1,9 @@
 // Runs a submission of the c ABI: maps inputs read-only, loads the library, calls, times, hands out
 // bytes. It knows no expected output, no tolerance and no verdict.
 //
-// usage: runner CONTROL_FD INPUTS OUTPUTS LIBRARY SYMBOL SHIM
-// INPUTS and OUTPUTS are descriptors of shared files, or FD:BYTES of a device's memory.
+// usage: runner CONTROL_FD INPUTS OUTPUTS GATE LIBRARY SYMBOL SHIM
+// INPUTS and OUTPUTS are descriptors of shared files, or FD:BYTES of a device's memory. GATE is a
+// descriptor of a shared page, or - where calls pass none.
 // SHIM is a library made from the task's signature; it unpacks an array of pointers to the values
 // of the arguments and calls the function.
 
@@ -85,7 +86,8 @@ void run_call(Device& device, const std::vector<char>& body, Shim shim, void* fu
   if (at != body.size()) _exit(3);
   device.prepare(call);
   Prepared prepared(device, call);
-  Timed timed = device.call([&] { shim(function, prepared.values.data()); });
+  auto invoke = [&] { shim(function, prepared.values.data()); };
+  Timed timed = device.call(call.head.call_id, invoke);
   device.finish(call);
   wire::DoneBody done{call.head.call_id, timed.time_ns, 0, timed.host_ns};
   wire::send(arenas.control, wire::kDone, &done, sizeof done);
@@ -126,10 +128,11 @@ void serve(Device& device, Shim shim, void* function) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) return 2;
+  if (argc != 8) return 2;
   arenas.control = atoi(argv[1]);
   arenas.inputs = Arena::open(argv[2], PROT_READ);
   arenas.outputs = Arena::open(argv[3], PROT_READ | PROT_WRITE);
+  if (strcmp(argv[4], "-") != 0) arenas.gate = Arena::open(argv[4], PROT_READ | PROT_WRITE);
   catch_signals();
   try {
     // A profiler or a sanitizer around this process needs more than a submission may have.
@@ -139,8 +142,8 @@ int main(int argc, char** argv) {
     double overhead_ns = device.overhead_ns();
     wire::send(arenas.control, wire::kReady, &overhead_ns, sizeof overhead_ns);
     if (!wrapped && confine() != 0) _exit(3);
-    auto shim = reinterpret_cast<Shim>(symbol(argv[6], "kbench_invoke"));
-    void* function = symbol(argv[4], argv[5]);
+    auto shim = reinterpret_cast<Shim>(symbol(argv[7], "kbench_invoke"));
+    void* function = symbol(argv[5], argv[6]);
     serve(device, shim, function);
   } catch (const std::bad_alloc&) {
     wire::fail(arenas.control, wire::kMemory, "std::bad_alloc: an allocation failed");

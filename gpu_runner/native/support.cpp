@@ -1,7 +1,8 @@
-// Cache flush, clock, wake-up and confinement as a shared library, for runners that are not written
-// in C++.
+// Cache flush, clock, gate, wake-up and confinement as a shared library, for what is not written in
+// C++: the coordinator and the torch runner.
 #include "confine.h"
 #include "flush.h"
+#include "gate.h"
 #include "wake.h"
 
 // Confines this process as `confine` says; a process that works on a GPU keeps memory files.

@@ -20,9 +20,9 @@ from gpu_runner.supervisor.session import (
     FaultError,
     RunnerUnfit,
     Session,
-    Target,
     keeping_output,
 )
+from gpu_runner.supervisor.target import Target
 
 SIGNATURE = Signature.parse("void anchor(float* out, const float* in, int n)")
 ELEMENTS = 16 << 20

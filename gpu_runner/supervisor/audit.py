@@ -16,7 +16,8 @@ from gpu_runner.supervisor.audit_cpu import CpuSanitizers
 from gpu_runner.supervisor.audit_required import required_checks
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.session import Fault, Target
+from gpu_runner.supervisor.session import Fault
+from gpu_runner.supervisor.target import Target
 
 SMALL_BYTES = 64 << 20
 """Of a call's tensors; larger workloads take a sanitizer too long, unless there is no smaller."""

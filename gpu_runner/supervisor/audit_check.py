@@ -13,7 +13,8 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.sanitizer_report import Finding, ran_out
-from gpu_runner.supervisor.session import Fault, FaultError, Target
+from gpu_runner.supervisor.session import Fault, FaultError
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.wrapper import Wrapper
 
 REPORT_LIMIT_CHARACTERS = 8 * 1024

@@ -30,7 +30,7 @@ from gpu_runner.supervisor.sanitizer_report import (
     race_findings,
     undefined_findings,
 )
-from gpu_runner.supervisor.session import Target
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.toolchain import ToolchainError
 
 REPORT_LIMIT_BYTES = 1 << 20

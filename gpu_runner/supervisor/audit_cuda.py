@@ -26,7 +26,7 @@ from gpu_runner.supervisor.audit_check import (
 from gpu_runner.supervisor.audit_required import PROFILED_CHECKS
 from gpu_runner.supervisor.ncu_report import Launch
 from gpu_runner.supervisor.sanitizer_report import Finding
-from gpu_runner.supervisor.session import Target
+from gpu_runner.supervisor.target import Target
 
 _CALLS = 2  # each in a process of its own
 

@@ -18,8 +18,9 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
-from gpu_runner.supervisor.session import FaultError, Target
+from gpu_runner.supervisor.session import FaultError
 from gpu_runner.supervisor.statistics import ESTIMATORS, measure
+from gpu_runner.supervisor.target import Target
 
 ANCHOR_DEAD_BAND = 0.02
 """Relative changes of the anchor below this are its own noise, and correct nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,12 +33,12 @@ from gpu_runner.supervisor.session import (
     Fault,
     FaultError,
     Session,
-    Target,
     keeping_output,
 )
 from gpu_runner.supervisor.staging import Batch, Memory
 from gpu_runner.supervisor.statistics import ESTIMATORS
 from gpu_runner.supervisor.taken import Kept, TakenOutputs
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.varied import Decks
 from gpu_runner.supervisor.wrapper import Wrapper
 
@@ -305,21 +304,16 @@ class Bench:
 
     def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         batch, answer = self._one_call(session, workload, setup)
-        done = answer.done
-        fastest = done.time_ns < min(state.times_ns, default=math.inf)
-        least = answer.held_ns < min(state.held_ns, default=math.inf)
-        state.times_ns.append(done.time_ns)
-        state.held_ns.append(answer.held_ns)
-        state.host_ns.append(done.host_ns)
+        least = state.least_of(answer) if self._keeps_extremes else []
+        state.times_ns.append(answer.done.time_ns)
+        state.add(answer)
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
-        slots = {Kept.SINGLE: self._taken.draw_slot(workload.name, index, Kept.SINGLE)}
-        if self._keeps_extremes:
-            slots |= {Kept.FASTEST: 0 if fastest else None, Kept.LEAST: 0 if least else None}
+        drawn = self._taken.draw_slot(workload.name, index, Kept.SINGLE)
+        slots = dict.fromkeys(least, 0) | ({} if drawn is None else {Kept.SINGLE: drawn})
         for kept, slot in slots.items():
-            if slot is not None:
-                self._keep(session, state, batch, 0, (kept, slot, index))
+            self._keep(session, state, batch, 0, (kept, slot, index))
 
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()
@@ -368,8 +362,7 @@ class Bench:
         batch = self._batch(workload, 1, setup)
         self._memory.stage(batch, cold=not session.target.python)
         answer = session.call(batch.calls[0])
-        state.host_ns.append(answer.done.host_ns)
-        state.held_ns.append(answer.held_ns)
+        state.add(answer)
         state.others_ns += session.others_ns
 
     def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:

@@ -29,6 +29,11 @@ class Channel:
         self._buffer = bytearray()
 
     @property
+    def descriptor(self) -> int:
+        """The coordinator's own end."""
+        return self._ours.fileno()
+
+    @property
     def child_descriptor(self) -> int:
         """The descriptor that the child inherits."""
         return self._theirs.fileno()

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values
+from gpu_runner.supervisor.session import Answer
 from gpu_runner.supervisor.taken import Kept
 
-SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST)
+SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST, Kept.GATED, Kept.WHOLE)
 BURSTS = (Kept.BURST, Kept.LEAST_BURST)
 
 
@@ -23,6 +24,8 @@ class Collected:
     times_ns: list[float] = field(default_factory=list)
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
+    gate_ns: list[float] = field(default_factory=list)
+    whole_ns: list[float] = field(default_factory=list)
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
@@ -34,6 +37,29 @@ class Collected:
     most: int = 1  # calls of the largest burst
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
+
+    def least_of(self, answer: Answer) -> list[Kept]:
+        """In what a single call that comes now is the least so far."""
+        times = {
+            Kept.FASTEST: (answer.done.time_ns, self.times_ns),
+            Kept.LEAST: (answer.held_ns, self.held_ns),
+            Kept.GATED: (answer.gate_ns, self.gate_ns),
+            Kept.WHOLE: (answer.whole_ns, self.whole_ns),
+        }
+        return [
+            kept
+            for kept, (now_ns, before) in times.items()
+            if now_ns is not None and now_ns < min(before, default=math.inf)
+        ]
+
+    def add(self, answer: Answer) -> None:
+        """Note what was seen of a single call, beside the time that it claims."""
+        self.host_ns.append(answer.done.host_ns)
+        self.held_ns.append(answer.held_ns)
+        if answer.gate_ns is not None:
+            self.gate_ns.append(answer.gate_ns)
+        if answer.whole_ns is not None:
+            self.whole_ns.append(answer.whole_ns)
 
     def as_run(self, process: int) -> ProcessRun:
         """The facts as they stand in the result."""
@@ -47,6 +73,8 @@ class Collected:
             burst_verified=self.verified(*BURSTS),
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
+            gate_ns=tuple(self.gate_ns),
+            whole_ns=tuple(self.whole_ns),
             varied=len(self.verified(Kept.VARIED)),
         )
 

@@ -160,7 +160,7 @@ class DeviceMemory:
     def close(self) -> None:
         """See `Memory.close`."""
         if self._arenas is not None:
-            for arena in self._arenas.all():
+            for arena in (self._arenas.inputs, self._arenas.outputs):
                 with contextlib.suppress(OSError):
                     os.close(arena.descriptor)
 

@@ -40,8 +40,9 @@ from gpu_runner.supervisor.oracles import Oracles, an_oracle
 from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, Plan
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
-from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit, Target
+from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.staging import HostMemory
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.toolchain import ToolchainError
 from gpu_runner.supervisor.varied import OtherValues

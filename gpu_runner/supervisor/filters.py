@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpu_runner.data.evaluation import JUDGED_FLOOR_NS, SLOW_BASELINE
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.config import SupervisorConfig
@@ -25,10 +26,6 @@ BYTES_RATIO = (0.3, 1.02)
 FLOPS_RATIO = (0.2, 2.5)
 """The formula's FLOPs over those that are counted in the reference, which may compute what a kernel
 need not: padding, or what a mask hides."""
-BASELINE_RATIO = 10.0
-"""Eager takes at most this many times the floor, or a speedup over it says little."""
-SHORTEST_FLOOR_NS = 50_000.0
-"""Below it, eager is mostly the cost of a call of PyTorch."""
 
 Facts = Callable[[Workload, Direction, Sequence[int]], Mapping[str, Any]]
 
@@ -159,14 +156,14 @@ def _work(context: _Context, seen: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _baseline(context: _Context, seen: Mapping[str, Any], config: SupervisorConfig) -> Finding:
-    limit = f"at most {BASELINE_RATIO:g}"
+    limit = f"at most {SLOW_BASELINE:g}"
     floor = _floor_ns(context.task.cost(context.workload, context.direction), context.task, config)
-    if floor is None or floor < SHORTEST_FLOOR_NS:
+    if floor is None or floor < JUDGED_FLOOR_NS:
         why = "no floor is known" if floor is None else f"the floor, {floor:.0f} ns, is too short"
         return context.finding("baseline", None, limit, None, f"{why} to judge eager by")
     ratio = seen["eager_ns"] / floor
     text = f"eager took {seen['eager_ns'] / 1000:.1f} us, the floor is {floor / 1000:.1f} us"
-    return context.finding("baseline", ratio, limit, ratio <= BASELINE_RATIO, text)
+    return context.finding("baseline", ratio, limit, ratio <= SLOW_BASELINE, text)
 
 
 def _floor_ns(cost: Cost | None, task: Task, config: SupervisorConfig) -> float | None:

@@ -100,7 +100,14 @@ def look(config: SupervisorConfig, instruments: Instruments = INSTRUMENTS) -> st
 def after(
     config: SupervisorConfig, verdict: Verdict, instruments: Instruments = INSTRUMENTS
 ) -> str:
-    """To be called when an evaluation has ended and its processes are gone; holds the device."""
+    """To be called when an evaluation has ended and its processes are gone.
+
+    After every one it is seen whether something is left or a GPU counts new errors, which takes
+    some milliseconds and no device. Where that or the verdict raises a suspicion, holds the device.
+    """
+    if not _mark(config) and (reason := _glance(config, instruments)):
+        logger.warning("%s: %s", config.device, reason)
+        suspect(config, Verdict.RUNTIME_ERROR)
     suspect(config, verdict)
     if not _mark(config):
         return ""
@@ -124,16 +131,34 @@ def _fault(config: SupervisorConfig, instruments: Instruments) -> str:
         return f"the GPU does not work: {str(error).splitlines()[0]}"
 
 
-def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
-    gpu, known = instruments.gpu(config.index), _remembered(config)
-    if pids := instruments.ours(gpu.pids):
-        return f"processes {', '.join(map(str, pids))} still hold the GPU"
+def _glance(config: SupervisorConfig, instruments: Instruments) -> str:
+    """What shows while another evaluation may have the device: not who is on it, nor how fast."""
+    if left := instruments.orphans():
+        return f"left behind: {', '.join(left[:3])}"
+    if config.kind is not DeviceKind.CUDA:
+        return ""
+    try:
+        return _damage(instruments.gpu(config.index), _remembered(config))
+    except NvmlError as error:
+        return f"the GPU does not work: {error}"
+
+
+def _damage(gpu: Gpu, known: dict[str, Any]) -> str:
     if gpu.damaged:
         return f"the GPU's memory is damaged: {gpu.damaged}"
     if gpu.uncorrected > known.get("uncorrected", gpu.uncorrected):
         return f"{gpu.uncorrected} uncorrected memory errors: reset the GPU"
     if gpu.remapped > known.get("remapped", gpu.remapped):
         return f"{gpu.remapped} rows of memory remapped: reset the GPU"
+    return ""
+
+
+def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
+    gpu, known = instruments.gpu(config.index), _remembered(config)
+    if pids := instruments.ours(gpu.pids):
+        return f"processes {', '.join(map(str, pids))} still hold the GPU"
+    if damage := _damage(gpu, known):
+        return damage
     used_before = known.get("memory_used", gpu.memory_used)
     if gpu.memory_used > used_before + MEMORY_SLACK_BYTES:
         used, before = gpu.memory_used >> 20, used_before >> 20

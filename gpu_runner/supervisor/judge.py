@@ -14,11 +14,18 @@ from gpu_runner.data.evaluation import (
     ProcessRun,
     WorkloadResult,
 )
-from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.integrity import Check, OutsideTime, Suspicion
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device import Peak
-from gpu_runner.supervisor.outside import Margin, NullTime, at_least, outside_time
+from gpu_runner.supervisor.outside import (
+    Margin,
+    NullTime,
+    at_least,
+    at_the_gate,
+    from_the_start,
+    outside_time,
+)
 from gpu_runner.supervisor.report import duration
 from gpu_runner.supervisor.statistics import Estimator, geometric_mean, measure
 
@@ -59,17 +66,7 @@ def workload_result(
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
     estimator, runs = facts.estimator, facts.runs
     claimed = measure([run.times_ns for run in runs], estimator, rng) if runs else None
-    bursts = [burst for run in runs for burst in run.bursts]
-    # From the same processes as the claim: another choice could contradict it.
-    held = [run.held_ns for run in runs if run.held_ns]
-    outside = None
-    if bursts and facts.null and facts.margin:
-        single_ns, scatter_ns = None, 0.0
-        if held and estimator.fastest:
-            single_ns = estimator.of_all([estimator.held(calls) for calls in held])
-            typical_ns = estimator.of_all([statistics.median(calls) for calls in held])
-            scatter_ns = max(0.0, typical_ns - single_ns)
-        outside = outside_time(bursts, facts.null, facts.margin, single_ns, scatter_ns)
+    outside = _outside(facts)
     measurement = at_least(claimed, outside) if claimed and outside else claimed
     cost = task.cost(workload, direction)
     return WorkloadResult(
@@ -87,6 +84,33 @@ def workload_result(
         floor_ns=floor_ns(cost, peak, task.dtype) if cost and peak else None,
         outside=outside,
     )
+
+
+def _outside(facts: Facts) -> OutsideTime | None:
+    """What the coordinator's clock says, from the same processes as the claim.
+
+    Another choice could contradict it.
+    """
+    estimator, runs, null, margin = facts.estimator, facts.runs, facts.null, facts.margin
+    bursts = [burst for run in runs for burst in run.bursts]
+    if not bursts or null is None or margin is None:
+        return None
+
+    def least(of_runs: Sequence[Sequence[float]]) -> float:
+        return estimator.of_all([estimator.held(calls) for calls in of_runs])
+
+    single_ns, scatter_ns = None, 0.0
+    held = [run.held_ns for run in runs if run.held_ns]
+    if held and estimator.fastest:
+        single_ns = least(held)
+        typical_ns = estimator.of_all([statistics.median(calls) for calls in held])
+        scatter_ns = max(0.0, typical_ns - single_ns)
+    outside = outside_time(bursts, null, margin, single_ns, scatter_ns)
+    if gated := [run.gate_ns for run in runs if run.gate_ns]:
+        outside = at_the_gate(outside, least(gated), null, margin)
+    if whole := [run.whole_ns for run in runs if run.whole_ns]:
+        outside = from_the_start(outside, least(whole), null, margin)
+    return outside
 
 
 def _speedups(

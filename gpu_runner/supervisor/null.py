@@ -21,7 +21,8 @@ from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.outside import NullTime, null_time
-from gpu_runner.supervisor.session import FaultError, RunnerUnfit, Target
+from gpu_runner.supervisor.session import FaultError, RunnerUnfit
+from gpu_runner.supervisor.target import Target
 
 REMEMBERED_S = 600.0
 """A host is calibrated again after this time, and whenever a claim looks impossible."""
@@ -104,7 +105,13 @@ class NullTimes:
         if self._target.abi is Abi.TORCH:
             found = bench.run_null(self._null(), workloads)
             return {
-                name: null_time(state.bursts, state.host_ns, state.held_ns)
+                name: null_time(
+                    state.bursts,
+                    state.host_ns,
+                    state.held_ns,
+                    state.gate_ns or (0.0,),
+                    state.whole_ns or (0.0,),
+                )
                 for name, state in found.items()
             }
         idle_ns = self._idle_ns(bench, workloads[:ENOUGH_WORKLOADS])
@@ -113,6 +120,7 @@ class NullTimes:
             [burst for state in found.values() for burst in state.bursts],
             [host_ns for state in found.values() for host_ns in state.host_ns],
             [held_ns for state in found.values() for held_ns in state.held_ns],
+            [gate_ns for state in found.values() for gate_ns in state.gate_ns] or (0.0,),
         )
         return {workload.name: replace(common, idle_ns=idle_ns) for workload in workloads}
 

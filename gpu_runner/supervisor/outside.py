@@ -19,13 +19,16 @@ class Margin:
 
     relative: part of the time that clocks, caches and power leave open between them. least_ns: of
     the subtraction in a burst. single_ns, single_relative: the same of a call released alone, where
-    that can be compared with an empty one. large_alone: small bursts say nothing.
+    that can be compared with an empty one; gate_ns, gate_relative: of one that passed the gate.
+    large_alone: small bursts say nothing.
     """
 
     relative: float
     least_ns: float
     single_ns: float | None = None
     single_relative: float = 0.02
+    gate_ns: float = 1_000.0
+    gate_relative: float = 0.02
     large_alone: bool = False
 
 
@@ -33,7 +36,7 @@ MARGINS = {
     (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0, large_alone=True),
     (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0, large_alone=True),
     (DeviceKind.CPU, Abi.C): Margin(0.06, 2_000.0, 5_000.0),
-    (DeviceKind.CPU, Abi.TORCH): Margin(0.3, 5_000.0),
+    (DeviceKind.CPU, Abi.TORCH): Margin(0.3, 5_000.0, gate_ns=5_000.0, gate_relative=0.03),
 }
 PRECISE = 0.06
 """Relative error from which on single calls alone bound a CPU kernel's time."""
@@ -41,6 +44,15 @@ PRECISE = 0.06
 SPREADS = 2.0
 """Interquartile ranges of empty calls that a single call may cost beyond its kernel: it finds the
 runner's own code and data out of the caches."""
+
+GATE_SHARE = 0.1
+"""Part of an empty call's time through the gate that a kernel's may differ by: that of a torch
+extension holds some 50 us of Python, which hands out its result."""
+
+WHOLE_SHARE = 0.2
+"""The same of an empty call's time from when its process is let run: some 0.4 ms of Python. Beside
+its kernel, the least of an honest extension's calls took 50 us less to 30 us more of it, and 100 us
+more where its kernel writes 76 MB."""
 
 DEVIATIONS = 1.5
 """Median deviations of the empty kernel that a burst may be off. That is little for one burst, but
@@ -67,7 +79,8 @@ class NullTime:
 
     The line `intercept_ns + slope_ns * calls`, and the median deviation from it. host_ns: how long
     the host takes to queue a single call of it; single_ns: how long that holds the runner, and
-    spread_ns: the interquartile range of it. idle_ns: what a call costs a thread that only waits.
+    spread_ns: the interquartile range of it; gate_ns: how long it takes to pass the gate, whole_ns:
+    the same from when the process was let run. idle_ns: what a call costs a thread that only waits.
     """
 
     intercept_ns: float
@@ -76,6 +89,8 @@ class NullTime:
     host_ns: float = 0.0
     single_ns: float = 0.0
     spread_ns: float = 0.0
+    gate_ns: float = 0.0
+    whole_ns: float = 0.0
     idle_ns: float = 0.0
 
     def at(self, calls: int) -> float:
@@ -87,6 +102,8 @@ def null_time(
     bursts: Sequence[Burst],
     host_ns: Sequence[float] = (0.0,),
     single_ns: Sequence[float] = (0.0,),
+    gate_ns: Sequence[float] = (0.0,),
+    whole_ns: Sequence[float] = (0.0,),
 ) -> NullTime:
     """The line of the typical slope through the lower quartile. Raises `ValueError` without bursts.
 
@@ -107,6 +124,8 @@ def null_time(
         host_ns=statistics.median(host_ns),
         single_ns=statistics.median(single_ns),
         spread_ns=ordered[len(ordered) * 3 // 4] - ordered[len(ordered) // 4],
+        gate_ns=sorted(gate_ns)[len(gate_ns) // 4],
+        whole_ns=sorted(whole_ns)[len(whole_ns) // 4],
     )
 
 
@@ -190,6 +209,45 @@ def outside_time(
         single_ns=single,
         bursts=tuple(bursts),
     )
+
+
+def at_the_gate(
+    outside: OutsideTime, gate_ns: float, null: NullTime, margin: Margin
+) -> OutsideTime:
+    """The same with the bound of calls that passed the gate, where that is the stricter one.
+
+    gate_ns: least time that they took from when they were let begin until they said that they were
+    over. The claim is of the same calls, and lies within it. What a kernel had done before it was
+    let begin is missing in it, and in `outside` it is not.
+    """
+    if null.gate_ns <= 0:
+        return outside
+    bound = max(gate_ns - null.gate_ns, 0.0)
+    error = margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * null.gate_ns
+    seen = replace(outside, gate_ns=bound, null_gate_ns=null.gate_ns)
+    return _stricter(seen, bound, error)
+
+
+def from_the_start(
+    outside: OutsideTime, whole_ns: float, null: NullTime, margin: Margin
+) -> OutsideTime:
+    """The same with the bound of calls from when their process was let run.
+
+    A torch runner copies its inputs and empties caches before it comes to the gate, and a kernel
+    may be at work by then. whole_ns: least time of calls until they said that they were over.
+    """
+    if null.whole_ns <= 0:
+        return outside
+    bound = max(whole_ns - null.whole_ns, 0.0)
+    error = margin.gate_ns + margin.gate_relative * bound + WHOLE_SHARE * null.whole_ns
+    seen = replace(outside, whole_ns=bound, null_whole_ns=null.whole_ns)
+    return _stricter(seen, bound, error)
+
+
+def _stricter(outside: OutsideTime, bound_ns: float, error_ns: float) -> OutsideTime:
+    if bound_ns - error_ns <= outside.bound_ns - outside.error_ns:
+        return outside
+    return replace(outside, bound_ns=bound_ns, error_ns=error_ns)
 
 
 def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: OutsideTime) -> bool:

@@ -17,7 +17,8 @@ from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.ncu_report import Launch
 from gpu_runner.supervisor.peaks import device_peak
 from gpu_runner.supervisor.roofline import Timed
-from gpu_runner.supervisor.session import FaultError, Target
+from gpu_runner.supervisor.session import FaultError
+from gpu_runner.supervisor.target import Target
 
 
 @dataclass(frozen=True)

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import json
-import sys
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from gpu_runner.data import wire
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.arena import Arena, DeviceArena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
-from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.oracle import Landed, cuda_environment, python_jail
+from gpu_runner.supervisor.gate import Gate
+from gpu_runner.supervisor.oracle import Landed
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
-from gpu_runner.supervisor.toolchain import TORCH_MODULE
+from gpu_runner.supervisor.target import Target, jail_of, program_of
 from gpu_runner.supervisor.wrapper import Wrapper
 
 Landing = Callable[[], AbstractContextManager[Landed | None]]
 
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes longer means that the host cannot measure."""
+
+
+WAITED_NS = 100_000
+"""So long others may keep a torch runner from its processors in a call; beyond, nothing is known of
+when it could have begun."""
+
+WROTE_LATER = "wrote to its outputs after it had said that the call was over"
 
 
 @dataclass(frozen=True)
@@ -52,39 +58,17 @@ class RunnerUnfit(Exception):
 
 
 @dataclass(frozen=True)
-class Target:
-    """What a runner process runs: a submission's library, or the reference as a baseline."""
-
-    abi: Abi
-    direction: Direction
-    library: Path | None = None  # a submission's
-    symbol: str = ""  # c ABI
-    shim: Path | None = None  # c ABI
-    runner: Path | None = None  # c ABI
-    support: Path | None = None  # torch ABI
-    baseline: str = ""  # "eager" or "compiled"
-
-    @property
-    def python(self) -> bool:
-        """Whether the runner is the torch runner rather than the C++ one."""
-        return self.abi is Abi.TORCH or bool(self.baseline)
-
-
-@dataclass(frozen=True)
 class Arenas:
     """The shared memory that a runner inherits.
 
     echo: where a torch runner puts its inputs as they were after the call; none on a device, where
-    it works on the inputs themselves.
+    it works on the inputs themselves. gate: what timed calls on a CPU pass.
     """
 
     inputs: Arena | DeviceArena
     outputs: Arena | DeviceArena
     echo: Arena | None = None
-
-    def all(self) -> list[Arena | DeviceArena]:
-        """Those that there are, in the order in which a runner is told of them."""
-        return [self.inputs, self.outputs, *([] if self.echo is None else [self.echo])]
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True)
@@ -94,12 +78,16 @@ class Answer:
     waited_ns: by its own clock, on a device until that was seen without work. held_ns: how much of
     that the call needed at least. On a device, that is the wait without what the host's scheduler
     gave to others; on a CPU, the time that the scheduler has accounted to the runner, which no
-    other load of the host disturbs, less what waiting threads cost.
+    other load of the host disturbs, less what waiting threads cost. gate_ns: time from when the
+    call was let begin until it said that it was over, where it passes a gate. whole_ns: the same
+    from when the process was let run, where that does more before the gate than read the call.
     """
 
     done: wire.Done
     waited_ns: int
     held_ns: float
+    gate_ns: float | None = None
+    whole_ns: float | None = None
 
 
 class Session:
@@ -126,12 +114,14 @@ class Session:
         self._target, self._config, self._ncu = target, config, ncu
         self._landing = landing
         self._channel = Channel()
-        shared = arenas.all() if target.python else arenas.all()[:2]
+        self._gate = _gate_of(arenas, ncu)
+        echo = [arenas.echo] if target.python else []
+        page = None if self._gate is None else self._gate.page
+        told = [arenas.inputs, arenas.outputs, *echo, page]
+        shared = [arena for arena in told if arena is not None]
         descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
-        words = [str(self._channel.child_descriptor), *(arena.word for arena in shared)]
-        make_program = _torch_program if target.python else _native_program
-        program = make_program(target, config, words)
-        jail = (_torch_jail if target.python else _native_jail)(target, config)
+        words = [str(self._channel.child_descriptor), *("-" if a is None else a.word for a in told)]
+        program, jail = program_of(target, config, words), jail_of(target, config)
         if ncu is not None:
             program, jail = ncu.command(program), ncu.jail(jail)
             descriptors.append(ncu.descriptor)
@@ -149,17 +139,10 @@ class Session:
         measured = measured_cpus()
         self._measured = measured if config.kind is DeviceKind.CPU else []
         self._elsewhere = ExitStack()
-        # A profiler runs beside the program, and needs no clock of ours.
-        self._freezer = (
-            None
-            if ncu is not None
-            else Freezer(
-                self._child.pid,
-                bare=config.allow_unjailed,
-                processors=len(measured),
-                idle_ns=idle_ns,
-            )
-        )
+        self._freezer: Freezer | None = None
+        if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
+            bare, count = config.allow_unjailed, len(measured)
+            self._freezer = Freezer(self._child.pid, bare=bare, processors=count, idle_ns=idle_ns)
 
     def __enter__(self) -> Session:
         """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
@@ -210,7 +193,8 @@ class Session:
     def call(self, call: wire.Call) -> Answer:
         """Make one call. Raises `FaultError` if the runner fails, dies or does not answer."""
         self._allow(self._config.call_timeout_s)
-        answer = self._ask(wire.frame(wire.Command.CALL, wire.pack_call(call)), call.call_id)
+        request = wire.frame(wire.Command.CALL, wire.pack_call(call))
+        answer = self._ask(request, call.call_id, call)
         claimed_ns, waited_ns = answer.done.time_ns, answer.waited_ns
         if claimed_ns > waited_ns:
             reason = f"claims {claimed_ns:.0f} ns for a call that took {waited_ns} ns in all"
@@ -233,16 +217,24 @@ class Session:
         """Wait for the process to end; under a tool, which writes its report then, for longer."""
         return self._child.wait(patience_s if self._ncu is None else self._config.profile_timeout_s)
 
-    def _ask(self, request: bytes, number: int) -> Answer:
-        """Release a request, wait for its acknowledgement, and stop the runner again."""
+    def _ask(self, request: bytes, number: int, passing: wire.Call | None = None) -> Answer:
+        """Release a request, wait for its acknowledgement, and stop the runner again.
+
+        passing: the call that passes the gate, if there is one.
+        """
+        gate = self._gate if passing is not None else None
         self._send(request)  # it waits in the socket until the runner may run
         if self._freezer is not None:
             self._still(self._freezer.check)
+        if gate is not None and passing is not None:
+            gate.prepare(passing)
         with self._landing() as landed_ns:
             delayed_ns = -own_delay_ns()
             began_ns = time.monotonic_ns()
             if self._freezer is not None:
                 self._freezer.thaw()
+            if gate is not None:
+                gate.watch(self._channel.descriptor, self._allowed_s)
             reply = self._receive("in a call")
             ended_ns = time.monotonic_ns() if landed_ns is None else landed_ns(self._halt)
             waited_ns = ended_ns - began_ns
@@ -250,7 +242,20 @@ class Session:
         self._freeze()
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
-        return Answer(reply, waited_ns, self._held_ns(waited_ns, delayed_ns))
+        answer = Answer(reply, waited_ns, self._held_ns(waited_ns, delayed_ns))
+        return answer if gate is None else self._passed(gate, answer, began_ns)
+
+    def _passed(self, gate: Gate, answer: Answer, began_ns: int) -> Answer:
+        if not gate.is_passed:
+            reason = "answered a call that had not said that it was over"
+            raise FaultError(Fault(Verdict.VIOLATION, reason))
+        if not gate.is_final():
+            raise FaultError(Fault(Verdict.VIOLATION, WROTE_LATER))
+        # Others may have kept the process waiting where its own clock did not run yet.
+        waited_ns = 0 if self._freezer is None else self._freezer.delayed_ns()
+        alone = self._target.python and waited_ns <= WAITED_NS
+        whole_ns = gate.whole_ns(began_ns) if alone else None
+        return replace(answer, gate_ns=gate.time_ns, whole_ns=whole_ns)
 
     def _held_ns(self, waited_ns: int, delayed_ns: int) -> float:
         if self._freezer is None:
@@ -350,43 +355,7 @@ def keeping_output(session: Session) -> Iterator[None]:
         raise
 
 
-def _native_program(target: Target, config: SupervisorConfig, words: Sequence[str]) -> list[str]:
-    runner, library, shim = target.runner, target.library, target.shim
-    return [str(runner), *words, str(library), target.symbol, str(shim)]
-
-
-def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
-    cuda = config.index if config.kind is DeviceKind.CUDA else None
-    files = (target.runner, target.library, target.shim)
-    return Jail(
-        limits=_native_limits(config),
-        paths=[path for path in files if path is not None],
-        environment=cuda_environment(cuda),
-        cuda_index=cuda,
-    )
-
-
-def _native_limits(config: SupervisorConfig) -> Limits:
-    limits = Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes)
-    if config.kind is DeviceKind.CUDA:
-        return limits  # the driver wants files and descriptors of its own
-    # Together these bound the memory that can hide in anonymous files.
-    return replace(limits, file_bytes=64 << 20, temporary_bytes=256 << 20, open_files=128)
-
-
-def _torch_program(target: Target, config: SupervisorConfig, words: Sequence[str]) -> list[str]:
-    support = str(target.support)
-    if target.baseline:
-        role = ["baseline", target.baseline, target.direction.value, support]
-    else:
-        role = ["extension", str(target.library), TORCH_MODULE, support]
-    module = "gpu_runner.engine.torch_runner"
-    # A device has no echo: the runner works on the inputs themselves.
-    arenas = [*words, "-"][:4]
-    return [sys.executable, "-m", module, *arenas, *role, config.kind.value]
-
-
-def _torch_jail(target: Target, config: SupervisorConfig) -> Jail:
-    cuda = config.index if config.kind is DeviceKind.CUDA else None
-    paths = [path for path in (target.library, target.support) if path is not None]
-    return python_jail(config, cuda, paths)
+def _gate_of(arenas: Arenas, ncu: Wrapper | None) -> Gate | None:
+    """The gate of calls that are timed; who watches it spins, and needs a processor of its own."""
+    alone = os.sched_getaffinity(0) - set(measured_cpus())
+    return arenas.gate if ncu is None and alone else None

@@ -16,6 +16,7 @@ from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.arena import Arena, Poison
 from gpu_runner.supervisor.checks import check_guards, check_inputs
 from gpu_runner.supervisor.flush import Flusher
+from gpu_runner.supervisor.gate import Gate
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.oracle import Landed, Oracle
 from gpu_runner.supervisor.session import Arenas
@@ -88,7 +89,8 @@ class HostMemory:
         """`inputs` and `taken` are the arenas that the oracle was given."""
         self._oracle, self._taken = oracle, taken
         self._inputs, self._outputs, self._echo = inputs, Arena("outputs"), Arena("echo")
-        self.arenas = Arenas(self._inputs, self._outputs, self._echo)
+        self._gate = Gate(support, self._outputs)
+        self.arenas = Arenas(self._inputs, self._outputs, self._echo, self._gate)
         self._poison = Poison(rng)
         self._flusher = Flusher(support)
 
@@ -129,6 +131,7 @@ class HostMemory:
         self._poison.fill(self._inputs.view, 0, len(self._inputs.view))
         self._outputs.forget()
         self._echo.forget()
+        self._gate.forget()
         return nullcontext()
 
     def landing(self) -> AbstractContextManager[None]:
@@ -152,6 +155,7 @@ class HostMemory:
         """See `Memory.close`."""
         self._outputs.close()
         self._echo.close()
+        self._gate.close()
 
 
 def _copy_in_out(call: wire.Call, inputs: memoryview, outputs: memoryview) -> None:

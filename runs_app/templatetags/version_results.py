@@ -9,10 +9,12 @@ from django import template
 
 from runs_app.selectors.standing import standing_on
 from tasks_app.models import TaskVersion
+from tasks_app.selectors import task_writers
 
 register = template.Library()
 
 _SHOWN = 10
+_SHOWN_WITH = ("submission__agent", "submission__language_model", "submission__author")
 
 
 @register.simple_tag
@@ -29,6 +31,7 @@ def fastest_on(version: TaskVersion) -> dict[str, Any]:
     tables = []
     for device, direction in problems:
         found = rows.filter(device=device, direction=direction).order_by("latency_ns", "pk")
-        shown = found.select_related("device", "submission__agent", "submission__language_model")
+        shown = found.select_related("device", *_SHOWN_WITH)
         tables.append((direction, list(shown[:_SHOWN])))
-    return {"tables": tables, "version": version}
+    writers = {name for _, name in task_writers(version.task)}
+    return {"tables": tables, "version": version, "writers": writers}

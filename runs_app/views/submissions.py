@@ -222,6 +222,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         else None,
         "rows": rows,
         "baselines": evaluation_page.baseline_names(rows),
+        "slow_baseline": evaluation_page.slow_baseline_sentence(rows),
         "limits": evaluation_page.limit_sentences(document) if document else [],
         "environment": evaluation_page.environment_rows(document) if document else [],
         "profile": profile_page.profile_view(document) if document else None,

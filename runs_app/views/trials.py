@@ -61,9 +61,9 @@ def signed_in(view: View) -> View:
 def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """That part alone, or only its results where these ask for themselves."""
     results_only = request.headers.get("HX-Target") == RESULTS
-    taken = Draft.objects.filter(pk=draft_id, taken_by__isnull=False).first()
-    if taken and taken.seen_by(request.user) and not taken.open_to(request.user):
-        context = {"part": RESULTS if results_only else "trials"}
+    known = Draft.objects.select_related("version").filter(pk=draft_id).first()
+    if known and known.seen_by(request.user) and not known.open_to(request.user):
+        context = {"part": RESULTS if results_only else "trials", "draft": known}
         return render(request, "runs_app/parts/trials_taken.html", context, status=_STOP)
     draft, now = find_draft(request, draft_id), timezone.now()
     if results_only:

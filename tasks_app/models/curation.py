@@ -21,6 +21,7 @@ class Draft(models.Model):
     be a new version; None while it is to be a task of its own and no version has been made.
     `taken_by` is the admin who has taken over somebody else's proposal: from then on its author
     sees what becomes of it, but not the files, which may hold workloads that are to stay hidden.
+    Once it is public, its author sees of the files what everybody may see.
     """
 
     class State(models.TextChoices):
@@ -74,11 +75,31 @@ class Draft(models.Model):
         """Whether `user` may know of it: its author and admins."""
         return isinstance(user, User) and (user.pk == self.author_id or user.is_staff)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether its version is public or was, so that nobody writes on the draft any more."""
+        if self.state in (self.State.OPEN, self.State.REVIEW) or self.version is None:
+            return False
+        return self.version.published_at is not None
+
     def open_to(self, user: object) -> bool:
-        """Whether `user` may see its files: admins, and its author until an admin took it over."""
+        """Whether `user` may see all of its files.
+
+        Admins may, and its author until an admin takes it over or it becomes public: then hidden
+        workloads are for admins.
+        """
         if not isinstance(user, User):
             return False
-        return user.is_staff or (user.pk == self.author_id and self.taken_by_id is None)
+        if user.is_staff:
+            return True
+        return self._is_of(user) and not self.is_settled
+
+    def shows_public_part(self, user: object) -> bool:
+        """Whether `user` may see of its files what everybody may see of its version."""
+        return isinstance(user, User) and self._is_of(user) and self.is_settled
+
+    def _is_of(self, user: User) -> bool:
+        return user.pk == self.author_id and self.taken_by_id is None
 
 
 class Act(models.Model):

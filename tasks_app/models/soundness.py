@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.conf import settings
 from django.db import models
@@ -11,6 +11,20 @@ from django.db.models import Q
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app.models.task import TaskVersion
 from tasks_app.soundness_report import read_report
+
+_NAMELESS = "its report says that it did not pass, without naming a mutant or a filter"
+_SURVIVORS, _FLAGGED = 3, 5
+"""How many names are said in brief."""
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """The first of the names; without their direction where all have the same."""
+    directions = {name.partition(": ")[0] for name in names if ": " in name}
+    shared = f"{directions.pop()}: " if len(directions) == 1 else ""
+    shown = [name.removeprefix(shared) for name in names]
+    if len(shown) <= most + 1:  # to say "and 1 more" is no shorter
+        return ", ".join(shown)
+    return f"{', '.join(shown[:most])} and {len(shown) - most} more"
 
 
 class Soundness(models.Model):
@@ -62,20 +76,42 @@ class Soundness(models.Model):
         return sum(finding.get("passed") is None for finding in self.document.get("filters", ()))
 
     @property
+    def untried(self) -> int:
+        """How many wrong kernels could not be tried everywhere: nothing is known of them."""
+        return sum(mutant.get("state") == "untried" for mutant in self.document.get("mutants", ()))
+
+    @property
     def refusal(self) -> str:
-        """Why the version is not sound; empty if it is."""
+        """Why the version is not sound, with every name; empty if it is."""
         if self.passed:
             return ""
-        known = "; ".join(self._faults())
-        return known or "its report says that it did not pass, without naming a mutant or a filter"
+        alive, flagged = ", ".join(self.survivors), ", ".join(self.flagged)
+        found = [
+            f"{len(self.survivors)} of {self.mutants} wrong kernels pass it: {alive}"
+            if alive
+            else "",
+            f"{len(self.flagged)} of {self.filters} filters flag it: {flagged}" if flagged else "",
+            *self._other_faults(),
+        ]
+        return "; ".join(filter(None, found)) or _NAMELESS
 
-    def _faults(self) -> Iterator[str]:
-        if self.survivors:
-            names = ", ".join(self.survivors)
-            yield f"{len(self.survivors)} of {self.mutants} wrong kernels pass it: {names}"
-        if self.flagged:
-            names = ", ".join(self.flagged)
-            yield f"{len(self.flagged)} of {self.filters} filters flag it: {names}"
+    @property
+    def brief_refusal(self) -> str:
+        """The same with a few of the names, for pages that have all of them elsewhere."""
+        if self.passed:
+            return ""
+        alive, flagged = _some(self.survivors, _SURVIVORS), _some(self.flagged, _FLAGGED)
+        few = len(self.flagged)
+        found = [
+            f"{len(self.survivors)} of {self.mutants} wrong kernels pass ({alive})"
+            if alive
+            else "",
+            f"{few} filter{' flags' if few == 1 else 's flag'} it: {flagged}" if flagged else "",
+            *self._other_faults(),
+        ]
+        return "; ".join(filter(None, found)) or _NAMELESS
+
+    def _other_faults(self) -> Iterator[str]:
         if misses := read_report(self.document).misses:
             yield f"its own reference is off, {', '.join(misses)}"
         if not self.mutants:

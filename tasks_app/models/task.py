@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,14 @@ class TaskVersion(models.Model):
         It may if on no kind of device a mutant of its reference survives or a filter flags it, as
         far as reports say, of which there must be one; or if an admin said why it may anyway.
         """
+        return self._why_not(lambda report: report.refusal)
+
+    @property
+    def briefly_unproven(self) -> str:
+        """The same with a few of the names of wrong kernels and filters, for pages."""
+        return self._why_not(lambda report: report.brief_refusal)
+
+    def _why_not(self, words: Callable[[Soundness], str]) -> str:
         if self.override is not None:
             return ""
         reports = self.reports.all()
@@ -127,8 +136,22 @@ class TaskVersion(models.Model):
             return "nobody has shown that wrong kernels fail it: there is no soundness report of it"
         against = [report for report in reports if report.refusal]
         if len(reports) == 1:
-            return "".join(report.refusal for report in against)
-        return "; ".join(f"on {report.device}, {report.refusal}" for report in against)
+            return "".join(map(words, against))
+        return "; ".join(f"on {report.device}, {words(report)}" for report in against)
+
+    @property
+    def without_hidden(self) -> tuple[str, ...]:
+        """Kinds of devices that it has public workloads for and no hidden ones."""
+        public, hidden = (
+            {
+                kind
+                for workload in self.data.workloads
+                if workload.hidden is which
+                for kind in workload.devices
+            }
+            for which in (False, True)
+        )
+        return tuple(sorted(public - hidden))
 
     @property
     def unseen(self) -> tuple[str, ...]:

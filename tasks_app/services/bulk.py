@@ -136,7 +136,7 @@ def _publish_refusal(task: Task) -> str:
         return "has no version that could be public"
     if reason := curation.public_refusal(task, task.current_version):
         return f"stays as it is: {reason}"
-    unproven = task.current_version.unproven
+    unproven = task.current_version.briefly_unproven
     return f"is not proven sound: {unproven}" if unproven else ""
 
 

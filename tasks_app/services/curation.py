@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from gpu_runner.data.task import TaskFormat
 from tasks_app.models import Act, Draft, Task, TaskVersion
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
@@ -18,6 +19,8 @@ from tasks_app.services.versions import make_current, override_gate
 MOST_TAGS = 10
 LONGEST_TAG = 30  # characters
 LONGEST_REASON = 2000  # characters
+IMPORTED = "imported"
+"""Tag of tasks in another format than kbench's own; the format's name is another one."""
 
 _TAG = re.compile(rf"[a-z0-9-]{{1,{LONGEST_TAG}}}")
 _IN_USE = (Task.State.PUBLISHED, Task.State.REVIEW)
@@ -130,11 +133,21 @@ def label_new(*, labels: Mapping[str, tuple[str, list[str]]], now: datetime) -> 
         difficulty, tags = labels[task.slug]
         task.difficulty, task.tags = clean_difficulty(difficulty), clean_tags(tags)
         task.save(update_fields=["tags", "difficulty"])
-        details = {
-            "difficulty": {"from": "", "to": task.difficulty},
-            "tags": {"from": [], "to": task.tags},
-        }
+        details: dict[str, Any] = {"tags": {"from": [], "to": task.tags}}
+        if task.difficulty:
+            details["difficulty"] = {"from": "", "to": task.difficulty}
         note(Act.Kind.LABELLED, now=now, task=task, details=details)
+
+
+def label_imported(*, versions: Iterable[TaskVersion], now: datetime) -> None:
+    """Tag the tasks of versions in another format, as `label_new` does: their code may be known."""
+    formats = {version.task.slug: version.data.format for version in versions}
+    labels = {
+        slug: ("", [IMPORTED, task_format.value])
+        for slug, task_format in formats.items()
+        if task_format is not TaskFormat.KBENCH
+    }
+    label_new(labels=labels, now=now)
 
 
 @transaction.atomic
@@ -159,9 +172,9 @@ def make_public(
     if why_not := public_refusal(locked, version):
         raise CurationError("version", why_not)
     why = clean_reason(reason, "say why this version is to be public")
-    if unproven := version.unproven:
+    if version.unproven:
         if not override.strip():
-            raise CurationError("override", unproven)
+            raise CurationError("override", version.briefly_unproven)
         spoken = clean_reason(override, "")
         override_gate(version=version, user=user, reason=spoken, now=now)
         note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, reason=spoken)
@@ -170,6 +183,7 @@ def make_public(
     kind = Act.Kind.CHANGED_VERSION if before else Act.Kind.PUBLISHED
     locked.state = Task.State.PUBLISHED
     make_current(locked, version, now)
+    label_imported(versions=[version], now=now)
     note(kind, now=now, actor=user, version=version, reason=why, details=details)
     return version
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from gpu_runner.data.formats.folder import read_folder
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.models import Act, Draft, Task, TaskVersion
-from tasks_app.services.curation import clean_reason, must_curate
+from tasks_app.services.curation import clean_reason, label_imported, must_curate
 from tasks_app.services.draft_files import changed_paths, kept_files, said_name
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
@@ -212,14 +212,15 @@ def publish_draft(
         raise CurationError("version", reason)
     task = _locked_task(version)
     _must_follow(locked, version, task, replaces)
-    if refusal := version.unproven:
+    if version.unproven:
         if not override.strip():
-            raise CurationError("override", refusal)
+            raise CurationError("override", version.briefly_unproven)
         why = clean_reason(override, "")
         override_gate(version=version, user=user, reason=why, now=now)
         note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, draft=locked, reason=why)
     task.state = Task.State.PUBLISHED
     make_current(task, version, now)
+    label_imported(versions=[version], now=now)
     locked.state, locked.changed_at = Draft.State.PUBLISHED, now
     locked.save()
     note(Act.Kind.PUBLISHED, now=now, actor=user, version=version, draft=locked)
@@ -243,7 +244,8 @@ def name_refusal(draft: Draft, name: str) -> str:
     others = task.drafts.exclude(author=draft.author_id).exclude(state=Draft.State.CLOSED)
     if task.state == Task.State.DRAFT and not others.exists():
         return ""
-    return f"there is a task {name!r} already, or somebody is writing one: choose another name"
+    taken = f"there is a task {name!r} already, or somebody is writing one: choose another name"
+    return f"{taken} (only admins begin next versions of a task)"
 
 
 def title_refusal(title: str) -> str:

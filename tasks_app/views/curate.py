@@ -21,11 +21,13 @@ from tasks_app.disclosure import admin_of
 from tasks_app.models import Draft, Task
 from tasks_app.services import Action, CurationError
 from tasks_app.spreadsheet import as_csv
+from tasks_app.trail_words import trail_entries
 
 _REFUSAL = "only admins curate tasks"
 _ROWS = 300
 _ACTS = 100
 _OWN_ACTS = 20
+_READ_ACTS = 400  # of which many may be shown as one
 _DIGITS = 9  # of the number of a version
 
 _ACTIONS = {
@@ -115,8 +117,10 @@ def curate_history(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="kbench-curation.csv"'
         return response
+    page = Paginator(acts, _ACTS).get_page(request.GET.get("page"))
     context = {
-        "page": Paginator(acts, _ACTS).get_page(request.GET.get("page")),
+        "page": page,
+        "entries": trail_entries(page, with_files=True, grouped=False),
         "filters": filters,
         "address": curate_page.address(filters),
         "choices": curate_page.trail_choices(filters),
@@ -175,13 +179,14 @@ def _one(task: Task) -> dict[str, Any]:
     versions = curate_page.version_rows(task)
     current = next((row for row in versions if row.version.pk == task.current_version_id), None)
     drafts = curate_page.light_drafts(task.drafts.all())
+    acts = curate_page.trail({"task": task.slug})[:_READ_ACTS]
     return {
         "task": task,
         "current": current,
         "versions": versions,
         "under_way": drafts.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
         "past_drafts": drafts.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
-        "acts": curate_page.trail({"task": task.slug})[:_OWN_ACTS],
+        "entries": trail_entries(acts, with_files=True)[:_OWN_ACTS],
         "difficulties": Task.Difficulty.choices,
         "in_use": task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
     }

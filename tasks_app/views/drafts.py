@@ -34,6 +34,7 @@ from tasks_app.uploads import Uploaded
 _REFUSAL = "only admins write next versions of tasks"
 _ROWS = 30
 _TOLD = 5  # tasks of an upload of which it is said what was changed
+_NEEDS_REASON = "It is not proven sound, so publishing it needs a reason, under “Publish anyway”."
 _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 
 
@@ -88,7 +89,7 @@ def draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return _page(request, found, path=request.GET.get("file", ""))
     if not found.open_to(request.user):
-        raise PermissionDenied("an admin has taken this proposal over")
+        raise PermissionDenied(_withheld(found))
     edit = read_edit(request.POST, request.FILES, found.files)
     try:
         saved = services.edit_draft(
@@ -124,7 +125,8 @@ def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     try:
         words = _act(found, user, action, reason, request.POST.dict())
     except CurationError as error:
-        refused = {"action": action, "reason": reason, "text": _sentence(error)}
+        text = _NEEDS_REASON if error.field == "override" else _sentence(error)
+        refused = {"action": action, "reason": reason, "text": text, "field": error.field}
         return _page(request, found, path=request.POST.get("file", ""), refused=refused)
     messages.success(request, words, extra_tags="good")
     return redirect(found)
@@ -133,14 +135,15 @@ def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def draft_download(request: HttpRequest, draft_id: UUID) -> HttpResponse:
-    """The draft's folder as a zip."""
+    """The draft's folder as a zip, as far as whoever asks may see it."""
     found = _draft(request, draft_id)
-    if not found.open_to(request.user):
-        raise PermissionDenied("an admin has taken this proposal over")
+    texts = Workbench(found, request.user).texts
+    if not texts:
+        raise PermissionDenied(_withheld(found))
     folder = found.name or "task"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, text in found.files.items():
+        for path, text in texts.items():
             archive.writestr(f"{folder}/{path}", text)
     response = HttpResponse(packed.getvalue(), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{folder}.zip"'
@@ -276,9 +279,16 @@ def _draft(request: HttpRequest, draft_id: UUID) -> Draft:
     return found
 
 
+def _withheld(found: Draft) -> str:
+    """Why somebody who knows of a draft may not have its files."""
+    if found.taken_by_id is None and found.is_settled:
+        return "it is public, so all of its files are for admins alone, and nobody changes them"
+    return "an admin has taken this proposal over"
+
+
 def _sentence(error: CurationError) -> str:
     if error.field.startswith("files."):
-        return f"{error.field.removeprefix('files.')} {error.reason}."
+        return f"{error.field.removeprefix('files.')}: {error.reason}."
     return f"{error.reason[:1].upper()}{error.reason[1:]}."
 
 

@@ -14,8 +14,8 @@ from gpu_runner.data.verdict import DeviceKind
 
 CPU, CUDA = DeviceKind.CPU, DeviceKind.CUDA
 
-SAFETY = "test_host_safety.py"
-BUILDER = "test_builder_safety.py"
+SAFETY = MappingProxyType({CPU: "test_host_safety.py", CUDA: "tests/gpu/test_host_safety.py"})
+BUILDER = MappingProxyType({CPU: "test_builder_safety.py"})
 PYTHON_ONLY = "needs a submission in Python; here it is one text in C++ or CUDA"
 
 
@@ -23,15 +23,22 @@ PYTHON_ONLY = "needs a submission in Python; here it is one text in C++ or CUDA"
 class Row:
     """One way to cheat.
 
-    cases: of test_bad_kernels.py that try it on a CPU. elsewhere: other tests that do. why_not: for
-    a kind of device, why no submission can try it.
+    cases: of test_bad_kernels.py that try it on a CPU. elsewhere: for a kind of device, other tests
+    that do. why_not: for one, why no submission can try it.
     """
 
     number: int
     title: str
     cases: tuple[str, ...] = ()
-    elsewhere: str = ""
+    elsewhere: Mapping[DeviceKind, str] = field(default_factory=lambda: MappingProxyType({}))
     why_not: Mapping[DeviceKind, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def instead(self, kind: DeviceKind) -> str:
+        """What there is where no kernel of its own tries it; empty if nobody does."""
+        if kind in self.why_not:
+            return f"does not apply: {self.why_not[kind]}"
+        cases = [f"test_bad_kernels.py ({case})" for case in self.cases if kind is CPU]
+        return "; ".join([*cases, *([self.elsewhere[kind]] if kind in self.elsewhere else [])])
 
 
 def _never(why: str) -> Mapping[DeviceKind, str]:

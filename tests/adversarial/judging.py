@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -127,7 +128,16 @@ def _gained(kernel: Kernel, result: EvaluationResult) -> str:
             return f"it says: {found[0][:120]}"
     if result.latency_ns is not None and result.latency_ns < kernel.at_least_ns:
         return f"{result.latency_ns:.0f} ns are less than {kernel.at_least_ns:.0f} ns"
-    return ""
+    return _gained_on_baselines(kernel, result)
+
+
+def _gained_on_baselines(kernel: Kernel, result: EvaluationResult) -> str:
+    if not kernel.task.baselines or result.verdict is not Verdict.CORRECT:
+        return ""
+    speedups = [workload.speedups.get("best", math.inf) for workload in result.workloads]
+    most = max(speedups, default=math.inf)  # none where no baseline was measured
+    over = most > kernel.at_most_speedup
+    return f"a speedup of {most:.2f} is more than {kernel.at_most_speedup:g}" if over else ""
 
 
 def _words(result: EvaluationResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,8 @@ class Kernel:
     """A file of the red team. rows: of the catalogue; none for an honest control.
 
     stops: any of them will do. must_not_print: what a kernel prints that got what it wanted.
-    at_least_ns: a latency below this means that a cheat paid off.
+    at_least_ns: a latency below this means that a cheat paid off; so does a speedup of more than
+    at_most_speedup, where the file asks for baselines.
     """
 
     path: Path
@@ -80,6 +82,7 @@ class Kernel:
     stops: tuple[Stop, ...] = ()
     must_not_print: tuple[str, ...] = ()
     at_least_ns: float = 0.0
+    at_most_speedup: float = math.inf
 
     @property
     def name(self) -> str:
@@ -141,19 +144,19 @@ def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
     abi = Abi(_one(header, "abi", "c"))
     if task.abi is not abi:
         raise HeaderError(f"the task {task.name} has the {task.abi} ABI")
-    at_least = _one(header, "at least", "0 ns").removesuffix("ns")
     return Kernel(
         path=path,
         summary=_one(header, "does" if honest else "tries"),
         source=_with_common(text),
-        task=_reduced(task, header.get("workloads", [])),
+        task=_reduced(task, header),
         abi=abi,
         mode=Mode(_one(header, "mode", "quick")),
         direction=Direction(_one(header, "direction", "forward")),
         rows=rows,
         stops=stops,
         must_not_print=tuple(header.get("must not print", [])),
-        at_least_ns=float(at_least),
+        at_least_ns=float(_one(header, "at least", "0 ns").removesuffix("ns")),
+        at_most_speedup=float(_one(header, "at most", "inf x").removesuffix("x")),
     )
 
 
@@ -164,14 +167,26 @@ def _one(header: dict[str, list[str]], name: str, default: str | None = None) ->
     return values[0]
 
 
-def _reduced(task: Task, lines: list[str]) -> Task:
-    """The task with the named workloads alone, and without baselines, which prove nothing here."""
-    names = [name.strip() for line in lines for name in line.split(",")]
+def _reduced(task: Task, header: dict[str, list[str]]) -> Task:
+    """The task with the named workloads alone, and without baselines that the file does not name.
+
+    They take long, and prove nothing but where somebody wants to slow them down.
+    """
+    names = _names(header, "workloads")
     unknown = set(names) - {workload.name for workload in task.workloads}
     if unknown:
         raise HeaderError(f"{task.name} has no workload {', '.join(sorted(unknown))}")
     chosen = tuple(w for w in task.workloads if not names or w.name in names)
-    return dataclasses.replace(task, workloads=chosen, baselines=())
+    baselines = _names(header, "baselines")
+    if not set(baselines) <= set(task.baselines):
+        raise HeaderError(f"{task.name} has no such baseline")
+    if bool(baselines) != ("at most" in header):
+        raise HeaderError("baselines are there for a speedup that is bounded, and the other way")
+    return dataclasses.replace(task, workloads=chosen, baselines=baselines)
+
+
+def _names(header: dict[str, list[str]], name: str) -> tuple[str, ...]:
+    return tuple(word.strip() for line in header.get(name, []) for word in line.split(","))
 
 
 def _with_common(text: str) -> str:

@@ -6,8 +6,8 @@ python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only RE
 On a host with several GPUs all of them take part, or those named. On each one kernel is measured
 at a time, and the rest of several evaluations overlaps.
 
-Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, or
-if a process, file, mount or memory was left behind.
+Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, if
+a process, file, mount or memory was left behind, or if nobody tries one of the rows.
 """
 
 from __future__ import annotations
@@ -90,14 +90,7 @@ class Work:
 def uncovered(kernels: Sequence[Kernel], kind: DeviceKind) -> list[tuple[Row, str]]:
     """Rows that no kernel of these tries, each with the reason or the test that does."""
     tried = {row for kernel in kernels for row in kernel.rows}
-    return [(row, _instead(row, kind)) for row in ROWS if row.number not in tried]
-
-
-def _instead(row: Row, kind: DeviceKind) -> str:
-    if kind in row.why_not:
-        return f"does not apply: {row.why_not[kind]}"
-    cases = [f"test_bad_kernels.py ({case})" for case in row.cases if kind is DeviceKind.CPU]
-    return "; ".join([*cases, *([row.elsewhere] if row.elsewhere else [])])
+    return [(row, row.instead(kind)) for row in ROWS if row.number not in tried]
 
 
 def chosen(kernels: Sequence[Kernel], rows: str, only: str) -> list[Kernel]:
@@ -138,11 +131,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines.append(line)
             print(f"{' | '.join(line.cells())} | {line.seconds:.1f} s", flush=True)
     left = left_behind(before)
+    rows = uncovered(every, options.device)
     if not options.rows and not options.only:
-        _print_uncovered(uncovered(every, options.device))
+        _print_uncovered(rows)
     if options.json:
         options.json.write_text(json.dumps([_document(line) for line in lines], indent=1))
-    return _conclude(lines, left)
+    return _conclude(lines, left, [row for row, instead in rows if not instead])
 
 
 def _print_uncovered(rows: Sequence[tuple[Row, str]]) -> None:
@@ -151,13 +145,16 @@ def _print_uncovered(rows: Sequence[tuple[Row, str]]) -> None:
         print(f"{row.number} | {row.title} | {instead or 'NOBODY TRIES IT'}")
 
 
-def _conclude(lines: Sequence[Line], left: Sequence[str]) -> int:
+def _conclude(lines: Sequence[Line], left: Sequence[str], untried: Sequence[Row]) -> int:
     counts = dict.fromkeys(Outcome, 0)
     for line in lines:
         counts[line.judgement.outcome] += 1
     print("\n" + ", ".join(f"{outcome} {count}" for outcome, count in counts.items()))
     print("left behind: " + ("; ".join(left) if left else "nothing"))
-    return 0 if all(line.judgement.good for line in lines) and not left else 1
+    if untried:
+        print("nobody tries row " + ", ".join(str(row.number) for row in untried))
+    good = all(line.judgement.good for line in lines)
+    return 0 if good and not left and not untried else 1
 
 
 def _document(line: Line) -> dict[str, object]:

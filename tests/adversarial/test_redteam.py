@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.health import left_behind, snapshot
 from gpu_runner.supervisor.oracles import Oracles
+from tests.adversarial import redteam
 from tests.adversarial.cases import load_cases
-from tests.adversarial.catalogue import ROWS
+from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Outcome, judge, run
 from tests.adversarial.judging import request as request_of
 from tests.adversarial.kernels import HeaderError, Kernel, Stop, load_kernel, load_kernels
@@ -24,6 +25,8 @@ from tests.adversarial.redteam import make_config, uncovered
 from tests.adversarial.side_by_side import SideBySide, selected
 
 KERNELS = load_kernels(DeviceKind.CPU)
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
 IN_ORDER = sorted(KERNELS, key=lambda k: (k.mode is not Mode.TEST, k.task.name, k.name))
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -76,12 +79,26 @@ def test_catalogue_has_all_rows_and_kernels_name_no_other() -> None:
         assert {row for kernel in load_kernels(kind) for row in kernel.rows} <= set(numbers)
 
 
-def test_every_row_is_tried_on_a_cpu_or_cannot_be() -> None:
-    untried = uncovered(KERNELS, DeviceKind.CPU)
+@pytest.mark.parametrize("kind", DeviceKind)
+def test_every_row_is_tried_or_cannot_be(kind: DeviceKind) -> None:
+    untried = uncovered(load_kernels(kind), kind)
     assert [row.number for row, instead in untried if not instead] == []
-    for row, _ in untried:
-        assert row.cases or row.elsewhere or DeviceKind.CPU in row.why_not
+    tests = {row.elsewhere[kind] for row in ROWS if kind in row.elsewhere}
+    assert all((TESTS / "adversarial" / test).exists() or (ROOT / test).exists() for test in tests)
+
+
+def test_every_case_of_the_catalogue_is_loaded() -> None:
     assert {kernel.rows[0] for kernel in load_cases()} == {row.number for row in ROWS if row.cases}
+
+
+def test_a_row_that_nobody_tries_fails_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = ["--device", "cpu", "--only", "no such kernel"]
+    assert redteam.main(nothing) == 0
+    monkeypatch.setattr(redteam, "ROWS", (*ROWS, Row(72, "is new")))
+    assert redteam.main(nothing) == 1
+    assert "nobody tries row 72" in capsys.readouterr().out
 
 
 def _kernel(*stops: str) -> Kernel:
@@ -121,6 +138,22 @@ def test_judgement_of_hostile_kernel(stop: str, result: EvaluationResult, outcom
     assert judge(kernel, result).outcome is outcome
 
 
+@pytest.mark.parametrize(
+    ("speedups", "outcome"),
+    [
+        ({"eager": 1.1, "best": 1.1}, Outcome.STOPPED),
+        ({"eager": 2.1, "best": 2.1}, Outcome.MISSED),
+        ({}, Outcome.MISSED),
+    ],
+)
+def test_judgement_of_a_speedup(speedups: dict[str, float], outcome: Outcome) -> None:
+    [kernel] = [k for k in KERNELS if k.name == "cpu/row31_slows_the_anchor"]
+    assert kernel.task.baselines == ("eager",)
+    workload = WorkloadResult(name="", parameters={}, hidden=False, speedups=speedups)
+    result = _result(Verdict.CORRECT, workloads=(workload,))
+    assert judge(kernel, result).outcome is outcome
+
+
 def test_honest_kernel_must_be_correct_and_beyond_suspicion() -> None:
     honest = next(kernel for kernel in KERNELS if kernel.honest)
     suspicion = Suspicion(check=Check.LIBRARY, reason="needs a library")
@@ -138,6 +171,8 @@ def test_honest_kernel_must_be_correct_and_beyond_suspicion() -> None:
         "// row: 1\n// stopped by: luck\n// tries: x\n",
         "// row: 1\n// stopped by: construction\n",
         "// row: 1\n// stopped by: construction\n// tries: x\n// workloads: none\n",
+        "// row: 1\n// stopped by: construction\n// tries: x\n// baselines: eager\n",
+        "// row: 1\n// stopped by: construction\n// tries: x\n// at most: 2 x\n",
         "// row: 1\n// abi: torch\n// stopped by: construction\n// tries: x\n",
         "// stopped by: construction\n// tries: x\n",
     ],

@@ -3,10 +3,10 @@
 python -m tests.bench.honest [--count 1000] [--minutes 60] [--out honest.jsonl] [--workers 1]
     [--workloads 2]
 
-All shipped kernels of the c ABI in turn, without baselines; each time on a few public and as many
-hidden ones of their small workloads, drawn anew. Several workers share the processors out among
-them, as several runners would. A line of JSON an evaluation is added to the file at once, and lines
-that are there count: stop it when you like, and go on later. Exit status 1 if any kernel was
+All shipped kernels in turn, torch extensions too, without baselines; each time on a few public and
+as many hidden ones of their small workloads, drawn anew. Several workers share the processors out
+among them, as several runners would. A line of JSON an evaluation is added to the file at once, and
+lines that are there count: stop it when you like, and go on later. Exit status 1 if any kernel was
 accused, or if 1 % of the evaluations or more were UNSTABLE.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task, Workload
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
+from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.processors import by_core
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
@@ -44,19 +44,18 @@ Line = dict[str, Any]
 
 
 def honest_entries() -> list[Entry]:
-    """The shipped CPU kernels of the c ABI, on small workloads."""
+    """The shipped CPU kernels, on small workloads."""
     return [
-        dataclasses.replace(entry, task=small(entry.task))
+        dataclasses.replace(entry, task=small(entry.task, entry.direction))
         for entry in entries(DeviceKind.CPU)
-        if entry.task.abi is Abi.C
     ]
 
 
-def small(task: Task) -> Task:
+def small(task: Task, direction: Direction) -> Task:
     """The task without its large CPU workloads and without baselines."""
     chosen = []
-    for workload in task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=True):
-        cost = task.cost(workload, Direction.FORWARD)
+    for workload in task.workloads_for(DeviceKind.CPU, direction, hidden=True):
+        cost = task.cost(workload, direction)
         if cost is None or (cost.bytes <= SMALL_BYTES and cost.flops <= SMALL_FLOPS):
             chosen.append(workload)
     return dataclasses.replace(task, workloads=tuple(chosen), baselines=())

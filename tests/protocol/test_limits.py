@@ -14,7 +14,7 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import evaluate as protocol
-from gpu_runner.supervisor import health, jail
+from gpu_runner.supervisor import health, jail, session
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer
@@ -108,6 +108,8 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Where no processor is free to watch a gate, processor time is all that the clock has."""
+    monkeypatch.setattr(session, "_gate_of", lambda *_: None)
     made: list[NullTime] = []
     measured = NullTimes._measure
 

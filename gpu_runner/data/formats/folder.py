@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import itertools
 import re
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data import codec
-from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.check import check_count, check_task
-from gpu_runner.data.formats.check_format import check_format
+from gpu_runner.data.codec import ERRORS_LIMIT, DataError
+from gpu_runner.data.formats.building import examine
+from gpu_runner.data.formats.check import check_count
 from gpu_runner.data.formats.kbench import (
     NOT_IN_TOML,
     SPECIFICATION,
@@ -27,15 +23,13 @@ from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task, TaskFormat
 
-FAULTS_LIMIT = 50
+FAULTS_LIMIT = ERRORS_LIMIT
 """Faults of a folder that are told at once."""
 _FILES = "files"
 _PYTHON_LIMIT = 4 * MODULE_LIMIT
 _DEEPEST = 16  # tables and lists within others
 _INTEGER_BITS = 64
-_AT_LINE = re.compile(
-    r"\(at line (\d+), column \d+\)$|^(?:is not valid Python|imports [^()]*) \(line (\d+)\)"
-)
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
 _SHOWN = 500  # characters of a field or a reason
@@ -48,14 +42,29 @@ _SPECIFY = "is missing: add it with name, title, abi and, for each workload, a t
 class Fault:
     """What is wrong with a folder of texts, and where.
 
-    field: dotted path, as `DataError` has it; file: the file that is to be changed, empty if there
-    is none; line: 1-based, None where it cannot be said.
+    field: dotted path, as `DataError` has it, or the file where it is all that is said of it; file:
+    the file that is to be changed, empty if there is none; line: 1-based, None where it cannot be
+    said. As a text, `task.toml, line 7: dtype: 'real' is not one of ...`.
     """
 
     field: str
     reason: str
     file: str = ""
     line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The file, and the line where it is known; empty where there is no file."""
+        return f"{self.file}, line {self.line}" if self.file and self.line else self.file
+
+    @property
+    def words(self) -> str:
+        """The field and the reason; the reason alone where the field is the file."""
+        is_file = self.field in ("", self.file)
+        return self.reason if is_file else f"{self.field}: {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.words}" if self.place else self.words
 
 
 def read_folder(files: Mapping[str, str]) -> tuple[Task | None, tuple[Fault, ...]]:
@@ -106,7 +115,9 @@ def _text_reasons(name: str, text: str) -> Iterator[str]:
 
 def _about_file(name: str, reason: str) -> Fault:
     shown = _cut(name.encode(errors="replace").decode())
-    return Fault(field=f"files.{shown}", reason=reason, file=name if shown == name else "")
+    if shown != name:
+        return Fault(field=f"files.{shown}", reason=reason)
+    return Fault(field=name, reason=reason, file=name)
 
 
 def _folders(name: str) -> list[str]:
@@ -123,17 +134,18 @@ def _python_faults(files: Mapping[str, str]) -> Iterator[Fault]:
         try:
             parse_module(text, name)
         except DataError as error:
-            line = _line_in(error.reason, text)
+            line = _line_in(error, text)
             yield Fault(field=name, reason=error.reason, file=name, line=line)
 
 
-def _line_in(reason: str, text: str) -> int | None:
-    """The line that a parser names in its message, which may be the one after the last."""
+def _line_in(error: DataError, text: str) -> int | None:
+    """The line that an error or a parser names, which may be the one after the last."""
     last = len(text.rstrip("\n").split("\n"))
-    if reason.endswith(_AT_END):
+    if error.reason.endswith(_AT_END):
         return last
-    match = _AT_LINE.search(reason)
-    return max(1, min(int(match[1] or match[2]), last)) if match else None
+    match = _AT_LINE.search(error.reason)
+    line = int(match[1]) if match else error.line
+    return None if line is None else max(1, min(line, last))
 
 
 class _Specification:
@@ -143,6 +155,7 @@ class _Specification:
         self._files = files
         self._is_python = is_python  # whether every Python file is
         self._origins: list[str] = []
+        self._names: list[str] = []  # of the workloads
 
     def read(self) -> tuple[Task | None, list[Fault]]:
         if SPECIFICATION not in self._files:
@@ -164,36 +177,56 @@ class _Specification:
         if errors:
             return None, errors
         expanded = expand(document)
-        if isinstance(expanded.get("workloads"), list):
-            check_count(expanded["workloads"])
+        workloads = expanded.get("workloads")
+        if isinstance(workloads, list):
+            check_count(workloads)
             self._origins = origins(document)
+            self._names = [str(w.get("name", "")) if isinstance(w, dict) else "" for w in workloads]
         held = {name: text for name, text in self._files.items() if name != SPECIFICATION}
         expanded = {"format": TaskFormat.KBENCH.value, **expanded, "files": held}
-        errors = list(itertools.islice(_decode_errors(Task, expanded, ""), FAULTS_LIMIT))
-        if errors:
-            return None, errors
-        task = codec.decode(Task, expanded)
-        return task, list(_check_errors(task, is_python=self._is_python))
+        return examine(expanded, is_python=self._is_python)
 
     def _placed(self, errors: list[DataError]) -> list[Fault]:
         """The errors as faults. Those of workloads that a sweep stands for are the sweep's."""
         is_toml = all(error.field != SPECIFICATION for error in errors)
         lines = field_lines(self._files[SPECIFICATION]) if errors and is_toml else {}
-        return [self._fault(error, lines) for error in errors]
+        alike: dict[tuple[str, str], list[str]] = {}
+        firsts: dict[tuple[str, str], DataError] = {}
+        for error in errors:
+            match = _WORKLOAD.match(error.field)
+            key = (_WORKLOAD.sub(self._origin, error.field), error.reason)
+            firsts.setdefault(key, error)
+            alike.setdefault(key, []).extend([self._name(match)] if match else [])
+        return [
+            self._fault(error, key[0], _of_workloads(alike[key]), lines)
+            for key, error in itertools.islice(firsts.items(), FAULTS_LIMIT)
+        ]
 
-    def _fault(self, error: DataError, lines: Mapping[str, int]) -> Fault:
-        field = _WORKLOAD.sub(self._origin, error.field)
+    def _fault(self, error: DataError, field: str, whose: str, lines: Mapping[str, int]) -> Fault:
         file, line = SPECIFICATION, line_of(lines, field)
         if field.removeprefix("files.") in self._files:
-            file = field.removeprefix("files.")
-            line = _line_in(error.reason, self._files[file])
+            field = file = field.removeprefix("files.")
+            line = _line_in(error, self._files[file])
         elif field == _FILES or field.endswith(".py"):  # a file that is missing
             file, line = "", None
-        return Fault(field=_cut(field), reason=_cut(error.reason), file=file, line=line)
+        return Fault(field=_cut(field), reason=_cut(error.reason) + whose, file=file, line=line)
 
     def _origin(self, match: re.Match[str]) -> str:
         index = int(match[1])
         return self._origins[index] if index < len(self._origins) else match[0]
+
+    def _name(self, match: re.Match[str]) -> str:
+        index = int(match[1])
+        return self._names[index] if index < len(self._names) else ""
+
+
+def _of_workloads(names: list[str]) -> str:
+    """Which workloads a fault is of, in brackets; nothing where they have no names."""
+    known = list(dict.fromkeys(filter(None, names)))
+    if not known:
+        return ""
+    more = f" and {len(known) - 1} more" if len(known) > 1 else ""
+    return f" (workload {_cut(known[0])!r}{more})"
 
 
 def _cut(text: str) -> str:
@@ -223,45 +256,3 @@ def _content_errors(document: Mapping[str, Any]) -> Iterator[DataError]:
 
 def _is_bad_text(value: Any) -> bool:
     return isinstance(value, str) and ("\0" in value or _SURROGATE.search(value) is not None)
-
-
-def _decode_errors(hint: Any, value: Any, field: str) -> Iterator[DataError]:
-    """Every value that does not fit its type, where `codec.decode` stops at the first."""
-    arguments = typing.get_args(hint)
-    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        yield from _dataclass_errors(typing.cast(type, hint), value, f"{field}." if field else "")
-    elif typing.get_origin(hint) is tuple and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _decode_errors(arguments[0], item, f"{field}[{index}]")
-    else:
-        try:
-            codec.decode(hint, value, field)
-        except DataError as error:
-            yield error
-
-
-def _dataclass_errors(cls: type, value: Mapping[str, Any], prefix: str) -> Iterator[DataError]:
-    hints = typing.get_type_hints(cls)
-    for name in value:
-        if name not in hints:
-            near = difflib.get_close_matches(name[:80], hints, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            yield DataError(f"{prefix}{name}", f"is not a known field{meant}")
-    for spec in dataclasses.fields(cls):
-        if spec.name in value:
-            yield from _decode_errors(hints[spec.name], value[spec.name], prefix + spec.name)
-        elif not _has_default(spec):
-            yield DataError(prefix + spec.name, "is missing")
-
-
-def _has_default(spec: dataclasses.Field[Any]) -> bool:
-    missing = dataclasses.MISSING
-    return spec.default is not missing or spec.default_factory is not missing
-
-
-def _check_errors(task: Task, *, is_python: bool) -> Iterator[DataError]:
-    for check in (check_task, check_format) if is_python else (check_task,):
-        try:
-            check(task)
-        except DataError as error:
-            yield error

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.check import check_task
-from gpu_runner.data.formats.reading import check_imports
-from gpu_runner.data.formats.source import check_keywords, functions, parse_module
+from gpu_runner.data.formats.reading import import_errors
+from gpu_runner.data.formats.reference_names import name_errors
+from gpu_runner.data.formats.source import (
+    functions,
+    keyword_errors,
+    parameter_names,
+    parse_module,
+)
 from gpu_runner.data.formats.sweeps import expand
 from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.task import Task, TaskFormat
+from gpu_runner.data.verdict import Direction
 
 SPECIFICATION = "task.toml"
 REFERENCE = "reference.py"
+BASELINE = "baseline_fn"
 KERNELS = "kernels/"
 _VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
 NOT_IN_TOML = ("files", "format", "schema_version")  # format: but for the task.toml itself
@@ -46,14 +53,15 @@ def specifications(folder: Path) -> list[Path]:
     return [folder / SPECIFICATION, *variants]
 
 
-def load_kbench(path: Path) -> Task:
-    """Read a native task: its folder, or the file in it that specifies the task or a variant.
+def read_kbench(path: Path) -> dict[str, Any]:
+    """The document of a native task: of its folder, or of the file in it that specifies the task or
+    a variant.
 
     `task_bf16.toml` beside the `task.toml` of the task `softmax` specifies the task `softmax_bf16`:
     its keys replace those of `task.toml`, and it must have a title of its own. Of the folder's
     kernels, a task holds those that it lists. A task.toml may name another `format`, as that of a
-    downloaded proposal does; the checks of a format are left to the caller. Raises `DataError`
-    naming the field or the file.
+    downloaded proposal does. What the document holds is not checked. Raises `DataError` naming the
+    field or the file.
     """
     if not path.is_dir() and not is_specification(path):
         raise DataError("path", f"{path.name!r} does not specify a native task")
@@ -67,9 +75,7 @@ def load_kbench(path: Path) -> Task:
         document = _variant(document, texts, path.name)
     listed = [kernel.get("path") for kernel in _tables(document, "kernels")]
     held = {n: text for n, text in files.items() if not n.startswith(KERNELS) or n in listed}
-    document = {"format": TaskFormat.KBENCH.value, **document, "files": held}
-    task = codec.decode(Task, document)
-    return check_task(task)
+    return {"format": TaskFormat.KBENCH.value, **document, "files": held}
 
 
 def parse_specification(text: str, name: str) -> dict[str, Any]:
@@ -129,15 +135,37 @@ def _tables(document: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
     return [entry for entry in _items(document, field) if isinstance(entry, dict)]
 
 
-def check_reference(task: Task) -> None:
-    """Refuse a reference.py without a function that the oracle calls, or with a wrong import."""
+def reference_errors(task: Task) -> Iterator[DataError]:
+    """Functions that the oracle calls and reference.py lacks, or cannot call; wrong imports.
+
+    Its baseline, if it has one, must take what the reference takes.
+    """
     if REFERENCE not in task.files:
-        raise DataError(REFERENCE, "is missing in the task's folder")
-    have = functions(parse_module(task.files[REFERENCE], REFERENCE))
-    for name in ("make_inputs", *(f"{direction.value}_fn" for direction in task.directions)):
-        if name not in have:
-            raise DataError(REFERENCE, f"must define the function {name}()")
-    for index, workload in enumerate(task.workloads):
-        field = f"workloads[{index}].parameters"
-        check_keywords(have["make_inputs"], workload.parameters, field)
-    check_imports(task.files)
+        yield DataError(REFERENCE, "is missing in the task's folder")
+    else:
+        try:
+            tree = parse_module(task.files[REFERENCE], REFERENCE)
+        except DataError as error:
+            yield error
+            return
+        have = functions(tree)
+        for name in ("make_inputs", *(f"{direction.value}_fn" for direction in task.directions)):
+            if name not in have:
+                yield DataError(REFERENCE, f"must define the function {name}()")
+        if BASELINE in have:
+            yield from _baseline_errors(task, have)
+        for index, workload in enumerate(task.workloads if "make_inputs" in have else ()):
+            field = f"workloads[{index}].parameters"
+            yield from keyword_errors(have["make_inputs"], workload.parameters, field)
+        yield from name_errors(task, tree, REFERENCE)
+    yield from import_errors(task.files)
+
+
+def _baseline_errors(task: Task, have: Mapping[str, ast.FunctionDef]) -> Iterator[DataError]:
+    if Direction.FORWARD not in task.directions:
+        reason = f"has {BASELINE}(), which is for the forward direction only"
+        yield DataError(REFERENCE, reason)
+        return
+    reference = have.get("forward_fn", have[BASELINE])
+    if parameter_names(have[BASELINE]) != parameter_names(reference):
+        yield DataError(REFERENCE, f"{BASELINE}() must take the parameters of forward_fn()")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, DataErrors, caught
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.proposals import DEFAULT, propose
-from gpu_runner.data.formats.reading import Reading, check_imports
+from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
 from gpu_runner.data.formats.sizes import Size, Sizes
 from gpu_runner.data.formats.source import classes, functions, method, parameter_names, parse_module
@@ -61,31 +61,43 @@ def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
     return Reading(task=check_task(task), remarks=(_NOTHING,) if proposals else ())
 
 
-def check_sizes(task: Task) -> None:
-    """Refuse workloads whose parameters are no sizes that `get_inputs()` alone reads.
+def size_errors(task: Task) -> Iterator[DataError]:
+    """Workloads whose parameters are no sizes that `get_inputs()` alone reads; wrong imports.
 
-    Raises `DataError` naming the parameter, or the file if it is no problem file. A global that
-    follows from another is among the parameters too.
+    A global that follows from another is among the parameters too.
     """
     if len(task.files) != 1:
-        raise DataError("files", "must be one Python file, with Model and get_inputs()")
+        yield DataError("files", "must be one Python file, with Model and get_inputs()")
+        return
     ((name, text),) = task.files.items()
-    tree = parse_module(text, name)
-    _parts(tree, name)
-    check_imports(task.files)
+    try:
+        tree = parse_module(text, name)
+        _parts(tree, name)
+    except DataErrors as error:
+        yield from error.errors
+        return
+    except DataError as error:
+        yield error
+        return
+    yield from import_errors(task.files)
     sizes = Sizes.read(tree)
     for index, workload in enumerate(task.workloads):
-        field = f"workloads[{index}].parameters"
-        given = {
-            key: _as_size(value, f"{field}.{key}") for key, value in workload.parameters.items()
-        }
-        roots = {key: size for key, size in given.items() if key in sizes.roots}
-        for key in roots.keys() - set(sizes.free):
-            raise DataError(f"{field}.{key}", "is read by more than get_inputs(): Model needs it")
-        wanted = sizes.changed(roots)
-        for key in given.keys() | wanted.keys():
-            if given.get(key, sizes.values.get(key)) != wanted.get(key, sizes.values.get(key)):
-                raise DataError(f"{field}.{key}", f"must be {wanted.get(key, 'left out')}")
+        yield from _workload_errors(sizes, workload, f"workloads[{index}].parameters")
+
+
+def _workload_errors(sizes: Sizes, workload: Workload, field: str) -> Iterator[DataError]:
+    wrong = [e for k, v in workload.parameters.items() for e in caught(_as_size, v, f"{field}.{k}")]
+    if wrong:
+        yield from wrong
+        return
+    given = {key: _as_size(value, field) for key, value in workload.parameters.items()}
+    roots = {key: size for key, size in given.items() if key in sizes.roots}
+    for key in sorted(roots.keys() - set(sizes.free)):
+        yield DataError(f"{field}.{key}", "is read by more than get_inputs(): Model needs it")
+    wanted = sizes.changed(roots)
+    for key in sorted(given.keys() | wanted.keys()):
+        if given.get(key, sizes.values.get(key)) != wanted.get(key, sizes.values.get(key)):
+            yield DataError(f"{field}.{key}", f"must be {wanted.get(key, 'left out')}")
 
 
 def _as_size(value: Any, field: str) -> Size:
@@ -96,14 +108,15 @@ def _as_size(value: Any, field: str) -> Size:
 
 
 def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef, ast.FunctionDef]:
-    """Model, its forward and get_init_inputs."""
+    """Model, its forward and get_init_inputs; raises `DataErrors` naming all that is missing."""
     own, model = functions(tree), classes(tree).get("Model")
-    for wanted in ("get_inputs", "get_init_inputs"):
-        if wanted not in own:
-            raise DataError(name, f"must define the function {wanted}()")
+    wanted = [each for each in ("get_inputs", "get_init_inputs") if each not in own]
+    errors = [DataError(name, f"must define the function {function}()") for function in wanted]
     forward = method(model, "forward") if model is not None else None
     if model is None or forward is None:
-        raise DataError(name, "must define the class Model with a method forward()")
+        errors.append(DataError(name, "must define the class Model with a method forward()"))
+    if errors or model is None or forward is None:
+        raise DataErrors(errors)
     return model, forward, own["get_init_inputs"]
 
 

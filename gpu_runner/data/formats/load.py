@@ -9,21 +9,21 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from gpu_runner.data import codec
-from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.check import check_task
-from gpu_runner.data.formats.check_format import check_format
+from gpu_runner.data.codec import DataError, DataErrors
+from gpu_runner.data.formats.building import build_task
+from gpu_runner.data.formats.folder import Fault, read_folder
 from gpu_runner.data.formats.kbench import (
     SPECIFICATION,
     is_specification,
-    load_kbench,
+    is_variant,
+    read_kbench,
     specifications,
 )
 from gpu_runner.data.formats.kernelbench import read_kernelbench
 from gpu_runner.data.formats.naming import NAME_LIMIT
 from gpu_runner.data.formats.reading import Reading
 from gpu_runner.data.formats.robust_kbench import is_robust_kbench, read_robust_kbench
-from gpu_runner.data.formats.text import TASK_LIMIT_BYTES, read_text
+from gpu_runner.data.formats.text import TASK_LIMIT_BYTES, read_files, read_text
 from gpu_runner.data.task import Task, TaskFormat
 
 CATALOG_VARIABLE = "KBENCH_CATALOG"
@@ -32,17 +32,39 @@ _SUGGESTIONS, _SIMILARITY = 3, 0.5  # of names; 1 is the same name
 
 
 def load_json(path: Path) -> Task:
-    """Read an encoded `Task`; raises `DataError` naming the field."""
+    """Read an encoded `Task`; raises `DataError` naming the file or the fields."""
     text = read_text(path, path.name, _JSON_LIMIT_BYTES)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(path.name, f"is not valid JSON: {error}") from None
-    return check_format(check_task(codec.decode(Task, document)))
+    return build_task(document)
+
+
+def load_kbench(path: Path) -> Task:
+    """Read a native task, as `read_kbench` names it; raises `DataError` as `load_task` does.
+
+    Errors have their places but for a variant's, which may stand in either of two files.
+    """
+    document = read_kbench(path)
+    try:
+        return build_task(document)
+    except DataErrors:
+        if is_variant(path.name):
+            raise
+        folder = path if path.is_dir() else path.parent
+        files = read_files(folder, [SPECIFICATION]) | document["files"]
+        if faults := read_folder(files)[1]:
+            raise DataErrors(map(_as_error, faults)) from None
+        raise
+
+
+def _as_error(fault: Fault) -> DataError:
+    return DataError(fault.field, fault.reason, fault.line, fault.place)
 
 
 _READERS: dict[str, Callable[[Path], Reading]] = {
-    "kbench": lambda path: Reading(task=check_format(load_kbench(path))),
+    "kbench": lambda path: Reading(task=load_kbench(path)),
     "robust-kbench": read_robust_kbench,
     "kernelbench": read_kernelbench,
     "json": lambda path: Reading(task=load_json(path)),
@@ -55,7 +77,7 @@ def load_task(path: Path, format: str = "auto") -> Task:
     """Load the task at `path`, a folder or a file, without executing any of it.
 
     Raises `DataError` whose field is `path`, `format`, a file's name, or the dotted path of the
-    wrong value.
+    wrong value, and `DataErrors` where it can be said all that is wrong.
     """
     return read_task(path, format).task
 

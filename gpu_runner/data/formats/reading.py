@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, refuse
 from gpu_runner.data.formats.source import parse_module
 from gpu_runner.data.task import Task
 
@@ -29,8 +29,16 @@ class Reading:
 def check_imports(files: Mapping[str, str]) -> None:
     """Refuse Python files that import what an oracle's jail does not have.
 
+    Raises `DataErrors` naming the files.
+    """
+    refuse(import_errors(files))
+
+
+def import_errors(files: Mapping[str, str]) -> Iterator[DataError]:
+    """The Python files that import what an oracle's jail does not have.
+
     It has the standard library, einops, numpy, torch and the task's own files. Raises `DataError`
-    naming the file.
+    naming the file that is not Python.
     """
     own = {name.split("/")[0].removesuffix(".py") for name in files}
     known = own | _INSTALLED | sys.stdlib_module_names
@@ -41,7 +49,7 @@ def check_imports(files: Mapping[str, str]) -> None:
             if foreign:
                 line = min(foreign.values())
                 words = f"imports {', '.join(foreign)}, which no runner has (line {line})"
-                raise DataError(name, words)
+                yield DataError(name, words, line)
 
 
 def _imported(tree: ast.Module) -> dict[str, int]:

@@ -12,8 +12,8 @@ from typing import Any
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.naming import task_name, task_title
-from gpu_runner.data.formats.reading import Reading, check_imports
-from gpu_runner.data.formats.robust_source import Parameters, RobustSource
+from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
+from gpu_runner.data.formats.robust_source import RobustSource
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import ShippedKernel, Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction, Language
@@ -25,6 +25,7 @@ The engine narrows it per element where it can trace the reference.
 """
 ORIGIN_AGENT = "origin"
 _KINDS = ("single", "multi")
+_ARGUMENTS = ("inputs", "init")
 _TAKERS = {"init": ("init",), "input": ("inputs",), "shared": ("init", "inputs")}
 _WORKLOADS_LIMIT = 256
 _NAME_LIMIT = 160
@@ -67,31 +68,38 @@ def read_robust_kbench(folder: Path) -> Reading:
     return Reading(task=task, adaptations=tuple(_adaptations(files, sources)))
 
 
-def check_functions(task: Task) -> None:
-    """Refuse a task whose files lack a function that the oracle calls, or whose workloads do not
-    fit to it; raises `DataError` naming the file or the parameter."""
-    check_imports(task.files)
+def function_errors(task: Task) -> Iterator[DataError]:
+    """Functions that the oracle calls and the files lack, and workloads that do not fit to them;
+    wrong imports."""
+    yield from import_errors(task.files)
     for direction in task.directions:
         name = _function_file(direction)
         if name not in task.files:
-            raise DataError(name, "is missing in the task's folder")
-        source = RobustSource.parse(task.files[name], direction)
+            yield DataError(name, "is missing in the task's folder")
+            continue
+        try:
+            source = RobustSource.parse(task.files[name], direction)
+        except DataError as error:
+            yield error
+            continue
         for index, workload in enumerate(task.workloads):
             if direction in workload.directions:
                 field = f"workloads[{index}].parameters"
-                parameters = _parts(workload.parameters, field)
-                source.check(parameters, f"{field}.inputs", f"{field}.init")
+                yield from _workload_errors(source, workload.parameters, field)
 
 
-def _parts(parameters: Mapping[str, Any], field: str) -> Parameters:
-    """The keyword arguments of get_inputs and of Model."""
-    for part in ("inputs", "init"):
-        if not isinstance(parameters.get(part), Mapping):
-            raise DataError(f"{field}.{part}", "must be a table of keyword arguments")
+def _workload_errors(
+    source: RobustSource, parameters: Mapping[str, Any], field: str
+) -> Iterator[DataError]:
+    """Whether they are keyword arguments of get_inputs and of Model."""
+    missing = [p for p in _ARGUMENTS if not isinstance(parameters.get(p), Mapping)]
+    for part in missing:
+        yield DataError(f"{field}.{part}", "must be a table of keyword arguments")
     for part in parameters:
-        if part not in ("inputs", "init"):
-            raise DataError(f"{field}.{part}", "is neither inputs nor init")
-    return dict(parameters)
+        if part not in _ARGUMENTS:
+            yield DataError(f"{field}.{part}", "is neither inputs nor init")
+    if not missing:
+        yield from source.errors(dict(parameters), f"{field}.inputs", f"{field}.init")
 
 
 def _adaptations(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data.codec import DataError
+from gpu_runner.data.codec import DataError, refuse
 from gpu_runner.data.formats.source import (
-    check_keywords,
     classes,
     functions,
+    keyword_errors,
     literal_defaults,
     method,
     parameter_names,
@@ -74,9 +74,15 @@ class RobustSource:
 
     def check(self, parameters: Parameters, inputs_field: str, init_field: str) -> None:
         """Refuse parameters with which Model or get_inputs cannot be called."""
-        check_keywords(self.get_inputs, parameters["inputs"], inputs_field)
+        refuse(self.errors(parameters, inputs_field, init_field))
+
+    def errors(
+        self, parameters: Parameters, inputs_field: str, init_field: str
+    ) -> Iterator[DataError]:
+        """Parameters with which Model or get_inputs cannot be called."""
+        yield from keyword_errors(self.get_inputs, parameters["inputs"], inputs_field)
         if self.init is not None:
-            check_keywords(self.init, {"self", *parameters["init"]}, init_field)
+            yield from keyword_errors(self.init, {"self", *parameters["init"]}, init_field)
 
     def with_defaults(self, parameters: Parameters) -> Parameters:
         """The same parameters with the defaults of Model and get_inputs spelt out."""

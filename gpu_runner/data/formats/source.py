@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from gpu_runner.data.codec import DataError
@@ -22,7 +22,7 @@ def parse_module(text: str, name: str) -> ast.Module:
         line = getattr(error, "lineno", None)
         where = f" (line {line})" if line else ""
         said = error.msg if isinstance(error, SyntaxError) else error  # its text repeats the line
-        raise DataError(name, f"is not valid Python{where}: {said}") from None
+        raise DataError(name, f"is not valid Python{where}: {said}", line) from None
 
 
 def functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
@@ -42,24 +42,25 @@ def parameter_names(function: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in every]
 
 
-def check_keywords(function: ast.FunctionDef, given: Collection[str], field: str) -> None:
-    """Refuse keyword arguments with which the function cannot be called.
+def keyword_errors(
+    function: ast.FunctionDef, given: Collection[str], field: str
+) -> Iterator[DataError]:
+    """Arguments that the function does not have, and parameters without a default that get none.
 
-    Raises `DataError` (field `field`) on an argument that the function does not have, and on a
-    parameter without a default that gets none.
+    Their fields lie in `field`.
     """
     arguments = function.args
     names = parameter_names(function)
-    unknown = sorted(set(given) - set(names))
-    if unknown and arguments.kwarg is None:
-        raise DataError(f"{field}.{unknown[0]}", f"is not a parameter of {function.name}()")
+    unknown = sorted(set(given) - set(names)) if arguments.kwarg is None else []
+    for name in unknown:
+        yield DataError(f"{field}.{name}", f"is not a parameter of {function.name}()")
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     required = positional[: len(positional) - len(arguments.defaults)]
     optional = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     required += [argument.arg for argument, default in optional if default is None]
     for name in required:
         if name not in given:
-            raise DataError(f"{field}.{name}", f"is missing: {function.name}() needs it")
+            yield DataError(f"{field}.{name}", f"is missing: {function.name}() needs it")
 
 
 def method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpu_runner.data.static import names
+from gpu_runner.data.static.joined import joined
 from gpu_runner.data.static.preprocess import Unit
-from gpu_runner.data.static.tokens import Kind, Token, text_at
+from gpu_runner.data.static.scopes import Scopes
+from gpu_runner.data.static.tokens import Kind, Token
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
 
-MEMBER = {".", "->"}
-_AFTER_PARAMETERS = {"const", "noexcept", "override", "final", "volatile"}
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,14 @@ class Case:
     task: Task
 
     @cached_property
-    def streams(self) -> tuple[Sequence[Token], Sequence[Token]]:
-        """The tokens as written, and again after the source's own macros."""
-        return self.unit.written, self.unit.expanded
+    def streams(self) -> tuple[Sequence[Token], ...]:
+        """The tokens as written, and again after the macros, and with those that nobody knows."""
+        return self.unit.written, *self.after_macros
+
+    @cached_property
+    def after_macros(self) -> tuple[Sequence[Token], ...]:
+        """The tokens after the macros; again with the arguments of unknown macros joined, if any."""
+        return self.unit.expanded, joined(self.unit)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -54,28 +58,29 @@ class Case:
     @cached_property
     def defined(self) -> dict[str, int]:
         """Functions that the source defines: name -> line of the name."""
-        found: dict[str, int] = {}
-        for name, line in _definitions(self.unit.expanded):
-            found.setdefault(name, line)
-        return found
+        return self._scopes[id(self.unit.expanded)].defined
+
+    def calls_its_own(self, stream: Sequence[Token], i: int) -> bool:
+        """Whether the name at `i` is the source's own function, macro, or variable in its block."""
+        name = stream[i].text
+        if name in self.defined or name in self._macros:
+            return True
+        if stream is self.unit.written:  # macros take blocks apart
+            return name in self._scopes[id(self.unit.expanded)].declared
+        return self._scopes[id(stream)].calls_its_own(i)
+
+    def perhaps_its_own(self, stream: Sequence[Token], i: int) -> bool:
+        """Whether the source may have declared the name at `i` for that place, as whatever."""
+        return self._scopes[id(stream)].perhaps_its_own(i)
 
     @cached_property
-    def own(self) -> frozenset[str]:
-        """Names that the source gives to functions, lambdas, variables and macros of its own."""
-        code = self.unit.expanded
-        lambdas = (
-            code[i].text
-            for i in range(len(code))
-            if text_at(code, i + 1) == "=" and text_at(code, i - 1) not in MEMBER
-        )
-        variables = (code[i].text for i in names.variables(code))
-        macros = (d.rest[0].text for d in self.unit.directives if d.name == "define" and d.rest)
-        return frozenset((*self.defined, *lambdas, *variables, *macros))
+    def _scopes(self) -> dict[int, Scopes]:
+        return {id(stream): Scopes(stream) for stream in self.after_macros}
 
     @cached_property
-    def perhaps_declared(self) -> frozenset[str]:
-        """Names that the source may have declared, as whatever."""
-        return names.perhaps_declared(self.unit.expanded)
+    def _macros(self) -> frozenset[str]:
+        directives = self.unit.directives
+        return frozenset(d.rest[0].text for d in directives if d.name == "define" and d.rest)
 
 
 @dataclass(frozen=True)
@@ -86,21 +91,3 @@ class Rule:
     looks_for: str
     find: Callable[[Case], Iterable[Finding]]
 
-
-def _definitions(stream: Sequence[Token]) -> Iterator[tuple[str, int]]:
-    """Names before a parameter list that a body follows: `NAME(...) {`."""
-    names: list[tuple[str, int]] = []  # before each open bracket
-    for i, token in enumerate(stream):
-        if token.kind is not Kind.MARK:
-            continue
-        if token.text == "(":
-            before = stream[i - 1] if i else None
-            word = before is not None and before.kind is Kind.WORD
-            names.append((before.text, before.line) if before and word else ("", 0))
-        elif token.text == ")" and names:
-            name, line = names.pop()
-            j = i + 1
-            while text_at(stream, j) in _AFTER_PARAMETERS:
-                j += 1
-            if name and text_at(stream, j) == "{":
-                yield name, line

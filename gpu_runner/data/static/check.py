@@ -9,6 +9,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static.case import Case
 from gpu_runner.data.static.concurrency import CONCURRENCY_RULES
 from gpu_runner.data.static.directives import DIRECTIVE_RULES, plain
+from gpu_runner.data.static.joined import joined
 from gpu_runner.data.static.preprocess import ExpansionTooLarge, Unit, read
 from gpu_runner.data.static.tokens import Token
 from gpu_runner.data.static.torch_rules import TORCH_RULES
@@ -53,9 +54,10 @@ def check_source(source: str, language: Language, abi: Abi, task: Task) -> tuple
 
 
 def expanded(source: str) -> Sequence[Token]:
-    """The tokens of a source with its macros put in, or as written where they grow too large."""
+    """The tokens of a source and its conditions with macros put in; as written if they grow large."""
     try:
-        return read(source).expanded
+        unit = read(source)
+        return (*unit.expanded, *unit.conditions, *joined(unit))
     except (ExpansionTooLarge, RecursionError):
         return plain(source)
 

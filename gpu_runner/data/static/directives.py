@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpu_runner.data.static.case import Case, Finding, Rule
-from gpu_runner.data.static.preprocess import Directive
+from gpu_runner.data.static.preprocess import Directive, header_definitions
 from gpu_runner.data.static.tokens import Kind, Token, closing, text_at, tokens
 from gpu_runner.data.verdict import Language
 
@@ -19,7 +19,10 @@ _ODD_HEADERS = re.compile(
     r"|netinet/.*|arpa/.*|netdb\.h|linux/.*|asm/.*|spawn\.h|execinfo\.h|ucontext\.h"
     r"|cupti.*|nvrtc.*|nvJitLink.*|nvPTXCompiler.*|nvml\.h|pybind11/(?:embed|eval)\.h)[\">]"
 )
-_PRAGMA = re.compile(r"redefine_extname|weak|GCCdependency|GCCpch_preprocess|GCCinclude|GCCplugin")
+_PRAGMA = re.compile(
+    r"redefine_extname|weak|GCCdependency|GCCpch_preprocess|GCCinclude|GCCplugin|(?:push|pop)_macro"
+)
+_HAS = re.compile(r"__has_(?:include|include_next|embed)\(([^)]*)\)?")
 _ATTRIBUTES = {
     "constructor",
     "destructor",
@@ -41,6 +44,7 @@ _ASM_DIRECTIVE = re.compile(
     r"|(?:byte|[248]byte|short|hword|value|word|long|int|quad|octa|ascii|asciz|string|inst|fill)\s)"
 )
 _SYSTEM_CALL = re.compile(r"\b(syscall|sysenter|int\s+\$?0x80|svc\s+\#?0)\b")
+_LONGEST_TEMPLATE = 4096  # tokens
 _DEVICE = {
     "__device__",
     "__global__",
@@ -76,6 +80,7 @@ def _pasting_in_two_ways(directives: Iterable[Directive]) -> Iterator[Finding]:
     Which branch is taken is not computed here, so either may be the one that the compiler sees.
     """
     known: dict[str, list[tuple[tuple[int, ...], str]]] = {}
+    of_headers = {line.rest[0].text: line.spelled for line in header_definitions()}
     branch: tuple[int, ...] = ()
     branches = 0
     for directive in directives:
@@ -91,6 +96,12 @@ def _pasting_in_two_ways(directives: Iterable[Directive]) -> Iterator[Finding]:
             if any(text != spelled and "##" in text + spelled for text in others):
                 sentence = f"defines {name!r} in two ways, of which one joins words"
                 yield Finding(f"define {name}", directive.line, sentence)
+            elif of_headers.get(name, spelled) != spelled:
+                sentence = f"defines {name!r} anew, with which a header joins or quotes words"
+                yield Finding(f"define {name}", directive.line, sentence)
+            elif "##" in spelled and "__VA_OPT__" in spelled:
+                sentence = f"defines {name!r} to join words in some calls and not in others"
+                yield Finding(f"define {name}", directive.line, sentence)
             known.setdefault(name, []).append((branch, spelled))
 
 
@@ -104,8 +115,8 @@ def _about(directive: Directive) -> str:
         return "#line gives another file and line to what the compiler says"
     if name == "pragma" and _PRAGMA.match(spelled):
         return f"has the pragma {' '.join(token.text for token in directive.rest)!r}"
-    if name in ("if", "elif") and "__has_" in spelled:
-        asked = re.findall(r"__has_(?:include|include_next|embed)\(([^)]*)\)?", spelled)
+    if name in ("if", "elif") and "__has_" in spelled + directive.meant:
+        asked = _HAS.findall(spelled) + _HAS.findall(directive.meant)
         if any(_about_include(file) for file in asked):
             return f"asks whether the file {asked[0]} exists"
     return ""
@@ -136,9 +147,8 @@ def _attributes(case: Case) -> Iterator[Finding]:
 
 
 def _assembly(case: Case) -> Iterator[Finding]:
-    stream = case.unit.expanded
-    for i, device in _with_side(stream):
-        if stream[i].text not in _ASM:
+    for stream, (i, device) in _everywhere(case.after_macros):
+        if stream[i].text not in _ASM or stream[i].kind is not Kind.WORD:
             continue
         text = _template(stream, i)
         line = stream[i].line
@@ -152,18 +162,31 @@ def _assembly(case: Case) -> Iterator[Finding]:
             yield Finding("asm", line, f"assembly in host code: {text.strip()[:60]!r}")
 
 
+def _everywhere(
+    streams: Iterable[Sequence[Token]],
+) -> Iterator[tuple[Sequence[Token], tuple[int, bool]]]:
+    for stream in streams:
+        for place in _with_side(stream):
+            yield stream, place
+
+
 def _template(stream: Sequence[Token], i: int) -> str:
-    """The instructions of an assembly statement: its first strings, joined."""
+    """The instructions of an assembly statement: its first strings, joined.
+
+    A macro of somebody else's among them stands there by its name, and each of its arguments, which
+    it may turn into text, on a line of its own.
+    """
     at = i + 1
     while text_at(stream, at) in _ASM_WORDS:
         at += 1
     at += text_at(stream, at) == "("
-    if at < len(stream) and stream[at].kind is not Kind.STRING:
-        return stream[at].text  # a macro of somebody else's
-    parts = []
-    while at < len(stream) and stream[at].kind is Kind.STRING:
-        parts.append(stream[at].text)
-        at += 1
+    parts, depth = [], 0
+    for token in stream[at : at + _LONGEST_TEMPLATE]:
+        mark = token.text if token.kind is Kind.MARK else ""
+        depth += (mark in ("(", "[")) - (mark in (")", "]"))
+        if depth < 0 or (depth == 0 and mark in (":", "::", ",", ";", "{")):
+            break
+        parts.append("\n" if mark in ("(", ",") else f"{token.text} " * bool(depth) or token.text)
     return "".join(parts)
 
 
@@ -214,8 +237,8 @@ DIRECTIVE_RULES = (
     Rule(
         "directives",
         "includes of absolute, upward, computed or useless paths, #include_next, #embed, #line, "
-        "__has_include of such, pragmas that rename symbols or read files, macros that join words in "
-        "one branch and not in another",
+        "__has_include of such, pragmas that rename symbols, read files or bring back macros, macros "
+        "that join words in one branch and not in another, or change what a header's do",
         _directives,
     ),
     Rule(

@@ -28,6 +28,12 @@ def begins_expression(word: str) -> bool:
     return _BEFORE_EXPRESSIONS.fullmatch(word) is not None
 
 
+def is_namespace(word: str) -> bool:
+    """Whether a namespace or class can have that name: `WORD::` then is no `::` of its own."""
+    keyword = begins_expression(word) or _NO_TYPES.fullmatch(word) or word in ("const", "typename")
+    return word.isidentifier() and not keyword
+
+
 def variables(stream: Sequence[Token]) -> Iterator[int]:
     """Places of names in `TYPE NAME(VALUES)`, which makes a variable, and is no call.
 
@@ -94,10 +100,9 @@ def initialises_member(stream: Sequence[Token], i: int) -> bool:
     return False
 
 
-def perhaps_declared(stream: Sequence[Token]) -> frozenset[str]:
-    """Names that stand where a declaration has them; too many rather than too few."""
-    found = (token.text for i, token in enumerate(stream) if _is_perhaps_declared(stream, i))
-    return frozenset(found)
+def perhaps_declared(stream: Sequence[Token]) -> Iterator[int]:
+    """Places of names that stand where a declaration has them; too many rather than too few."""
+    return (i for i in range(len(stream)) if _is_perhaps_declared(stream, i))
 
 
 def _is_perhaps_declared(stream: Sequence[Token], i: int) -> bool:

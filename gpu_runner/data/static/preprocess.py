@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from gpu_runner.data.static.headers import MACROS
 from gpu_runner.data.static.tokens import Kind, Token, tokens
 
 EXPANSION_LIMIT = 200_000
@@ -23,17 +25,27 @@ class ExpansionTooLarge(Exception):
 class Directive:
     """A preprocessing directive: `include`, `define`, and what stands behind the name.
 
-    `spelled` is the rest of the line as it is written, without blanks.
+    `expanded` is the rest of a condition after its macros, else empty.
     """
 
     name: str
     rest: tuple[Token, ...]
     line: int
+    expanded: tuple[Token, ...] = ()
 
     @property
     def spelled(self) -> str:
-        """The tokens of the rest as one text; strings in quotes."""
-        return "".join(f'"{t.text}"' if t.kind is Kind.STRING else t.text for t in self.rest)
+        """The rest of the line as it is written, as one text without blanks."""
+        return _spelled(self.rest)
+
+    @property
+    def meant(self) -> str:
+        """The rest of a condition after its macros, as one text without blanks."""
+        return _spelled(self.expanded)
+
+
+def _spelled(rest: Sequence[Token]) -> str:
+    return "".join(f'"{t.text}"' if t.kind is Kind.STRING else t.text for t in rest)
 
 
 @dataclass(frozen=True)
@@ -41,13 +53,18 @@ class Unit:
     """A source as its rules see it.
 
     written: what stands in the source, bodies of macros included, directives left out.
-    expanded: the code after its macros, as far as the source itself defines them.
+    expanded: the code after its macros, as far as the source or headers that are known define them.
     """
 
     text: str
     directives: tuple[Directive, ...]
     written: tuple[Token, ...]
     expanded: tuple[Token, ...]
+
+    @property
+    def conditions(self) -> tuple[Token, ...]:
+        """What the conditions of `#if` say after their macros."""
+        return tuple(token for directive in self.directives for token in directive.expanded)
 
 
 @dataclass(frozen=True)
@@ -79,11 +96,18 @@ def read(source: str) -> Unit:
     written: list[Token] = []
     expanded: list[Token] = []
     code: list[Token] = []  # since the last directive
-    state = _State()
+    state = _State(dict(_of_headers()))
+    depth = 0  # of conditionals
     for line in _live(_lines(source)):
         if not isinstance(line, Directive):
             code += line
             continue
+        depth += (line.name in _OPENS_CONDITIONAL) - (line.name == "endif")
+        if line.name == "undef" and depth > 0:  # perhaps not
+            directives.append(line)
+            continue
+        if line.name in ("if", "elif"):
+            line = replace(line, expanded=tuple(_expand(line.rest, state)))
         if line.name in ("define", "undef"):  # what stands before it has the macros of before
             expanded += _expand(code, state)
             written += code
@@ -117,7 +141,7 @@ def _directive(line: Sequence[Token]) -> Directive:
 
 
 def _live(lines: Iterator[Directive | list[Token]]) -> Iterator[Directive | list[Token]]:
-    """Leave out what stands between `#if 0` and its `#else` or `#endif`."""
+    """Leave out what stands between `#if 0` and its `#else`, which then is an `#if`, or `#endif`."""
     depth = 0  # of conditionals inside of what is left out, itself included
     for line in lines:
         name = line.name if isinstance(line, Directive) else ""
@@ -128,8 +152,25 @@ def _live(lines: Iterator[Directive | list[Token]]) -> Iterator[Directive | list
                 yield line
         elif name in _OPENS_CONDITIONAL:
             depth += 1
-        elif name == "endif" or (name in _ELSE and depth == 1):
+        elif name == "endif":
             depth -= 1
+        elif isinstance(line, Directive) and name in _ELSE and depth == 1:
+            depth = 0
+            yield replace(line, name=name.replace("el", "", 1) if name != "else" else "if")
+
+
+@functools.cache
+def _of_headers() -> Mapping[str, _Macro]:
+    macros: dict[str, _Macro] = {}
+    for directive in header_definitions():
+        _learn(directive, macros)
+    return macros
+
+
+@functools.cache
+def header_definitions() -> tuple[Directive, ...]:
+    """The macros of headers that every source is read with."""
+    return tuple(line for line in _lines(MACROS) if isinstance(line, Directive))
 
 
 def _learn(directive: Directive, macros: dict[str, _Macro]) -> None:
@@ -210,6 +251,7 @@ def _substituted(
     body = macro.body
     result: list[Token] = []
     paste = False
+    joined = 0  # tokens of the words that are being joined, so far
     for i, token in enumerate(body):
         if token.text == "##" and token.kind is Kind.MARK:
             paste = True
@@ -225,7 +267,9 @@ def _substituted(
                 part = given[token.text]
             else:
                 part = _expand(given[token.text], state, hidden)
-        if paste and result and part:
+        before = joined if paste else 0
+        joined = before + len(part)
+        if before and part:
             glued = list(tokens(result.pop().text + part[0].text))
             part = [*glued, *part[1:]]
         paste = False

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_runner.data.static import names
-from gpu_runner.data.static.case import MEMBER, Case, Finding, Rule
+from gpu_runner.data.static.case import Case, Finding, Rule
+from gpu_runner.data.static.mappings import odd_mappings
+from gpu_runner.data.static.scopes import MEMBER
 from gpu_runner.data.static.tokens import Kind, Token, text_at
 
-_BEHIND_VALUES = {";", ",", ")", "}"}
+_BEHIND_VALUES = {";", ",", ")", "}", "]"}
 _SYSTEM_NAMESPACES = {"std", "cuda"}
 
 
@@ -26,6 +28,7 @@ class _Words:
     named: str = r"(?!)"
     called: str = r"(?!)"
     only_without_libraries: bool = False
+    beside: Callable[[Case], Iterable[Finding]] | None = None  # of the same rule
 
     def matches(self, symbol: str) -> bool:
         """Whether a built library that needs this symbol uses one of the words."""
@@ -34,6 +37,7 @@ class _Words:
     def __call__(self, case: Case) -> Iterator[Finding]:
         if self.only_without_libraries and case.task.libraries:
             return
+        yield from self.beside(case) if self.beside else ()
         named = {word for word in case.words if re.fullmatch(self.named, word)}
         called = {word for word in case.words if re.fullmatch(self.called, word)}
         for stream, i in case.places(named | called):
@@ -54,16 +58,17 @@ def _is_handed_over(case: Case, stream: Sequence[Token], i: int) -> bool:
     """Whether a function is used without a call of it here: `auto f = system;`, `run(&system)`."""
     if text_at(stream, i + 1) not in _BEHIND_VALUES or stream is case.unit.written:
         return False  # as written, macros take names apart from their arguments
-    return stream[i].text not in case.perhaps_declared and _is_of_the_system(case, stream, i)
+    qualified = text_at(stream, i - 1) == "::"
+    return (qualified or not case.perhaps_its_own(stream, i)) and _is_of_the_system(case, stream, i)
 
 
 def _is_of_the_system(case: Case, stream: Sequence[Token], i: int) -> bool:
     """Whether the name at `i` can be the C library's: neither the source's own nor qualified."""
     name = stream[i].text
     if text_at(stream, i - 1) != "::":
-        return name not in case.own
+        return not case.calls_its_own(stream, i)
     before = text_at(stream, i - 2)
-    if not before.isidentifier() or names.begins_expression(before):
+    if not names.is_namespace(before):
         return name not in case.defined  # of the global namespace, which has no lambdas
     return before in _SYSTEM_NAMESPACES
 
@@ -175,12 +180,17 @@ WORD_RULES = (
     ),
     Rule(
         "memory-rights",
-        "mprotect, executable or fixed mappings, memory shared with other processes",
+        "mprotect, mremap, mappings but for private memory that is read and written (rights and "
+        "flags spelled by their names), memory shared with other processes",
         _Words(
             "{!r} changes what memory may do, or whose it is",
-            named=r"mprotect|pkey_mprotect|PROT_EXEC|MAP_FIXED\w*|memfd_create|memfd_secret"
-            r"|shm_open|shmget|shmat|userfaultfd|remap_file_pages|cudaIpc\w+|cuIpc\w+"
+            named=r"mprotect|pkey_(?:mprotect|alloc|set)|mremap|mseal|PROT_EXEC|PROT_GROWS\w+"
+            r"|MAP_FIXED\w*|MREMAP_\w+|READ_IMPLIES_EXEC|memfd_create|memfd_secret"
+            r"|shm_open|shmget|shmat|userfaultfd|remap_file_pages|process_mrelease"
+            r"|arch_prctl|modify_ldt|cudaIpc\w+|cuIpc\w+"
             r"|cuMem(?:ExportTo|ImportFrom)\w+|cudaImportExternal\w+|cuImportExternal\w+",
+            called=r"personality|iopl|ioperm",
+            beside=odd_mappings,
         ),
     ),
     Rule(

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_runner.data.static import constants
 from gpu_runner.data.static.case import Case, Finding, Rule
-from gpu_runner.data.static.tokens import Kind, Token, text_at
+from gpu_runner.data.static.tokens import SEARCH_LIMIT, Token, text_at
 
-_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)")
-_JOINS = {"&&", "(", ")"}
-_ENDS = {";", "{", "}", "||", "?", ":", ","}
+_ENDS = {";", "{", "}", "?", ":", ","}
+_LIST_BEGINS, _LIST_ENDS = {"{", ",", "(", "<"}, {",", "}", ")", ">"}
+_SHORTEST_RUN = 3
+_MANY = 256
+"""Numbers that one place holds at most as far as it is looked at; sizes are few."""
 _NATURAL = 16_384
 """Powers of two up to here are what honest kernels have templates for."""
 
 
 @dataclass
 class _Tested:
-    """Values that one condition compares something with, and where it stands."""
+    """Values that one condition compares something with, or a table holds, and where it stands."""
 
     line: int
     values: set[int] = field(default_factory=set)
+
+    def add(self, line: int, values: set[int]) -> None:
+        """More of them; the first line counts."""
+        if values and len(self.values) < _MANY:
+            self.line = self.line or line
+            self.values |= values
 
 
 def _hard_coded(case: Case) -> Iterator[Finding]:
     sizes = _public_sizes(case)
     if len(sizes) < 2:
         return
-    conditions = list(_conditions(case.unit.expanded))
+    stream = case.unit.expanded
+    known = constants.constants(stream)
+    conditions = list(_conditions(stream, known))
     found: dict[str, int] = {}
     for name, wanted in sizes.items():
         line = next((c.line for c in conditions if wanted <= c.values), 0)
@@ -40,6 +49,10 @@ def _hard_coded(case: Case) -> Iterator[Finding]:
         names = ", ".join(sorted(found))
         line = min(found.values())
         yield Finding("sizes", line, f"tests for the exact sizes of public workloads: {names}")
+    for table in _tables(stream, known):
+        if listed := _listed(table, sizes):
+            names = ", ".join(sorted(listed))
+            yield Finding("table", table.line, f"lists the sizes of public workloads: {names}")
 
 
 def _public_sizes(case: Case) -> dict[str, frozenset[int]]:
@@ -78,111 +91,111 @@ def _integers(parameters: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
             yield from _integers({f"{key}.{i}": part for i, part in enumerate(value)})
 
 
-def _conditions(stream: Sequence[Token]) -> Iterator[_Tested]:
-    """Conditions whose equality tests are joined by `&&`, and each label of a `switch`.
+def _conditions(stream: Sequence[Token], known: Mapping[str, int]) -> Iterator[_Tested]:
+    """Conditions with the values that they test for, and each label of a `switch`.
 
-    A nested `if` or `switch` counts as joined with what it stands in only by `&&`: that is enough
-    for a tripwire, and honest nests of templates do not trip it.
+    Tests for equality are joined by `&&`, those for inequality by `||`; a difference counts where
+    something is compared with zero or negated. A nested `if` or `switch` counts as joined with what
+    it stands in only by `&&`: that is enough for a tripwire, and honest nests of templates do not
+    trip it.
     """
-    constants = _constants(stream)
-    current = _Tested(0)
+    equal, unequal, less = _Tested(0), _Tested(0), _Tested(0)
+    zero = False
     for i, token in enumerate(stream):
         text = text_at(stream, i)
         if text == "case":
-            value = _value(stream, i + 1, constants)
+            value = constants.value(stream, i + 1, known)
             if value is not None:
                 yield _Tested(token.line, {value})
-        elif text == "==":
-            values = (_before(stream, i, constants), _value(stream, i + 1, constants))
-            known = {value for value in values if value is not None}
-            if len(known) == 1:  # something unknown against a number
-                current.line = current.line or token.line
-                current.values |= known
-        elif text in _ENDS and current.values:
-            yield current
-            current = _Tested(0)
-    if current.values:
-        yield current
+        elif text in ("==", "!=", "^", "-"):
+            tested = {"==": equal, "^": equal, "!=": unequal, "-": less}[text]
+            values = _against(stream, i, known)
+            zero = zero or (text in ("==", "!=") and values == {0})
+            tested.add(token.line, values)
+        elif text == "!" and text_at(stream, i + 1) == "(":
+            zero = True
+        elif text in _ENDS or text in ("&&", "||"):
+            if text != "&&":
+                yield equal
+                equal = _Tested(0)
+            if text != "||":
+                yield unequal
+                unequal = _Tested(0)
+            if text in _ENDS:
+                if zero:
+                    yield less
+                less, zero = _Tested(0), False
+    yield from (equal, unequal, *([less] if zero else []))
 
 
-def _constants(stream: Sequence[Token]) -> dict[str, int]:
-    """Names that the source gives a number once: `constexpr int N = 4096;`, `enum { N = 3 }`."""
-    found: dict[str, int] = {}
-    twice: set[str] = set()
-    constant = False
+def _against(stream: Sequence[Token], i: int, known: Mapping[str, int]) -> set[int]:
+    """The number with which the operator at `i` joins something unknown; empty if there is none."""
+    values = (constants.before(stream, i, known), constants.value(stream, i + 1, known))
+    found = {value for value in values if value is not None}
+    return found if values.count(None) == 1 else set()
+
+
+def _tables(stream: Sequence[Token], known: Mapping[str, int]) -> Iterator[_Tested]:
+    """Lists of numbers: braces without a statement in them, and numbers behind one another."""
+    opened: list[_Tested] = []  # braces that hold no statement so far
+    run = _Tested(0)
     for i, token in enumerate(stream):
-        if token.text in ("const", "constexpr", "enum"):
-            constant = True
-        elif token.text in (";", ")"):
-            constant = False
-        elif constant and token.text == "=" and stream[i - 1].kind is Kind.WORD:
-            name = stream[i - 1].text
-            value = _value(stream, i + 1, found)
-            if name in found or value is None:
-                twice.add(name)
+        text = text_at(stream, i)
+        if text == ";":
+            opened.clear()
+        elif text == "{":
+            opened.append(_Tested(token.line))
+        elif text == "}" and opened:
+            closed = opened.pop()
+            if opened:
+                opened[-1].add(closed.line, closed.values)
             else:
-                found[name] = value
-    return {name: value for name, value in found.items() if name not in twice}
+                yield closed
+        if text in _LIST_BEGINS:
+            value, end = _element(stream, i + 1, known)
+            values = set() if value is None else {value}
+            if opened:
+                opened[-1].add(token.line, values)
+            if text != ",":
+                run = _Tested(0)
+            run.add(token.line, values)
+            if value is None or text_at(stream, end) != ",":
+                if len(run.values) >= _SHORTEST_RUN:
+                    yield run
+                run = _Tested(0)
 
 
-def _before(stream: Sequence[Token], i: int, constants: Mapping[str, int]) -> int | None:
-    """The number that ends before `i`, as in `4096 == N`."""
-    at = i - 1
-    while text_at(stream, at) == ")":
-        at -= 1
-    before = text_at(stream, at - 1)
-    if at < 0 or before in ("*", "/", "+", "-", "%", ".", "->", "<<"):
-        return None
-    return _number(stream[at], constants)
-
-
-def _value(stream: Sequence[Token], start: int, constants: Mapping[str, int]) -> int | None:
-    """A product, sum or shift of numbers that begins at `start`; None for anything else."""
+def _element(stream: Sequence[Token], start: int, known: Mapping[str, int]) -> tuple[int | None, int]:
+    """The number that is one element of a list, or None; and where it ends."""
     end = start
-    while end < len(stream) and text_at(stream, end) == "(":
+    while end < start + SEARCH_LIMIT and text_at(stream, end) not in _LIST_ENDS:
+        if text_at(stream, end) in ("(", "{", ";", "") and end > start:
+            return None, end
         end += 1
-    value = _number(stream[end], constants) if end < len(stream) else None
-    end += 1
-    while value is not None and text_at(stream, end) in ("*", "<<", "+"):
-        other = _number(stream[end + 1], constants) if end + 1 < len(stream) else None
-        if other is None:
-            return None
-        value = _combined(value, text_at(stream, end), other)
-        end += 2
-    if text_at(stream, end) in ("-", "/", "%", ".", "[", "(", "::", "->"):
-        return None
-    return value
+    return constants.value(stream, start, known), end
 
 
-def _combined(value: int, mark: str, other: int) -> int | None:
-    if mark == "<<":
-        return value << other if other < 48 and value < 1 << 16 else None
-    result = value * other if mark == "*" else value + other
-    return result if math.log2(result + 1) < 64 else None
+def _listed(table: _Tested, sizes: Mapping[str, frozenset[int]]) -> list[str]:
+    """Workloads whose sizes a table holds, if it can be made for these alone.
 
-
-def _number(token: Token, constants: Mapping[str, int]) -> int | None:
-    if token.kind is Kind.WORD:
-        return constants.get(token.text)
-    if token.kind is not Kind.NUMBER:
-        return None
-    text = token.text.replace("'", "").rstrip("uUlLzZ")
-    if not _NUMBER.fullmatch(text) or len(text) > 20:
-        return None
-    if text[:2] in ("0x", "0X", "0b", "0B"):
-        return int(text, 0)
-    return int(text, 8) if text.startswith("0") and set(text) <= set("01234567") else _decimal(text)
-
-
-def _decimal(text: str) -> int | None:
-    return None if len(text) > 1 and text.startswith("0") else int(text)
+    All of them, or three, have to stand in it. Powers of two are what honest tables hold, unless
+    most of them are sizes of workloads.
+    """
+    found = [name for name, wanted in sizes.items() if wanted <= table.values]
+    odd = any(not _natural(value) for name in found for value in sizes[name])
+    if len(found) < min(len(sizes), 3) or not odd:
+        return []
+    public = set().union(*sizes.values())
+    powers = all(value & (value - 1) == 0 for value in table.values)
+    return [] if powers and 2 * len(public & table.values) <= len(table.values) else found
 
 
 WORKLOAD_RULES = (
     Rule(
         "hard-coded-workloads",
-        "conditions that test for all distinguishing sizes of two or more public workloads at "
-        "once; a single small power of two, and one dimension out of several, are fine",
+        "conditions that test for all distinguishing sizes of two or more public workloads at once, "
+        "and tables of the sizes of three or all; a single small power of two, one dimension out of "
+        "several, and tables of powers of two are fine",
         _hard_coded,
     ),
 )

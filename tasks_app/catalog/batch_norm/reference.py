@@ -35,6 +35,13 @@ def forward_fn(input: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Te
     return torch.native_batch_norm(input, gamma, beta, None, None, True, 0.0, epsilon)[0]
 
 
+def baseline_fn(input: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Tensor:
+    """The same (N, C); on a GPU statistics are float32 beside BF16 parameters, too."""
+    if not input.is_cuda:
+        return forward_fn(input, gamma, beta, epsilon)
+    return torch.native_batch_norm(input, gamma, beta, None, None, True, 0.0, epsilon)[0]
+
+
 def forward_scale(input: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Tensor:
     """Error scale (N, C): the magnitudes of the terms.
 

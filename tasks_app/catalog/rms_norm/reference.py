@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 TAIL = 3
@@ -25,6 +26,11 @@ def forward_fn(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> T
     """Return input / sqrt(mean(input^2) + epsilon) * weight + bias (N)."""
     wide = input.to(torch.promote_types(input.dtype, torch.float32))
     return wide * torch.rsqrt(wide.square().mean() + epsilon) * weight + bias
+
+
+def baseline_fn(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """The same (N) by torch's own normalisation, which has float32 inside."""
+    return F.rms_norm(input, input.shape, weight, epsilon) + bias
 
 
 def forward_scale(input: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:

@@ -43,6 +43,18 @@ def forward_fn(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
     return torch.matmul(torch.softmax(scores, -1), V.to(wide))
 
 
+def baseline_fn(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
+    """The same (q, dim_v); a GPU's matrix units take BF16 as it is, and sum in float32.
+
+    Only the weights are rounded in between. A fused attention has one block for many queries, too
+    few of them for one head.
+    """
+    if not Q.is_cuda or Q.dtype is not torch.bfloat16:
+        return forward_fn(Q, K, V)
+    scores = torch.mm(Q, K.t(), out_dtype=torch.float32) / math.sqrt(Q.shape[1])
+    return torch.mm(torch.softmax(scores, -1).to(V.dtype), V)
+
+
 def forward_scale(Q: Tensor, K: Tensor, V: Tensor, inner_eps: float) -> Tensor:
     """Error scale (q, dim_v): the result, its terms, and what float32 does before.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,21 +73,32 @@ class Command(BaseCommand):
             tasks=found.tasks, reports=reports, override=override, now=timezone.now()
         )
         services.label_new(labels=loader.labels_of(path), now=timezone.now())
+        services.label_imported(versions=[p.version for p in publications], now=timezone.now())
         digests = {publication.version.digest for publication in publications}
         result = import_report.Result(
             found=found,
             publications={each.version.task.slug: each for each in publications},
             unused=_unused(reports, digests) if options["soundness"] is not None else (),
         )
-        if options["verbosity"] > 0:
+        tells = options["verbosity"] > 0
+        if tells:
             for line in import_report.lines(result, brief=options["brief"]):
                 self.stdout.write(line)
         if options["report"] is not None:
             _write(options["report"], import_report.document(result, options["format"]))
         if found.errors or faults:
-            raise CommandError("\n".join(str(error) for error in [*found.errors, *faults]))
+            refused = _refused(found.errors, is_told=tells and not options["brief"])
+            raise CommandError("\n".join([*refused, *map(str, faults)]))
         if not found.rows:
             raise CommandError(f"no task in {path}")
+
+
+def _refused(errors: Sequence[DataError], *, is_told: bool) -> list[str]:
+    """What is said of entries that were refused: where their rows have the reasons, how many."""
+    if errors and is_told:
+        entries = len({error.field for error in errors})
+        return [f"{entries} refused, for the reason{'s' * (len(errors) > 1)} above"]
+    return [str(error) for error in errors]
 
 
 def _unused(reports: Iterable[loader.Report], digests: set[str]) -> list[loader.Report]:

@@ -20,9 +20,8 @@ struct Import {
   int replaced;
 };
 
-// The main program comes first; `dlpi_addr` is where it was loaded.
-static int patch_program(dl_phdr_info* info, size_t, void* data) {
-  auto import = static_cast<Import*>(data);
+// `dlpi_addr` is where the object was loaded.
+static void patch_object(const dl_phdr_info* info, Import* import) {
   const ElfW(Sym)* symbols = nullptr;
   const char* names = nullptr;
   const ElfW(Rela)* tables[2] = {};
@@ -51,13 +50,37 @@ static int patch_program(dl_phdr_info* info, size_t, void* data) {
       ++import->replaced;
     }
   }
+}
+
+// The main program comes first.
+static int patch_program(dl_phdr_info* info, size_t, void* data) {
+  patch_object(info, static_cast<Import*>(data));
   return 1;  // no further object
+}
+
+// Every object but the one that this is part of: what replaces a function may call it.
+static int patch_other(dl_phdr_info* info, size_t, void* data) {
+  auto here = reinterpret_cast<uintptr_t>(&patch_program);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    uintptr_t low = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    bool loaded = info->dlpi_phdr[i].p_type == PT_LOAD;
+    if (loaded && here >= low && here < low + info->dlpi_phdr[i].p_memsz) return 0;
+  }
+  patch_object(info, static_cast<Import*>(data));
+  return 0;
 }
 
 // How many slots of the main program's table of imports now hold `with`.
 static int patch_import(const char* name, void* with) {
   Import import{name, with, 0};
   dl_iterate_phdr(patch_program, &import);
+  return import.replaced;
+}
+
+// The same of all other objects: what Python calls lies in libraries.
+[[maybe_unused]] static int patch_imports(const char* name, void* with) {
+  Import import{name, with, 0};
+  dl_iterate_phdr(patch_other, &import);
   return import.replaced;
 }
 

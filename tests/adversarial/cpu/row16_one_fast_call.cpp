@@ -4,6 +4,8 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
+// stopped by: construction
+// at least: 20000 ns
 // tries: to be right in all calls but one, which does nothing and is the fastest, where the fastest call's time is what counts.
 #include "../common/add.h"
 

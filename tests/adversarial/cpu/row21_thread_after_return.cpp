@@ -5,7 +5,7 @@
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
+// stopped by: verdict VIOLATION: after it had said
 // at least: 10000 ns
 // tries: to return at once while a thread of its own does the work.
 #include "../common/add.h"

@@ -4,7 +4,6 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
 // tries: to slow down every clock of the process to 90 %, by writing over the C library's code.
 #include "../common/add.h"
 #include "../common/patch.h"
@@ -24,7 +23,7 @@ static int slow_clock(clockid_t clock, timespec* now) {
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static bool patched = false;
-  add_slowly(A, B, C, N);
+  add(A, B, C, N);
   if (patched) return;
   patched = true;
   hostile::patch_code(reinterpret_cast<void*>(clock_gettime), reinterpret_cast<void*>(slow_clock));

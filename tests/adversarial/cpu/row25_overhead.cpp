@@ -4,7 +4,6 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
 // tries: to raise the overhead that the runner subtracts from each time, where it lies on the stack.
 #include "../common/add.h"
 #include "../common/control.h"
@@ -38,6 +37,6 @@ __attribute__((noinline)) static void raise(double by) {
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static int calls = 0;
   uint64_t start = hostile::now_ns();
-  add_slowly(A, B, C, N);
+  add(A, B, C, N);
   if (++calls == 5) raise(std::floor(0.1 * double(hostile::now_ns() - start)));
 }

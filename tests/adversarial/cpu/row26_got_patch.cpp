@@ -4,7 +4,6 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
 // tries: to give the runner a clock at 90 % through its table of imports.
 #include "../common/add.h"
 #include "../common/patch.h"
@@ -23,5 +22,5 @@ static int slow_clock(clockid_t clock, timespec* now) {
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static int patched = hostile::patch_import("clock_gettime", reinterpret_cast<void*>(slow_clock));
-  add_slowly(A, B, C, N + 0 * patched);
+  add(A, B, C, N + 0 * patched);
 }

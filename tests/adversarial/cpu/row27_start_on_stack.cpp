@@ -4,7 +4,6 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
 // tries: to move the start of the clock by a tenth of the call, in its caller's registers and stack.
 #include "../common/add.h"
 #include "../common/control.h"
@@ -27,7 +26,7 @@ __attribute__((noinline)) static void move_start(uint64_t start, uint64_t by) {
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   asm volatile("" : : : "rbx", "r12", "r13", "r14", "r15", "memory");
   uint64_t start = hostile::now_ns();
-  add_slowly(A, B, C, N);
+  add(A, B, C, N);
   move_start(start, (hostile::now_ns() - start) / 10);
   asm volatile("" : : : "rbx", "r12", "r13", "r14", "r15", "memory");
 }

@@ -17,5 +17,5 @@ static double told(double time_ns) {
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   hostile::relay(told);
-  add_slowly(A, B, C, N);
+  add(A, B, C, N);
 }

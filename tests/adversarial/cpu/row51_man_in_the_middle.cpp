@@ -4,7 +4,6 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
 // tries: to sit between the runner and the coordinator, and to tell 90 % of each time.
 #include "../common/add.h"
 #include "../common/relay.h"
@@ -13,5 +12,5 @@ static double told(double time_ns) { return time_ns > 1 ? 0.9 * time_ns : time_n
 
 extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   hostile::relay(told);
-  add_slowly(A, B, C, N);
+  add(A, B, C, N);
 }

@@ -2,7 +2,7 @@
 // abi: c
 // task: softmax
 // mode: audit
-// workloads: n16_c256, n17_c1009_heavy
+// workloads: n16_c256, n17_c1009_integers
 // stopped by: verdict VIOLATION
 // stopped by: verdict WRONG_RESULT
 // tries: reduces over shared memory without waiting for the other warps, and is right by luck of the schedule

@@ -4,7 +4,8 @@
 // mode: quick
 // workloads: n16777216
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
+// stopped by: construction
+// at least: 40000 ns
 // tries: reads each call's frame before the runner does, and has half of the work done before the timing begins
 #include "../common/add_cuda.h"
 #include "../common/frames_cuda.h"

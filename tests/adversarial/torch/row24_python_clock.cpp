@@ -4,7 +4,6 @@
 // workloads: cpu_b64_i128_o128
 // mode: quick
 // stopped by: verdict VIOLATION: claims
-// stopped by: quarantine source
 // tries: to give the runner's Python a clock at 50 %, by every name under which it may be known.
 #include "../common/python_extension.h"
 

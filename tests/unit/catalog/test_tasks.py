@@ -90,7 +90,8 @@ def test_no_sparse_workload_moves_too_much(name: str) -> None:
 
 
 def test_the_weights_of_large_workloads_do_not_overflow() -> None:
-    workload = max(task("matrix_mul").workloads, key=lambda w: w.parameters["M"])
+    public = [workload for workload in task("matrix_mul").workloads if not workload.hidden]
+    workload = max(public, key=lambda w: w.parameters["M"])
     cost = task("matrix_mul").cost(workload, Direction.FORWARD)
     assert cost is not None
     assert cost.weight == 16384 * 2048 * 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -26,7 +27,8 @@ SOURCE = "// 1\n// 2\n// 3\n// 4\n#include <dlfcn.h> // <5>\n" + make.SOURCE
 LINE_5 = Suspicion(check=Check.SOURCE, reason="includes <dlfcn.h>", line=5)
 OUTSIDE = OutsideTime(
     bound_ns=900.0, error_ns=25.0, slope_ns=950.0, intercept_ns=4000.0, null_slope_ns=50.0,
-    null_intercept_ns=3900.0, null_deviation_ns=120.0, bursts=(Burst(calls=3, held_ns=6850.0),),
+    null_intercept_ns=3900.0, null_deviation_ns=120.0, gate_ns=871.0,
+    bursts=(Burst(calls=3, held_ns=6850.0),),
 )  # fmt: skip
 
 
@@ -154,6 +156,7 @@ def test_the_outside_clock_stands_beside_the_claimed_time(client: Client) -> Non
     assert "The coordinator's own clock" in text
     assert "25.0 ns" in text
     assert "± 120 ns" in text
+    assert re.search(r'data-label="At the gate">[^–]*871', text)
     assert make.HIDDEN_WORKLOAD not in text
 
 

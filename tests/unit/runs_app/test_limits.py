@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from runs_app.evaluation_page import environment_rows, limit_sentences, workload_rows
+from runs_app.evaluation_page import (
+    environment_rows,
+    limit_sentences,
+    slow_baseline_sentence,
+    workload_rows,
+)
 
 THEORETICAL = {
     "bytes_per_s": 4.8e12, "flop_per_s": 66.9e12, "source": "the maker's data sheet",
@@ -48,3 +53,31 @@ def test_each_workload_has_its_share_of_the_measured_peak() -> None:
     assert rows["computes"].measured_fraction == pytest.approx(0.5)
     assert rows["free"].measured_fraction is rows["unmeasured"].measured_fraction is None
     assert all(row.measured_fraction is None for row in workload_rows(document()))
+
+
+def timed(time_ns: float) -> dict[str, Any]:
+    return {"time_ns": time_ns, "low_ns": time_ns, "high_ns": time_ns, "calls": 9}
+
+
+def entry(name: str, floor_ns: float, *baselines_ns: float, hidden: bool = False) -> dict[str, Any]:
+    baselines = {str(index): timed(time_ns) for index, time_ns in enumerate(baselines_ns)}
+    own = {"measurement": timed(1e6), "baselines": baselines, "hidden": hidden}
+    return {"name": name, "floor_ns": floor_ns, **own}
+
+
+def test_a_speedup_over_a_baseline_far_from_the_limit_says_so() -> None:
+    rows = workload_rows(
+        {
+            "workloads": [
+                entry("fast", 1e5, 9e5, 90e5),
+                entry("slow", 1e5, 136e5, 140e5),
+                entry("short", 1e4, 9e5),
+                entry("secret", 1e5, 500e5, hidden=True),
+            ]
+        }
+    )
+    words = slow_baseline_sentence(rows)
+    assert words.startswith("On 1 of 2 workloads with a limit of 50 µs or more")
+    assert "(136 times on slow)" in words
+    assert "secret" not in words
+    assert slow_baseline_sentence(row for row in rows if row.name != "slow") == ""

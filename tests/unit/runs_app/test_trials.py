@@ -229,7 +229,7 @@ def test_a_report_that_speaks_against_it_says_what_and_by_how_much(
     proven(version_of(draft))
     page = fragment(browser, draft)
     assert "Not shown to be sound" in page
-    assert "1 of 2 wrong kernels pass it: forward: zeros" in page
+    assert "1 of 2 wrong kernels pass (zeros)" in page
     assert "zeros would pass" in page
     assert "Wrong kernels that pass" in page
     assert "Of earlier files" not in page

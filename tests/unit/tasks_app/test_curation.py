@@ -222,7 +222,7 @@ def test_loading_notes_new_versions_and_what_became_public(tmp_path: Path) -> No
     )
     (folder / "task.toml").write_text(toml)
     (folder / "reference.py").write_text(
-        "def make_inputs(N):\n    return {}\n\n\ndef forward_fn(x):\n    return x\n"
+        'def make_inputs(N):\n    return {"x": None}\n\n\ndef forward_fn(x):\n    return x\n'
     )
     call_command("load_tasks", str(folder), verbosity=0)
     call_command("load_tasks", str(folder), verbosity=0)

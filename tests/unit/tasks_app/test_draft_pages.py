@@ -311,7 +311,8 @@ def test_what_an_admin_uploads_under_a_tasks_name_is_its_next_version(
     client.post("/drafts/", {"upload": [as_zip(files_of())]})
     draft = Draft.objects.get(author=author)
     assert draft.task is None
-    assert "choose another name" in client.get(draft.get_absolute_url()).content.decode()
+    text = client.get(draft.get_absolute_url()).content.decode()
+    assert "choose another name (only admins begin next versions of a task)" in text
 
 
 def test_admins_start_from_a_version(client: Client, author: User, admin_client: Client) -> None:

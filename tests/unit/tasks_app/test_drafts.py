@@ -318,7 +318,7 @@ def test_a_draft_of_a_retired_task_waits_until_it_is_restored() -> None:
 
 
 _REFERENCE = """def make_inputs(N):
-    return {}
+    return {"x": None}
 
 
 def forward_fn(x):

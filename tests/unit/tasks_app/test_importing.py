@@ -14,12 +14,21 @@ from django.core.management import CommandError, call_command
 
 from gpu_runner.data.formats import catalog_folder
 from gpu_runner.data.formats.load import CATALOG_VARIABLE
+from tasks_app import services
 from tasks_app.importing import import_path
 from tasks_app.models import Task, TaskVersion
+from tasks_app.uploads import Upload, read_upload
+from tests import factories as make
 
 pytestmark = pytest.mark.django_db
 
 STRANGER = "raise RuntimeError('this file must never be imported')\n"
+MISSING = [
+    "run.py: must define the function get_inputs()",
+    "run.py: must define the function get_init_inputs()",
+    "run.py: must define the class Model with a method forward()",
+]
+"""What is wrong with it."""
 KERNELBENCH = (
     STRANGER
     + """
@@ -96,17 +105,14 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     assert lines[2:4] == [
         "refused  level4/1_Huge.py    -          1_Huge.py: imports transformers, which no runner "
         "has (line 1)",
-        "refused  tools/run.py        -          run.py: must define the function get_inputs()",
+        "refused  tools/run.py        -          " + "; ".join(MISSING),
     ]
     assert lines[4].startswith("2 in review, not public: nobody has shown that wrong kernels")
     assert lines[5:] == [
         "2 ignored, no tasks by their names: README.md, _old",
         "4 read: 0 loaded, 2 adapted, 2 refused",
     ]
-    assert error.splitlines() == [
-        f"{root}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has (line 1)",
-        f"{root}/tools/run.py: run.py: must define the function get_inputs()",
-    ]
+    assert error == "2 refused, for the reasons above"
     document = json.loads(report.read_text())
     assert document["counts"] == {"loaded": 0, "adapted": 2, "refused": 2}
     assert document["ignored"] == ["README.md", "_old"]
@@ -119,6 +125,44 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     ]
     stored = TaskVersion.objects.get(task__slug="level1-2_first").data
     assert [w.name for w in stored.workloads] == ["default", "half", "odd"]
+
+
+def test_reasons_are_in_the_error_where_no_rows_are_printed(tmp_path: Path) -> None:
+    write(tmp_path, "level4/1_Huge.py", "import transformers\n" + KERNELBENCH)
+    for option in (("--brief",), ("--verbosity", "0")):
+        assert load(tmp_path, *option)[1] == (
+            f"{tmp_path}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has"
+            " (line 1)"
+        )
+    assert load(tmp_path)[1] == "1 refused, for the reason above"
+
+
+def test_tasks_from_elsewhere_are_tagged_until_an_admin_labels_them(tmp_path: Path) -> None:
+    write(tmp_path, "1_First.py", KERNELBENCH)
+    write_robust(tmp_path, "task_7", {"single_input_configs": [{"rows": 4}]})
+    own = make.make_task_version().task
+    load(tmp_path)
+    tags = dict(Task.objects.values_list("slug", "tags"))
+    assert tags == {
+        own.slug: [],
+        "1_first": ["imported", "kernelbench"],
+        "task_7": ["imported", "robust-kbench"],
+    }
+    task = Task.objects.get(slug="task_7")
+    services.label(task=task, user=make.make_admin(), tags=[], difficulty="", now=make.NOW)
+    load(tmp_path)
+    assert Task.objects.get(slug="task_7").tags == []
+
+
+def test_a_draft_from_elsewhere_is_tagged_when_it_is_published() -> None:
+    admin = make.make_admin()
+    upload = Upload(name="19_ReLU.py", content=KERNELBENCH.encode())
+    (files,) = read_upload([upload]).folders
+    draft = services.create_draft(user=admin, files=files, now=make.NOW)
+    services.send_to_review(draft=draft, user=admin, now=make.NOW)
+    assert Task.objects.get().tags == []
+    services.publish_draft(draft=draft, user=admin, override="seen", now=make.NOW)
+    assert Task.objects.get().tags == ["imported", "kernelbench"]
 
 
 def test_tasks_below_a_task_of_robust_kbench_are_read(tmp_path: Path) -> None:
@@ -198,14 +242,14 @@ def test_origin_kernels_are_matched_and_change_no_task(
             f"{tmp_path / 'origin'}` enters them",
             "2 read: 0 loaded, 1 adapted, 1 refused",
         ]
-        assert error.endswith("asks for vector_sub()")
+        assert error == "1 refused, for the reason above"
     row = json.loads(report.read_text())["rows"][0]
     assert (row["task"], row["agent"]) == ("vector_add", "mskernelbench-origin")
     assert not Task.objects.exists()
 
 
 def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
-    assert "neither task.toml nor func_forward.py" in load(tmp_path)[1]
+    assert "neither task.toml nor func_forward.py" in load(tmp_path)[0][0]
 
 
 @pytest.mark.parametrize(

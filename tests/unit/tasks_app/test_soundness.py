@@ -135,7 +135,7 @@ def test_reports_between_tasks_are_ignored_and_named(task: Path, digest: str) ->
         "1 read: 1 loaded, 0 adapted, 0 refused",
     ]
     (task.parent / "odd.json").write_text('{"digest": ""}')
-    with pytest.raises(CommandError, match=r"odd\.json"):
+    with pytest.raises(CommandError, match="1 refused"):
         load(task.parent)
 
 

@@ -64,8 +64,8 @@ def test_the_page_shows_numbers_and_what_speaks_against_the_task_first(client: C
     store(make.make_task_version())
     text = client.get(PAGE).content.decode()
     for words in (
-        "1 of 5 wrong kernels pass it: forward: dropped tail",
-        "1 of 4 filters flag it: forward: input impact: N",
+        "1 of 5 wrong kernels pass (dropped tail)",
+        "1 filter flags it: input impact: N",
         "4 of 5<", "2 of 4<", "0.0417", "at most 0.9", "∞", "164,000<", "0.875", "0.312", "1.50",
         '<span title="2.1e6 times what is allowed">&gt; 1,000,000</span>',
         "4.2% of output range: out", "no floor is known", "output 1 at (3,): off by 1",

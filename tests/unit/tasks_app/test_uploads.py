@@ -111,7 +111,8 @@ def test_tasks_of_every_format_in_one_zip() -> None:
     assert sorted(names(uploaded)) == sorted(expected)
     left = "belongs to no task here, and was left out"
     assert {error.field: error.reason for error in uploaded.refused} == {
-        "set/tool.py": "must define the function get_inputs()",
+        "set/tool.py": "must define the function get_inputs(); must define the function"
+        " get_init_inputs(); must define the class Model with a method forward()",
         "set/README.md": left,
         "set/report.json": left,
     }

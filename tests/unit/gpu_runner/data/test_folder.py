@@ -21,7 +21,6 @@ from gpu_runner.data.formats import (
 )
 from gpu_runner.data.formats.folder import FAULTS_LIMIT
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
-from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task, Tolerance, Workload
 from tasks_app.task_writing import write_folder
 from tests.unit.gpu_runner.data import (
@@ -41,30 +40,6 @@ parameters = { N = [1, 2], C = [3], D = 1 }
 prefix = "t_"
 parameters = { N = [1, 2], C = 3, D = [1] }
 """
-TOML = '''# [[workloads]]
-"title" = """
-[[workloads]]
-quotes: "", ""\\""""
-name = \'\'\'it\'s\'\'\'
-a."b c".d = 1 # = 2
-list = [
-    1, [2,
-    3],
-    { x = 1, y = { z = "}]" } },
-]
-[work]
-[work . forward]
-bytes = 1979-05-27 07:32:00
-[[workloads]]
-name = "a"
-[workloads.parameters]
-N = 1
-[[workloads]]
-parameters.N = 2
-parameters.list = [
-    "#",
-    2.5]
-'''
 
 
 def texts(specification: str = SPECIFICATION, **files: str) -> dict[str, str]:
@@ -188,7 +163,7 @@ def test_a_file_cannot_have_the_name_of_a_specification() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "field", "at"),
     [
-        ("C = 16", "C = 1979-05-27", "tolerance.reduction", 'reduction = "C"'),
+        ("C = 16", "C = 1979-05-27", "workloads[0].parameters.C", "parameters = { N = 4"),
         ("D = 2 }", "D = 07:00:00 }", "workloads[0].parameters.D", "parameters = { N = 4"),
         (", D = 2 }", " }", "workloads[0].parameters.D", "parameters = { N = 4, C = 16 }"),
         ('flops = "N * C"', 'flops = "Q"', "work.forward.flops", 'flops = "Q"'),
@@ -234,7 +209,11 @@ def test_the_faults_of_a_sweep_are_told_once() -> None:
     files = texts(SPECIFICATION + SWEEP.replace("C = 3,", "").replace("prefix", "hidden", 1))
     assert [fault.field for fault in faults(files)] == ["sweeps[0].hidden"]
     files = texts(SPECIFICATION + SWEEP.replace("D = [1]", "E = [1]"))
-    assert [fault.field for fault in faults(files)] == ["sweeps[1].parameters.E"]
+    unknown, missing = faults(files)
+    assert unknown.field == "sweeps[1].parameters.E"
+    assert missing.field == "sweeps[1].parameters.D"
+    needs = "is missing: make_inputs() needs it (workload 't_n1_c3_e1' and 1 more)"
+    assert missing.reason == needs
     doubled = texts(SPECIFICATION.replace('"large"', '"s_n1_c3_d1"') + SWEEP)
     (fault,) = faults(doubled)
     assert fault.field == "workloads[1].name"
@@ -259,6 +238,53 @@ def test_several_faults_are_told_at_once() -> None:
     assert len(faults(texts(many))) == FAULTS_LIMIT
 
 
+def test_the_checks_tell_all_faults_at_once() -> None:
+    kernel = '[[kernels]]\npath = "kernels/b.cpp"\nagent = ""\nlanguage = "cpp"\n'
+    wrong = SPECIFICATION + kernel
+    for old, new in (
+        ('"algebra"', '"algebraa"\ndtype = "float31"'),
+        ('flops = "N * C"', 'flops = "2 * M"'),
+        ("naive.cpp", "good.cpp"),
+        ("D = 2", "E = 2"),
+    ):
+        wrong = wrong.replace(old, new, 1)
+    files = texts(wrong, reference__py=REFERENCE.replace("forward_fn", "forward"))
+    told = [(fault.field, fault.line) for fault in faults(files)]
+    assert told == [
+        ("work.forward.flops", 12),
+        ("scenario", 4),
+        ("dtype", 5),
+        ("kernels[0].path", 23),
+        ("kernels[1].path", 27),
+        ("kernels[1].agent", 28),
+        ("reference.py", None),
+        ("workloads[0].parameters.E", 16),
+        ("workloads[0].parameters.D", 16),
+    ]
+
+
+def test_types_are_wrong_all_at_once() -> None:
+    wrong = SPECIFICATION.replace('flops = "N * C"', "flops = 1").replace(
+        'bytes = "', "bytes = 2 #"
+    )
+    told = [(fault.field, fault.line) for fault in faults(texts(wrong))]
+    assert told == [("work.forward.flops", 11), ("work.forward.bytes", 12)]
+
+
+def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_fault() -> None:
+    files = texts(SPECIFICATION.replace("N = 4096, C", "NN = 4096, C"))
+    assert [str(fault) for fault in faults(files)] == [
+        "task.toml, line 20: workloads[1].parameters.N: is missing: work.forward.flops,"
+        " work.forward.bytes need it (workload 'large')",
+        "task.toml, line 20: workloads[1].parameters.NN: is not a parameter of make_inputs()"
+        " (workload 'large')",
+    ]
+    files = texts(SPECIFICATION.replace('"N * C"', '"N * C / (4096 - C)"'))
+    (fault,) = faults(files)
+    assert (fault.field, fault.line) == ("workloads[1].parameters", 20)
+    assert fault.reason.startswith("give work.forward.flops no value: cannot evaluate 'N * C / (")
+
+
 @pytest.mark.parametrize(
     ("files", "field", "reason", "file"),
     [
@@ -271,20 +297,21 @@ def test_several_faults_are_told_at_once() -> None:
             "is not a known field; did you mean 'title'?",
             "task.toml",
         ),
-        (texts(SPECIFICATION.replace("N * C", "N * X")), None, ", for the workload '", "task.toml"),
-        ({"task.toml": SPECIFICATION}, "kernels[0].path", "has no file", "task.toml"),
-        (texts(**{NAIVE: " \n"}), f"files.{NAIVE}", "as a kernel, and is empty", NAIVE),
-        (texts(**{NAIVE: "x" * 2**19}), f"files.{NAIVE}", "the limit is 262144", NAIVE),
-        (texts(b="\0"), "files.b", "NUL", "b"),
-        (texts(b="\ud800"), "files.b", "surrogate", "b"),
+        (texts(SPECIFICATION.replace("N * C", "N * X")), None, "needs 'X', which no", "task.toml"),
+        (texts(SPECIFICATION.replace("N * C", "1 / 0")), None, ", for the workload '", "task.toml"),
+        ({"task.toml": SPECIFICATION}, "kernels[0].path", "is no file of", "task.toml"),
+        (texts(**{NAIVE: " \n"}), NAIVE, "as a kernel, and is empty", NAIVE),
+        (texts(**{NAIVE: "x" * 2**19}), NAIVE, "the limit is 262144", NAIVE),
+        (texts(b="\0"), "b", "NUL", "b"),
+        (texts(b="\ud800"), "b", "surrogate", "b"),
         (texts(**{"\udc00": ""}), "files.?", "surrogate", ""),
-        (texts(**{"../x": ""}), "files.../x", "is not a relative path", "../x"),
-        (texts(**{"/x": ""}), "files./x", "is not a relative path", "/x"),
-        (texts(**{"reference.py/x": ""}), "files.reference.py/x", "which is a file", None),
+        (texts(**{"../x": ""}), "../x", "is not a relative path", "../x"),
+        (texts(**{"/x": ""}), "/x", "is not a relative path", "/x"),
+        (texts(**{"reference.py/x": ""}), "reference.py/x", "which is a file", None),
         (texts(b="x" * (TASK_LIMIT_BYTES + 1)), "files", "hold more than", ""),
         (texts(**{str(i): "" for i in range(FILES_LIMIT)}), "files", "has at most", ""),
-        (texts(task__toml="\ud800"), "files.task.toml", "surrogate", "task.toml"),
-        (texts(b__py="\0"), "files.b.py", "NUL", "b.py"),
+        (texts(task__toml="\ud800"), "task.toml", "surrogate", "task.toml"),
+        (texts(b__py="\0"), "b.py", "NUL", "b.py"),
         (texts(b__py="-" * 100_000 + "1"), "b.py", "is not valid Python", "b.py"),
         (texts(b__py="1" + "+1" * 60_000), "b.py", "is not valid Python", "b.py"),
         (texts(b__py=" " * 2**18), "b.py", "too many for a module", "b.py"),
@@ -325,8 +352,8 @@ def test_workloads_of_robust_kbench_fit_their_functions(tmp_path: Path) -> None:
     start = '[[workloads]]\nname = "w"\n'
     for parameters, field in (
         ("{ inputs = { rows = 1 } }", "init"),
-        ("{ inputs = { wrong = 1 }, init = {} }", "inputs.wrong"),
-        ("{ inputs = {}, init = {}, rows = 1 }", "rows"),
+        ("{ inputs = { wrong = 1 }, init = { width = 1 } }", "inputs.wrong"),
+        ("{ inputs = {}, init = { width = 1 }, rows = 1 }", "rows"),
     ):
         wrong = f"{files['task.toml']}\n{start}parameters = {parameters}\n"
         (fault,) = faults(files | {"task.toml": wrong})
@@ -334,32 +361,6 @@ def test_workloads_of_robust_kbench_fit_their_functions(tmp_path: Path) -> None:
         assert line(fault, {"task.toml": wrong}) == f"parameters = {parameters}"
     del files["func_forward.py"]
     assert "func_forward.py" in [fault.field for fault in faults(files)]
-
-
-def test_lines_of_fields() -> None:
-    lines = field_lines(TOML)
-    expected = {
-        "title": 2,
-        "name": 5,
-        "a.b c.d": 6,
-        "list": 7,
-        "list[1]": 8,
-        "list[1][1]": 9,
-        "list[2].y.z": 10,
-        "list[2].y.q": 10,
-        "work": 12,
-        "work.forward.bytes": 14,
-        "work.forward.flops": 13,
-        "workloads": 15,
-        "workloads[0].name": 16,
-        "workloads[0].parameters": 17,
-        "workloads[0].parameters.N": 18,
-        "workloads[1].name": 19,
-        "workloads[1].parameters.N": 20,
-        "workloads[1].parameters.list[1]": 23,
-        "missing": None,
-    }
-    assert {field: line_of(lines, field) for field in expected} == expected
 
 
 def test_garbled_specifications_are_faults_or_tasks() -> None:

@@ -1,4 +1,4 @@
-"""Native task folders, encoded tasks, and finding them."""
+"""Native task folders and encoded tasks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.formats import (
-    catalog_folder,
-    find_task,
     load_task,
 )
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
@@ -189,22 +187,22 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
         ('abi = "c"', 'abi = "c"\ncolour = 1', "colour", "is not a known field"),
         ('abi = "c"', 'abi = "c"\nformat = "rust"', "format", "'rust' is not one of"),
         ('abi = "c"', 'abi = "c"\nfiles = {}', "files", "does not belong into task.toml"),
-        ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "has the forward direction"),
+        ('abi = "c"', 'abi = "c"\ndirections = []', "directions", "must be forward alone"),
         ("[work.forward]", "[work.sideways]", "work", "'sideways' is not one of"),
-        ("[work.forward]", "[work.backward]", "work.backward", "has no such direction"),
+        ("[work.forward]", "[work.backward]", "work.backward", "is of no direction that"),
         ("void row_sum", "int row_sum", "signature", "is not `void NAME(...)`"),
         (", D = 2", "", "workloads[0].parameters.D", "is missing: make_inputs() needs it"),
         ("D = 2", "D = 2, E = 1", "workloads[0].parameters.E", "is not a parameter of"),
         ("D = 2", "D = 1979-05-27", "workloads[0].parameters.D", "must be a number"),
-        ("C = 16", "C = nan", "tolerance.reduction", "not a finite number"),
-        ('name = "large"', 'name = "small"', "workloads[1].name", "have the same name"),
+        ("C = 16", "C = nan", "workloads[0].parameters", "not a finite number"),
+        ('name = "large"', 'name = "small"', "workloads[1].name", "is that of another"),
         ('name = "large"', 'name = ""', "workloads[1].name", "must be 1 to 200 printable"),
         ('["cuda"]', '["tpu"]', "workloads[1].devices[0]", "'tpu' is not one of"),
         ('["cuda"]', "[]", "workloads[1].devices", "is empty"),
         ("hidden = true", 'hidden = "yes"', "workloads[1].hidden", "must be bool, not str"),
-        ('name = "small"', 'name = "small"\nhidden = true', "workloads", "no public workload"),
-        ("naive.cpp", "good.cpp", "kernels[0].path", "has no file 'kernels/good.cpp'"),
-        ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "a cuda kernel ends in .cu"),
+        ('name = "small"', 'name = "small"\nhidden = true', "workloads", "has no public one"),
+        ("naive.cpp", "good.cpp", "kernels[0].path", "is no file of the task: 'kernels/good.cpp'"),
+        ('language = "cpp"', 'language = "cuda"', "kernels[0].path", "must end in .cu"),
         ('language = "cpp"', 'language = "rust"', "kernels[0].language", "'rust' is not one of"),
         ('agent = "kbench-naive"', 'agent = ""', "kernels[0].agent", "must be 1 to 100 of A-Z"),
         ('"kbench-naive"', f'"{"x" * 101}"', "kernels[0].agent", "must be 1 to 100 of A-Z"),
@@ -212,7 +210,7 @@ def test_hidden_files_and_caches_are_left_out(tmp_path: Path) -> None:
             'language = "cpp"',
             'language = "cpp"\ndirection = "backward"',
             "kernels[0].direction",
-            "has no such direction",
+            "is none that the task has",
         ),
         ("[tolerance]", "[tolerance", "task.toml", "is not valid TOML"),
     ],
@@ -369,30 +367,3 @@ def test_a_folder_where_a_file_is_asked_for(tmp_path: Path) -> None:
     assert refused(tmp_path, "json").reason == "is not a regular file"
     (tmp_path / "a.json").write_text("{}")
     assert refused(tmp_path / "a.json", "kbench").field == "path"
-
-
-def test_tasks_are_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KBENCH_CATALOG", str(tmp_path / "catalog"))
-    write(tmp_path / "catalog" / "row_sum")
-    assert catalog_folder() == tmp_path / "catalog"
-    assert find_task("row_sum").name == "row_sum"
-    assert find_task(str(tmp_path / "catalog" / "row_sum")).name == "row_sum"
-    with pytest.raises(DataError, match=r"^task: no task or path 'rowsum'.*row_sum$"):
-        find_task("rowsum")
-    with pytest.raises(DataError, match=r"none of the 1 built-in tasks in .* similar name$") as far:
-        find_task("convolve")
-    assert "row_sum" not in str(far.value)
-
-
-def test_a_name_cannot_lead_out_of_the_catalogue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KBENCH_CATALOG", str(tmp_path / "catalog"))
-    for name in ("..", ".", ""):
-        with pytest.raises(DataError):
-            find_task(name)
-
-
-def test_the_catalogue_is_beside_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KBENCH_CATALOG", raising=False)
-    assert catalog_folder().parts[-2:] == ("tasks_app", "catalog")

@@ -150,6 +150,24 @@ def test_c_abi_baseline_stores_its_output_as_the_signature_has_it(
     assert runner.end() == 0
 
 
+@pytest.mark.parametrize(("value", "right"), [("a + 0", True), ("a + 1", False)])
+def test_a_task_s_own_baseline_is_called_in_place_of_its_reference(
+    start: Start, support: Path, value: str, right: bool
+) -> None:
+    """What is wrong by the task's bound is seen to be so: it is no baseline."""
+    reference = WIDE_REFERENCE + f"def baseline_fn(a):\n    return ({value}).t()\n"
+    signature = "void turned(const float* a, float* out, int N)"
+    evaluation = start(make_task(reference, {"N": 16}, Abi.C, signature=signature))
+    evaluation.describe()
+    runner = evaluation.runner("baseline", "eager", "forward", str(support))
+    ready(runner)
+    runner.set_up(evaluation.setup())
+    run_call(evaluation, runner, 3)
+    found = evaluation.take_and_verify(3)
+    assert (found["outputs"][0]["mismatch"] is None) is right
+    assert runner.end() == 0
+
+
 def test_workloads_may_change_from_call_to_call(start: Start, support: Path) -> None:
     workloads = tuple(Workload(name=f"n{n}", parameters={"N": n, "mode": "plain"}) for n in (4, 32))
     task = make_task(MODES_REFERENCE, {}, workloads=workloads)

@@ -20,7 +20,8 @@ from gpu_runner.supervisor.audit_required import audit_tools, required_checks, s
 from gpu_runner.supervisor.ncu_report import Launch
 from gpu_runner.supervisor.sanitizer import ComputeSanitizer, device_findings, unfinished
 from gpu_runner.supervisor.sanitizer_report import Finding, memory_findings, undefined_findings
-from gpu_runner.supervisor.session import Fault, FaultError, Target
+from gpu_runner.supervisor.session import Fault, FaultError
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.wrapper import Wrapper
 
 ANCHOR = (Path(__file__).parent / "captured" / "ncu_anchor.csv").read_text()

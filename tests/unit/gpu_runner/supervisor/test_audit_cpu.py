@@ -23,7 +23,8 @@ from gpu_runner.supervisor.audit_check import Ran, Tool, run_under
 from gpu_runner.supervisor.audit_cpu import CpuSanitizers
 from gpu_runner.supervisor.build import build_shim
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.session import Arenas, Session, Target
+from gpu_runner.supervisor.session import Arenas, Session
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.wrapper import Wrapper
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")

@@ -20,6 +20,7 @@ def test_source_that_minds_tools_is_suspicious_with_its_line() -> None:
     [
         ("int a; \\\n\n#ifdef __SANI\\\nTIZE_ADDRESS__\n#endif\n", 3),
         ("#define PASTE(a, b) a##b\nint b;\nint PASTE(__as, an_handler)();\n", 3),
+        ("#include <sys/cdefs.h>\n#if __CONCAT(__SANITIZE, _ADDRESS__)\n#endif\n", 2),
     ],
 )
 def test_names_that_are_put_together_are_found(source: str, line: int) -> None:

@@ -123,6 +123,29 @@ def test_only_some_verdicts_make_a_device_suspect(
     assert health.unfit(known) == reason
 
 
+@pytest.mark.parametrize(
+    "device",
+    [
+        Scripted(gpus=[Gpu(memory_used=600 * MIB, uncorrected=1)]),
+        Scripted(gpus=[NvmlError("the GPU is lost")]),
+        Scripted(orphans=["process 9 (runner)"]),
+    ],
+)
+def test_what_shows_after_any_evaluation_has_the_device_looked_at(
+    known: SupervisorConfig, device: Scripted
+) -> None:
+    assert health.after(known, Verdict.CORRECT, device.instruments)
+    assert health.unfit(known)
+
+
+def test_a_look_after_an_evaluation_does_not_ask_who_has_the_device_by_now(
+    known: SupervisorConfig,
+) -> None:
+    busy = Scripted(gpus=[Gpu(memory_used=9000 * MIB, pids=(8,))], ours=[8])
+    assert health.after(known, Verdict.CORRECT, busy.instruments) == ""
+    assert busy.waited_s == 0
+
+
 def test_an_unfit_device_stays_so_until_it_is_seen_to_work(known: SupervisorConfig) -> None:
     broken = Scripted(probes=[Probe(100e3, wrong=1)])
     assert health.after(known, Verdict.TIME_LIMIT, broken.instruments)

@@ -225,3 +225,45 @@ def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
     assert outside.single_ns == pytest.approx(0.95e6)
     assert not beats_clock(0.95e6, 0.0, null, outside)
     assert beats_clock(0.9e6, 0.0, null, outside)
+
+
+def test_a_claim_is_held_against_the_least_time_since_the_process_was_let_run() -> None:
+    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=5e4, whole_ns=4e5)
+    run = ProcessRun(
+        process=0,
+        times_ns=(1.65e5, 1.7e5),
+        seeds=(1, 2),
+        verified=(0,),
+        gate_ns=(2.2e5, 2.3e5),
+        whole_ns=(9e5, 7.1e5),
+        bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * 1.7e5),),
+    )
+    known = Facts(FASTEST, runs=[run], null=null, margin=MARGINS[DeviceKind.CPU, Abi.TORCH])
+    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
+    assert outside is not None
+    assert outside.bound_ns == pytest.approx(3.1e5)
+    assert beats_clock(1.65e5, 0.0, null, outside)
+    known.runs = [dataclasses.replace(run, whole_ns=(9e5, 5.4e5))]
+    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
+    assert outside is not None
+    assert not beats_clock(1.65e5, 0.0, null, outside)
+
+
+def test_a_claim_is_held_against_the_least_time_at_the_gate() -> None:
+    """One call that the coordinator saw too late says nothing; all calls that are cut do."""
+    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0)
+    claims = (6.0e4, 5.0e4, 5.1e4, 5.2e4)
+    run = ProcessRun(
+        process=0,
+        times_ns=claims,
+        seeds=(1,) * 4,
+        verified=(0,),
+        gate_ns=(6.05e4, 9e6, 5.15e4, 5.25e4),
+        bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * 3e4),),
+    )
+    known = Facts(FASTEST, runs=[run], null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
+    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
+    assert outside is not None
+    assert outside.gate_ns == pytest.approx(5.12e4)
+    assert not beats_clock(5.0e4, 0.0, null, outside)
+    assert beats_clock(4.5e4, 0.0, null, outside)

@@ -24,7 +24,7 @@ from gpu_runner.supervisor.null import (
     build_null,
     uses_openmp,
 )
-from gpu_runner.supervisor.session import Target
+from gpu_runner.supervisor.target import Target
 from tests.unit.gpu_runner.engine.stub import make_task
 
 WORKLOAD = Workload(name="only", parameters={})

@@ -15,7 +15,9 @@ from gpu_runner.supervisor.outside import (
     MARGINS,
     NullTime,
     at_least,
+    at_the_gate,
     beats_clock,
+    from_the_start,
     is_blind,
     null_time,
     outside_time,
@@ -54,6 +56,54 @@ def test_cpu_kernels_that_are_slower_in_bursts_are_judged_by_single_calls() -> N
     assert outside.single_ns == pytest.approx(105_000)
     assert not beats_clock(100_000, 0, NULL, outside)
     assert beats_clock(80_000, 0, NULL, outside)
+
+
+@pytest.mark.parametrize("true_ns", [50_000.0, 200_000.0, 5e6])
+def test_the_gate_refuses_nine_tenths_of_a_cpu_kernels_time(true_ns: float) -> None:
+    """Processor time alone would let pass half of 50 us: an empty call takes 40 us, or 46."""
+    null = replace(NULL, gate_ns=300.0)
+    loose = outside_time(bursts(lambda size: true_ns * size), NULL, CPU, NULL.single_ns + true_ns)
+    outside = at_the_gate(loose, true_ns + 700, null, CPU)
+    assert beats_clock(0.9 * true_ns, 0, null, outside)
+    assert not beats_clock(true_ns, 0, null, outside)
+    assert not is_blind(outside, CPU)
+
+
+def test_what_was_done_before_the_gate_counts_still() -> None:
+    loose = outside_time(bursts(lambda n: 4e5 * n), NULL, CPU, NULL.single_ns + 4e5)
+    outside = at_the_gate(loose, 2_300, replace(NULL, gate_ns=300.0), CPU)
+    assert outside.gate_ns == pytest.approx(2_000)
+    assert (outside.bound_ns, outside.error_ns) == (loose.bound_ns, loose.error_ns)
+    assert beats_clock(2_000, 0, NULL, outside)
+
+
+def test_an_extension_is_not_accused_for_what_handing_out_takes() -> None:
+    margin, null = MARGINS[DeviceKind.CPU, Abi.TORCH], replace(NULL, gate_ns=55_000.0)
+    loose = outside_time(bursts(lambda n: 3e4 * n), NULL, margin, NULL.single_ns + 3e4)
+    assert not beats_clock(30_000, 0, null, at_the_gate(loose, 93_000, null, margin))
+    assert beats_clock(5_000, 0, null, at_the_gate(loose, 85_000, null, margin))
+
+
+def test_what_an_extension_does_before_the_gate_counts() -> None:
+    """Half of 330 us was done while the runner still copied inputs: 300 us without it, or 330."""
+    margin = MARGINS[DeviceKind.CPU, Abi.TORCH]
+    null = replace(NULL, gate_ns=55_000.0, whole_ns=415_000.0)
+    loose = at_the_gate(
+        outside_time(bursts(lambda n: 3.3e5 * n), NULL, margin, NULL.single_ns + 2.3e5),
+        225_000,
+        null,
+        margin,
+    )
+    assert not beats_clock(165_000, 0, null, loose)
+    assert beats_clock(165_000, 0, null, from_the_start(loose, 715_000, null, margin))
+    assert from_the_start(loose, 715_000, NULL, margin) == loose  # that was not calibrated
+
+
+def test_an_extension_is_not_accused_for_what_the_runner_does_before_the_gate() -> None:
+    margin = MARGINS[DeviceKind.CPU, Abi.TORCH]
+    null = replace(NULL, gate_ns=55_000.0, whole_ns=415_000.0)
+    loose = outside_time(bursts(lambda n: 3e4 * n), NULL, margin, NULL.single_ns + 3e4)
+    assert not beats_clock(30_000, 0, null, from_the_start(loose, 500_000, null, margin))
 
 
 def test_a_cpu_kernel_whose_calls_scatter_is_not_as_fast_in_every_call_of_a_burst() -> None:

@@ -13,7 +13,8 @@ from gpu_runner.data.verdict import Abi, Direction, Verdict
 from gpu_runner.supervisor import ncu
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.profiling import count
-from gpu_runner.supervisor.session import Fault, FaultError, Target
+from gpu_runner.supervisor.session import Fault, FaultError
+from gpu_runner.supervisor.target import Target
 
 ANCHOR = (Path(__file__).parent / "captured" / "ncu_anchor.csv").read_text()
 TARGET = Target(Abi.C, Direction.FORWARD)

@@ -203,4 +203,6 @@ def test_the_exit_status(
     out = folder / "report.json"
     assert command.main(["filter", "--task", str(folder), "--json", str(out)]) == status
     assert json.loads(out.read_text()) == report
-    assert "double" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "double" in told
+    assert "on the site (manage.py judge_task NAME), because runners hold no keys" in told

@@ -50,15 +50,16 @@ class NoMemory:
 
 @dataclass
 class Scripted:
-    """A session whose calls claim and hold what is said."""
+    """A session whose calls claim, hold, and take at the gate and before it what is said."""
 
-    singles: list[tuple[float, float]]
+    singles: list[tuple[float, float, float, float]]
     bursts: list[float] = field(default_factory=list)
     target: Any = field(default_factory=lambda: SimpleNamespace(python=False, abi=Abi.C))
 
     def call(self, call: wire.Call) -> Any:
-        claimed, held = self.singles.pop(0)
-        return SimpleNamespace(done=SimpleNamespace(time_ns=claimed, host_ns=0), held_ns=held)
+        claimed, held, gate, whole = self.singles.pop(0)
+        done = SimpleNamespace(time_ns=claimed, host_ns=0)
+        return SimpleNamespace(done=done, held_ns=held, gate_ns=gate, whole_ns=whole)
 
     def burst(self, burst_id: int, calls: Sequence[wire.Call]) -> Any:
         return SimpleNamespace(held_ns=self.bursts.pop(0) * len(calls))
@@ -73,18 +74,19 @@ def make_bench(kind: DeviceKind, arena: Arena, rng: random.Random) -> Bench:
     return bench
 
 
-def test_the_fastest_single_call_and_the_one_that_held_least_are_kept() -> None:
+def test_the_single_calls_on_which_a_time_and_its_bounds_rest_are_kept() -> None:
     for seed in range(20):
         rng = random.Random(seed)
-        calls = [(1000.0 + rng.random(), 2000.0 + rng.random()) for _ in range(60)]
-        fastest, least = rng.sample(range(60), 2)
-        calls[fastest], calls[least] = (900.0, 2500.0), (1500.0, 100.0)
+        calls = [(1e3 + rng.random(),) * 4 for _ in range(60)]
+        fastest, least, gated, whole = rng.sample(range(60), 4)
+        calls[fastest], calls[least] = (9e2, 2e3, 2e3, 2e3), (2e3, 1e2, 2e3, 2e3)
+        calls[gated], calls[whole] = (2e3, 2e3, 10.0, 2e3), (2e3, 2e3, 2e3, 9e2)
         session = cast(Session, Scripted(list(calls)))
         with closing(Arena("taken")) as arena:
             bench, state = make_bench(DeviceKind.CPU, arena, rng), Collected()
             for _ in calls:
                 bench._single(session, WORKLOAD, 0, state)
-        assert {fastest, least} <= set(state.verified(*SINGLES))
+        assert {fastest, least, gated, whole} <= set(state.verified(*SINGLES))
         assert len(state.verified(Kept.SINGLE)) == PLAN.max_taken
 
 
@@ -120,7 +122,7 @@ def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for(
 def test_a_process_that_rests_at_first_buys_no_small_bursts(seed: int) -> None:
     rng = random.Random(seed)
     plan = Plan(processes=1, min_calls=30, max_calls=40, bursts=4)
-    singles = [(20e6, 21e6)] * 15 + [(50e3, 90e3)] * 25
+    singles = [(20e6, 21e6, 20e6, 21e6)] * 15 + [(50e3, 90e3, 51e3, 90e3)] * 25
     session = cast(Session, Scripted(singles, [60e3] * 9))
     with closing(Arena("taken")) as arena:
         bench = make_bench(DeviceKind.CUDA, arena, rng)
@@ -143,6 +145,6 @@ def test_slots_do_not_overlap() -> None:
         ]
         size = len(arena.view)
     places.sort()
-    assert len(places) == 2 * (4 + 1 + 1 + 2 + 4)
+    assert len(places) == 2 * (4 + 1 + 1 + 1 + 1 + 2 + 4)
     assert places[-1] + OUTPUT.nbytes <= size
     assert all(b - a >= OUTPUT.nbytes for a, b in itertools.pairwise(places))

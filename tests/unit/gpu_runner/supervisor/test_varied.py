@@ -111,7 +111,8 @@ class Timed:
     target = SimpleNamespace(python=False)
 
     def call(self, call: object) -> Any:
-        return SimpleNamespace(done=SimpleNamespace(time_ns=1000.0, host_ns=0), held_ns=2000.0)
+        done = SimpleNamespace(time_ns=1000.0, host_ns=0)
+        return SimpleNamespace(done=done, held_ns=2000.0, gate_ns=None, whole_ns=None)
 
 
 class Verifier:

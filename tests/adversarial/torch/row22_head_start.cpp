@@ -1,0 +1,41 @@
+// row: 22
+// abi: torch
+// task: linear_relu
+// workloads: cpu_b64_i128_o128
+// mode: quick
+// stopped by: verdict VIOLATION: claims
+// tries: to do half of a call before the runner is let begin, in a function of the runner that it replaces.
+#include "../common/torch_runner.h"
+
+using namespace hostile;
+
+static PyObject* begun = nullptr;
+
+static PyObject* begin_early(PyObject*, PyObject* arguments) {
+  PyObject *x, *weights, *biases;
+  if (!PyArg_ParseTuple(arguments, "OOO", &x, &weights, &biases)) return nullptr;
+  begun = unwritten(x, weights);
+  compute_rows(view(x), view(weights), view(biases), view(begun), 0, view(x).rows / 2);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {{"begin_early", begin_early, METH_VARARGS, nullptr}, {}};
+
+static const char* const kText = R"(
+timed = clock.call
+
+def early(function, arguments, head_start):
+    sys.begin_early(*arguments)
+    return timed(function, arguments, head_start)
+
+clock.call = early
+)";
+
+static PyObject* forward(PyObject* x, PyObject* weights, PyObject* biases) {
+  meddle(kText, functions);
+  if (begun == nullptr) return computed_slowly(x, weights, biases);
+  PyObject* out = begun;
+  begun = nullptr;
+  compute_rows(view(x), view(weights), view(biases), view(out), view(x).rows / 2, view(x).rows);
+  return out;
+}

@@ -1,0 +1,102 @@
+"""Hidden workloads of the built-in tasks: larger, of one, unaligned, and of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction
+from tests.unit.catalog.judging import cases, problem, task
+from tests.unit.catalog.test_tasks import NAMES
+
+NO_SIZES = {"kernel_size", "stride", "padding", "shuffled", "base", "skew"}
+"""Whole numbers among the parameters that are no size of an input."""
+AT_THE_CAP = 0.95 * 2**30
+"""Bytes in float32 beyond which a larger workload would not fit; BF16 has the same ones."""
+ALIGNED = 8
+NO_ONE = {"simpson_int": "the rule needs three samples"}
+ALL_ALIGNED = {"fft": "lengths are powers of two"}
+NO_INTEGERS = {"histogram": "its inputs are integers, whatever the family"}
+SAY_NOTHING = {"silu_and_mul_bf16": "values of 1 beside gates of hundreds all become 0 in BF16"}
+SEEDS = range(1, 4)
+TASKS = [(name, kind) for name in NAMES for kind in DeviceKind]
+
+
+def seen(name: str, kind: DeviceKind, direction: Direction, *, hidden: bool) -> list[Workload]:
+    everything = task(name).workloads_for(kind, direction, hidden=True)
+    return [workload for workload in everything if workload.hidden is hidden]
+
+
+def sizes(workload: Workload) -> dict[str, int]:
+    parameters = workload.parameters.items()
+    return {key: n for key, n in parameters if type(n) is int and key not in NO_SIZES}
+
+
+def bytes_of(data: Task, workload: Workload, direction: Direction) -> float:
+    cost = data.cost(workload, direction)
+    assert cost is not None
+    return cost.bytes
+
+
+def in_float32(data: Task, size: float) -> float:
+    return size * (2 if data.dtype == "bfloat16" else 1)
+
+
+def any_size_beyond(hidden: Iterable[Workload], public: Iterable[Workload]) -> bool:
+    largest: dict[str, int] = {}
+    for workload in public:
+        for key, size in sizes(workload).items():
+            largest[key] = max(size, largest.get(key, 0))
+    return any(size > largest[key] for w in hidden for key, size in sizes(w).items())
+
+
+@pytest.mark.parametrize(("name", "kind"), TASKS)
+def test_a_hidden_workload_is_larger_than_all_public_ones(name: str, kind: DeviceKind) -> None:
+    """In bytes; or in one of its sizes, where the largest public one is at the cap."""
+    data = task(name)
+    for direction in data.directions:
+        public = seen(name, kind, direction, hidden=False)
+        hidden = seen(name, kind, direction, hidden=True)
+        largest = max(bytes_of(data, workload, direction) for workload in public)
+        if not any(bytes_of(data, workload, direction) > largest for workload in hidden):
+            assert in_float32(data, largest) >= AT_THE_CAP
+            assert any_size_beyond(hidden, public)
+
+
+@pytest.mark.parametrize(("name", "kind"), TASKS)
+def test_a_hidden_workload_has_a_size_of_one(name: str, kind: DeviceKind) -> None:
+    for direction in task(name).directions:
+        hidden = seen(name, kind, direction, hidden=True)
+        found = any(size == 1 for workload in hidden for size in sizes(workload).values())
+        assert found is (name.removesuffix("_bf16") not in NO_ONE)
+
+
+@pytest.mark.parametrize(("name", "kind"), TASKS)
+def test_a_hidden_workload_has_an_unaligned_size(name: str, kind: DeviceKind) -> None:
+    """One above eight, for which a kernel of whole vectors or tiles needs a tail."""
+    for direction in task(name).directions:
+        hidden = seen(name, kind, direction, hidden=True)
+        all_sizes = [size for workload in hidden for size in sizes(workload).values()]
+        found = any(size > ALIGNED and size % ALIGNED for size in all_sizes)
+        assert found is (name.removesuffix("_bf16") not in ALL_ALIGNED)
+
+
+@pytest.mark.parametrize(("name", "kind"), TASKS)
+def test_a_hidden_workload_is_of_whole_numbers(name: str, kind: DeviceKind) -> None:
+    for direction in task(name).directions:
+        families = {workload.values for workload in seen(name, kind, direction, hidden=True)}
+        assert (Values.INTEGERS in families) is (name.removesuffix("_bf16") not in NO_INTEGERS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_of_whole_numbers_are_not_all_zero(name: str) -> None:
+    """Where few integers are exact, as in BF16, small ones among large ones become 0."""
+    for case in cases(name):
+        if case.workload.values is Values.INTEGERS:
+            drawn = (
+                problem(name).expected(case.workload, case.direction, seed, "cpu") for seed in SEEDS
+            )
+            found = any(bool((output != 0).any()) for outputs in drawn for output in outputs)
+            assert found is (name not in SAY_NOTHING)

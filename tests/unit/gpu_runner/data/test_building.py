@@ -1,0 +1,61 @@
+"""All that is wrong with a task on a disk is said when it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data import formulas
+from gpu_runner.data.codec import DataErrors
+from gpu_runner.data.expression import evaluate
+from tests.unit.gpu_runner.data.test_formats_kbench import SPECIFICATION, refused, write
+
+
+def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
+    wrong = SPECIFICATION.replace("algebra", "magic").replace("naive.cpp", "good.cpp")
+    wrong = wrong.replace("N = 4096", "M = 4096")
+    error = refused(write(tmp_path, wrong))
+    assert isinstance(error, DataErrors)
+    assert [each.field for each in error.errors] == [
+        "workloads[1].parameters.N",
+        "scenario",
+        "kernels[0].path",
+        "workloads[1].parameters.M",
+    ]
+    assert (
+        str(error)
+        .split("\n")[1]
+        .startswith("task.toml, line 4: scenario: 'magic' is not one of algebra")
+    )
+
+
+def test_a_formula_without_a_value_is_tried_with_few_workloads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(formulas, "evaluate", lambda *args: tried.append(args) or evaluate(*args))
+    sizes = ", ".join(map(str, range(1, 201)))
+    sweep = f"[[sweeps]]\nparameters = {{ N = [{sizes}], C = 1, D = 1 }}\n"
+    slow = SPECIFICATION.replace('flops = "N * C"', f'flops = "{"+".join(["N"] * 1500)}"')
+    error = refused(write(tmp_path, slow + sweep))
+    assert error.field == "work.forward.flops"
+    assert "nested too deeply" in error.reason
+    assert sum("N+N" in str(args) for args in tried) < 200
+
+
+def test_errors_are_told_with_their_files_and_lines(tmp_path: Path) -> None:
+    folder = write(tmp_path, SPECIFICATION.replace("N = 4096", "M = 4096"))
+    (folder / "kernels" / "naive.cpp").write_text("")
+    variant = 'title = "Other"\nscenario = "magic"\n'
+    (folder / "task_bf16.toml").write_text(variant)
+    assert str(refused(folder)).split("\n") == [
+        "task.toml, line 20: workloads[1].parameters.N: is missing: work.forward.flops,"
+        " work.forward.bytes need it (workload 'large')",
+        "kernels/naive.cpp: is listed as a kernel, and is empty",
+        "task.toml, line 20: workloads[1].parameters.M: is not a parameter of make_inputs()"
+        " (workload 'large')",
+    ]
+    of_variant = str(refused(folder / "task_bf16.toml")).split("\n")
+    assert of_variant[1].startswith("scenario: 'magic' is not one of")
+    assert of_variant[2] == "kernels/naive.cpp: is listed as a kernel, and is empty"
