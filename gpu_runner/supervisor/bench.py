@@ -244,7 +244,7 @@ class Bench:
         What a kernel allocates then may decide for the whole process where its memory lies, and so
         how fast it is: a kernel with vectors was nearly twice as slow in every other process.
         """
-        new = (workload for workload in pending if not collected[workload.name].times_ns)
+        new = (workload for workload in pending if not collected[workload.name].seeds)
         return next(new, None) or self._rng.choice(pending)
 
     def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:
@@ -258,24 +258,24 @@ class Bench:
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
     ) -> None:
         """A single call, or a burst where one is left, or other values; as the draw falls."""
-        single = not plan.is_done(state.times_ns, state.spent_s)
+        single = not state.is_timed(plan)
         if not single and not state.sizes and self._is_cut(state):
             state.sizes += draw_sizes(state.most, 1, self._rng)
         varied = plan.varied > 0 and self._decks.has(workload)
         if varied and (self._rng.random() < _VARIED_SHARE or not (single or state.sizes)):
             self._other_values(session, workload, setup, state)
             return
-        early = len(state.times_ns) < _CALLS_BEFORE_BURSTS
+        early = len(state.seeds) < _CALLS_BEFORE_BURSTS
         if single and (early or not state.sizes or self._rng.random() > _BURST_SHARE):
             began = time.monotonic()
-            self._single(session, workload, setup, state)
+            self._single(session, workload, setup, plan, state)
             state.spent_s += time.monotonic() - began
         else:
             self._burst(session, workload, setup, state)
 
     def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
         enough = not self._decks.has(workload) or len(state.varied) >= plan.varied
-        timed = plan.is_done(state.times_ns, state.spent_s) and not state.sizes
+        timed = state.is_timed(plan) and not state.sizes
         return timed and enough and not self._is_cut(state)
 
     def _is_cut(self, state: Collected) -> bool:
@@ -302,11 +302,16 @@ class Bench:
         if slot is not None:
             self._keep(session, state, batch, 0, (Kept.VARIED, slot, index))
 
-    def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+    def _single(
+        self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
+    ) -> None:
         batch, answer = self._one_call(session, workload, setup)
-        least = state.least_of(answer) if self._keeps_extremes else []
-        state.times_ns.append(answer.done.time_ns)
-        state.add(answer)
+        least: list[Kept] = []
+        if answer.is_seen or not plan.bursts:  # without any, no clock of ours is asked
+            least = state.least_of(answer) if self._keeps_extremes else []
+            state.add_timed(answer)
+        else:
+            state.unseen += 1
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values
-from gpu_runner.supervisor.session import Answer
+from gpu_runner.data.verdict import Verdict
+from gpu_runner.supervisor.outside import UNSEEN
+from gpu_runner.supervisor.plan import Plan
+from gpu_runner.supervisor.session import Answer, Fault, FaultError
 from gpu_runner.supervisor.taken import Kept
 
 SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST, Kept.GATED, Kept.WHOLE)
@@ -26,6 +29,8 @@ class Collected:
     held_ns: list[float] = field(default_factory=list)
     gate_ns: list[float] = field(default_factory=list)
     whole_ns: list[float] = field(default_factory=list)
+    unseen: int = 0  # single calls whose times do not count: see `Answer.is_seen`
+    is_fastest_alone: bool = False  # whether that call has a `whole_ns`
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
@@ -52,17 +57,39 @@ class Collected:
             if now_ns is not None and now_ns < min(before, default=math.inf)
         ]
 
+    def add_timed(self, answer: Answer) -> None:
+        """Note a single call with the time that it claims, which counts."""
+        if answer.done.time_ns < min(self.times_ns, default=math.inf):
+            self.is_fastest_alone = answer.whole_ns is not None
+        self.times_ns.append(answer.done.time_ns)
+        self.add(answer)
+
     def add(self, answer: Answer) -> None:
         """Note what was seen of a single call, beside the time that it claims."""
         self.host_ns.append(answer.done.host_ns)
         self.held_ns.append(answer.held_ns)
-        if answer.gate_ns is not None:
+        if answer.gate_ns is not None and answer.is_seen:
             self.gate_ns.append(answer.gate_ns)
-        if answer.whole_ns is not None:
+        if answer.whole_ns is not None and answer.is_seen:
             self.whole_ns.append(answer.whole_ns)
 
+    def is_timed(self, plan: Plan) -> bool:
+        """Whether a process needs no further single call; raises `FaultError` if it gets no time.
+
+        Others may keep the coordinator from seeing calls, and then it does not try without end.
+        """
+        if self.unseen < plan.max_calls:
+            return plan.is_done(self.times_ns, self.spent_s)
+        if not self.times_ns:
+            raise FaultError(Fault(Verdict.UNSTABLE, UNSEEN))
+        return True
+
     def as_run(self, process: int) -> ProcessRun:
-        """The facts as they stand in the result."""
+        """The facts as they stand in the result.
+
+        Times since the process was let run are left out where the fastest call has none: those of
+        other calls do not bound its time.
+        """
         return ProcessRun(
             process=process,
             times_ns=tuple(self.times_ns),
@@ -74,7 +101,7 @@ class Collected:
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
-            whole_ns=tuple(self.whole_ns),
+            whole_ns=tuple(self.whole_ns) if self.is_fastest_alone else (),
             varied=len(self.verified(Kept.VARIED)),
         )
 

@@ -37,6 +37,7 @@ from gpu_runner.supervisor.environment import environment
 from gpu_runner.supervisor.null import NullTimes
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.oracles import Oracles, an_oracle
+from gpu_runner.supervisor.outside import UNSEEN
 from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, Plan
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
@@ -54,8 +55,6 @@ CONFIRMATIONS = 2
 
 _OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
-
-UNSEEN = "the host is too busy for the coordinator's own clock to check the claimed times"
 
 FAILED_LATER = "right at first, but not when it was measured again"
 

@@ -13,9 +13,10 @@ from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.freeze import own_delay_ns
 
 PAGE_BYTES = 4096
-UNDISTURBED_NS = 1_000
-"""So long others may keep the coordinator from its processor while it watches; beyond, it may have
-seen an end too late, and says nothing of the call's time."""
+UNDISTURBED_NS, UNDISTURBED_SHARE = 1_000, 0.01
+"""So long, or for such a part of the call, others may keep the coordinator from its processor while
+it watches; beyond, it may have seen an end too late. A call whose end is seen late by that part is
+still within the clock's margin, and whoever watches a long call sleeps, and is woken late."""
 LOOKS = 32
 """Bytes of the outputs that are read at once when a call says that it is over."""
 
@@ -86,13 +87,18 @@ class Gate:
         self._seen = bytes(seen)
 
     @property
-    def time_ns(self) -> float | None:
-        """Time of the last call in ns; None if the coordinator may have looked too late."""
+    def is_seen(self) -> bool:
+        """Whether the coordinator looked in time when the last call began and was over."""
+        return self._delayed_ns <= max(UNDISTURBED_NS, UNDISTURBED_SHARE * self.time_ns)
+
+    @property
+    def time_ns(self) -> float:
+        """Time of the last call in ns."""
         return self.whole_ns(self._opened_ns)
 
-    def whole_ns(self, began_ns: int) -> float | None:
+    def whole_ns(self, began_ns: int) -> float:
         """The same from when the process was let run, before it came to the gate."""
-        return float(self._over_ns - began_ns) if self._delayed_ns <= UNDISTURBED_NS else None
+        return float(self._over_ns - began_ns)
 
     def is_final(self) -> bool:
         """Whether the outputs, now that the process stands still, are what the call left there."""

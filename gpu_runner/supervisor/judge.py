@@ -106,9 +106,10 @@ def _outside(facts: Facts) -> OutsideTime | None:
         typical_ns = estimator.of_all([statistics.median(calls) for calls in held])
         scatter_ns = max(0.0, typical_ns - single_ns)
     outside = outside_time(bursts, null, margin, single_ns, scatter_ns)
-    if gated := [run.gate_ns for run in runs if run.gate_ns]:
+    # The claim is of all processes, so one that this clock says nothing of leaves it silent.
+    if all(gated := [run.gate_ns for run in runs]):
         outside = at_the_gate(outside, least(gated), null, margin)
-    if whole := [run.whole_ns for run in runs if run.whole_ns]:
+    if all(whole := [run.whole_ns for run in runs]):
         outside = from_the_start(outside, least(whole), null, margin)
     return outside
 

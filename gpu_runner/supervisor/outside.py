@@ -63,6 +63,8 @@ SCATTER, SCATTER_NS = 0.15, 10_000.0
 single calls scatter: a pool of threads is woken sooner or later. No more than both: whoever rests
 before single calls makes them scatter."""
 
+UNSEEN = "the host is too busy for the coordinator's own clock to check the claimed times"
+
 _WIDEST = 0.1  # of a claimed interval: a runner may claim any numbers
 
 BLIND, SEEN_NS = 0.25, 200_000.0

@@ -29,9 +29,9 @@ MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes longer means that the host cannot measure."""
 
 
-WAITED_NS = 100_000
-"""So long others may keep a torch runner from its processors in a call; beyond, nothing is known of
-when it could have begun."""
+WAITED_NS, WAITED_SHARE = 100_000, 0.01
+"""So long, or for such a part of a call, a torch runner may be kept from its processors; beyond,
+nothing is known of when it could have begun. Its own threads may keep it from them, too."""
 
 WROTE_LATER = "wrote to its outputs after it had said that the call was over"
 
@@ -80,7 +80,9 @@ class Answer:
     gave to others; on a CPU, the time that the scheduler has accounted to the runner, which no
     other load of the host disturbs, less what waiting threads cost. gate_ns: time from when the
     call was let begin until it said that it was over, where it passes a gate. whole_ns: the same
-    from when the process was let run, where that does more before the gate than read the call.
+    from when the process was let run, where that does more before the gate than read the call, and
+    did not wait for a processor. is_seen: false where others kept the coordinator from its
+    processor meanwhile: both clocks must have seen a call if its time is to count.
     """
 
     done: wire.Done
@@ -88,6 +90,7 @@ class Answer:
     held_ns: float
     gate_ns: float | None = None
     whole_ns: float | None = None
+    is_seen: bool = True
 
 
 class Session:
@@ -253,9 +256,14 @@ class Session:
             raise FaultError(Fault(Verdict.VIOLATION, WROTE_LATER))
         # Others may have kept the process waiting where its own clock did not run yet.
         waited_ns = 0 if self._freezer is None else self._freezer.delayed_ns()
-        alone = self._target.python and waited_ns <= WAITED_NS
-        whole_ns = gate.whole_ns(began_ns) if alone else None
-        return replace(answer, gate_ns=gate.time_ns, whole_ns=whole_ns)
+        whole_ns = gate.whole_ns(began_ns)
+        alone = self._target.python and waited_ns <= max(WAITED_NS, WAITED_SHARE * whole_ns)
+        return replace(
+            answer,
+            gate_ns=gate.time_ns,
+            whole_ns=whole_ns if alone else None,
+            is_seen=gate.is_seen,
+        )
 
     def _held_ns(self, waited_ns: int, delayed_ns: int) -> float:
         if self._freezer is None:

@@ -78,12 +78,13 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
         assert None not in (workload.outside.null_spread_ns, workload.outside.scatter_ns)
         assert sum(len(run.times_ns) for run in workload.processes) == workload.measurement.calls
         for run in workload.processes:  # one, unless the outside clock had a doubt
-            assert len(run.times_ns) == len(run.seeds) == len(run.held_ns)
+            assert 0 < len(run.times_ns) == len(run.held_ns) <= len(run.seeds)
             assert sum(burst.calls for burst in run.bursts) == len(run.burst_seeds)
             assert len({*run.seeds, *run.burst_seeds}) == len(run.seeds) + len(run.burst_seeds)
             assert set(run.verified) <= set(range(len(run.seeds)))
             assert len(run.verified) >= 2
             assert run.burst_verified
+            assert len(run.gate_ns) in (0, len(run.times_ns))
     assert {stage.stage for stage in result.stages} >= {"build", "prepare", "measure", "verify"}
     assert {"device_name", "torch", "compiler", "jail", "oracle"} <= result.environment.keys()
     assert result.build is not None

@@ -96,23 +96,28 @@ def test_what_a_call_takes_is_seen_and_no_more(passage: Passage, seconds: float)
 
     began_ns = time.monotonic_ns()
     gate = passage.passed(lambda: time.sleep(seconds), work)
-    gate._delayed_ns = 0  # a runner's thread in this process is no matter of others
-    time_ns, whole_ns = gate.time_ns, gate.whole_ns(began_ns)
-    assert time_ns is not None
-    assert whole_ns is not None
-    assert seconds * 1e9 <= time_ns <= time.monotonic_ns() - began_ns - seconds * 1e9
-    assert whole_ns >= 2 * seconds * 1e9
+    assert seconds * 1e9 <= gate.time_ns <= time.monotonic_ns() - began_ns - seconds * 1e9
+    assert gate.whole_ns(began_ns) >= 2 * seconds * 1e9
     assert gate.is_final()
 
 
-def test_a_watcher_that_was_kept_away_says_nothing_of_the_time(
-    passage: Passage, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("time_ns", "delay_ns", "is_seen"),
+    [
+        (50_000, UNDISTURBED_NS, True),
+        (50_000, UNDISTURBED_NS + 1, False),
+        (100_000_000, 1_000_000, True),
+        (100_000_000, 1_000_001, False),
+    ],
+)
+def test_a_watcher_that_was_kept_away_for_long_has_not_seen_the_call(
+    passage: Passage, monkeypatch: pytest.MonkeyPatch, time_ns: int, delay_ns: int, is_seen: bool
 ) -> None:
-    delays = iter([5_000, 5_000 + UNDISTURBED_NS, 0, UNDISTURBED_NS + 1])
+    delays = iter([5_000, 5_000 + delay_ns])
     monkeypatch.setattr("gpu_runner.supervisor.gate.own_delay_ns", lambda: next(delays))
-    assert passage.passed(lambda: None, passage.write).time_ns is not None
-    passage.gate.forget()
-    assert passage.passed(lambda: None, passage.write).time_ns is None
+    gate = passage.passed(lambda: None, passage.write)
+    gate._over_ns = gate._opened_ns + time_ns
+    assert gate.is_seen is is_seen
 
 
 def test_what_is_written_after_the_end_is_seen(passage: Passage) -> None:

@@ -267,3 +267,26 @@ def test_a_claim_is_held_against_the_least_time_at_the_gate() -> None:
     assert outside.gate_ns == pytest.approx(5.12e4)
     assert not beats_clock(5.0e4, 0.0, null, outside)
     assert beats_clock(4.5e4, 0.0, null, outside)
+
+
+def test_a_process_whose_calls_nobody_saw_silences_the_gate() -> None:
+    """The claim is of all processes; the gate's least time is of those that it has seen."""
+    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0, whole_ns=4e5)
+    burst = Burst(calls=8, held_ns=null.at(8) + 8 * 3e4)
+    slow, fast = (
+        ProcessRun(
+            process=0,
+            times_ns=(time_ns,),
+            seeds=(1,),
+            verified=(0,),
+            gate_ns=(time_ns + 500,) if seen else (),
+            whole_ns=(time_ns + 4e5,) if seen else (),
+            bursts=(burst,),
+        )
+        for time_ns, seen in ((3e5, True), (5e4, False))
+    )
+    known = Facts(FASTEST, runs=[slow, fast], null=null, margin=MARGINS[DeviceKind.CPU, Abi.TORCH])
+    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
+    assert outside is not None
+    assert (outside.gate_ns, outside.whole_ns) == (None, None)
+    assert not beats_clock(5e4, 0.0, null, outside)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -14,15 +15,15 @@ import pytest
 
 from gpu_runner.data import wire
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.collected import BURSTS, SINGLES, Collected
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.oracle import Description, Oracle, OutputSpec
-from gpu_runner.supervisor.outside import NullTime
+from gpu_runner.supervisor.outside import UNSEEN, NullTime
 from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Session
+from gpu_runner.supervisor.session import Answer, Fault, FaultError, Session
 from gpu_runner.supervisor.staging import Memory
 from gpu_runner.supervisor.taken import Kept, TakenOutputs
 
@@ -53,13 +54,15 @@ class Scripted:
     """A session whose calls claim, hold, and take at the gate and before it what is said."""
 
     singles: list[tuple[float, float, float, float]]
+    unseen: Container[int] = ()
     bursts: list[float] = field(default_factory=list)
     target: Any = field(default_factory=lambda: SimpleNamespace(python=False, abi=Abi.C))
 
     def call(self, call: wire.Call) -> Any:
         claimed, held, gate, whole = self.singles.pop(0)
-        done = SimpleNamespace(time_ns=claimed, host_ns=0)
-        return SimpleNamespace(done=done, held_ns=held, gate_ns=gate, whole_ns=whole)
+        done = wire.Done(call.call_id, claimed, host_ns=0, outputs=())
+        seen = len(self.singles) not in self.unseen
+        return Answer(done, 0, held, gate_ns=gate, whole_ns=whole, is_seen=seen)
 
     def burst(self, burst_id: int, calls: Sequence[wire.Call]) -> Any:
         return SimpleNamespace(held_ns=self.bursts.pop(0) * len(calls))
@@ -85,9 +88,54 @@ def test_the_single_calls_on_which_a_time_and_its_bounds_rest_are_kept() -> None
         with closing(Arena("taken")) as arena:
             bench, state = make_bench(DeviceKind.CPU, arena, rng), Collected()
             for _ in calls:
-                bench._single(session, WORKLOAD, 0, state)
+                bench._single(session, WORKLOAD, 0, PLAN, state)
         assert {fastest, least, gated, whole} <= set(state.verified(*SINGLES))
         assert len(state.verified(Kept.SINGLE)) == PLAN.max_taken
+
+
+def single_calls(session: Scripted, plan: Plan, calls: int) -> Collected:
+    state = Collected()
+    with closing(Arena("taken")) as arena:
+        bench = make_bench(DeviceKind.CPU, arena, random.Random(1))
+        for _ in range(calls):
+            bench._single(cast(Session, session), WORKLOAD, 0, plan, state)
+    return state
+
+
+def test_a_call_that_only_the_process_has_seen_has_no_time_and_is_verified() -> None:
+    """Else its time, the least, would be held against what the clock saw of slower ones."""
+    singles = [(9e3, 1e4, 1e4, 1e4)] * 2 + [(5e3, 6e3, 9e9, 9e9)] + [(8e3, 9e3, 9e3, 9e3)]
+    state = single_calls(Scripted(list(singles), unseen={1}), PLAN, 4)
+    assert state.times_ns == [9e3, 9e3, 8e3]
+    assert (state.held_ns, state.gate_ns) == ([1e4, 1e4, 9e3],) * 2
+    assert len(state.seeds) == 4
+    assert 2 in state.verified(Kept.SINGLE)
+    unasked = dataclasses.replace(PLAN, bursts=0)
+    assert single_calls(Scripted(singles, unseen={1}), unasked, 4).times_ns == [9e3, 9e3, 5e3, 8e3]
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_a_coordinator_that_sees_no_call_does_not_try_without_end(seen: int) -> None:
+    calls = PLAN.max_calls + seen
+    session = Scripted([(9e3, 1e4, 1e4, 1e4)] * calls, unseen=range(PLAN.max_calls))
+    state = single_calls(session, PLAN, calls)
+    if seen:
+        assert state.is_timed(PLAN)
+        return
+    with pytest.raises(FaultError) as raised:
+        state.is_timed(PLAN)
+    assert raised.value.fault == Fault(Verdict.UNSTABLE, UNSEEN)
+
+
+@pytest.mark.parametrize("fastest", range(3))
+def test_what_calls_took_that_did_not_wait_does_not_bound_one_that_did(fastest: int) -> None:
+    answers = [Answer(wire.Done(1, 9e3, ()), 0, 1e4, gate_ns=1e4, whole_ns=2e4)] * 3
+    state = Collected()
+    for index, answer in enumerate(answers):
+        done = wire.Done(1, 8e3 if index == fastest else 9e3, ())
+        whole_ns = None if index == 1 else answer.whole_ns
+        state.add_timed(dataclasses.replace(answer, done=done, whole_ns=whole_ns))
+    assert state.as_run(0).whole_ns == (() if fastest == 1 else (2e4, 2e4))
 
 
 @pytest.mark.parametrize(("kind", "counts"), [(DeviceKind.CUDA, 300.0), (DeviceKind.CPU, 200.0)])
@@ -104,7 +152,7 @@ def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for(
         order.insert(4 - small, 1)
         state = Collected(sizes=order, most=6)
         sizes = list(reversed(state.sizes))
-        session = cast(Session, Scripted([], list(means)))
+        session = cast(Session, Scripted([], bursts=list(means)))
         with closing(Arena("taken")) as arena:
             bench = make_bench(kind, arena, rng)
             for _ in means:
@@ -123,7 +171,7 @@ def test_a_process_that_rests_at_first_buys_no_small_bursts(seed: int) -> None:
     rng = random.Random(seed)
     plan = Plan(processes=1, min_calls=30, max_calls=40, bursts=4)
     singles = [(20e6, 21e6, 20e6, 21e6)] * 15 + [(50e3, 90e3, 51e3, 90e3)] * 25
-    session = cast(Session, Scripted(singles, [60e3] * 9))
+    session = cast(Session, Scripted(singles, bursts=[60e3] * 9))
     with closing(Arena("taken")) as arena:
         bench = make_bench(DeviceKind.CUDA, arena, rng)
         state = Collected(sizes=[7, 63, 4, 40], most=64)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from gpu_runner.data import wire
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
@@ -21,7 +22,7 @@ from gpu_runner.supervisor.collected import Collected
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.oracle import Description, Oracle, OutputSpec, Verification
 from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Session
+from gpu_runner.supervisor.session import Answer, Session
 from gpu_runner.supervisor.staging import Memory
 from gpu_runner.supervisor.taken import Kept
 from gpu_runner.supervisor.varied import Decks, OtherValues
@@ -111,8 +112,8 @@ class Timed:
     target = SimpleNamespace(python=False)
 
     def call(self, call: object) -> Any:
-        done = SimpleNamespace(time_ns=1000.0, host_ns=0)
-        return SimpleNamespace(done=done, held_ns=2000.0, gate_ns=None, whole_ns=None)
+        done = wire.Done(1, 1000.0, outputs=())
+        return Answer(done=done, waited_ns=2000, held_ns=2000.0)
 
 
 class Verifier:
