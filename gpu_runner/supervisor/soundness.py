@@ -114,38 +114,63 @@ def survey(
         oracle.load(task, inputs, taken)
         for direction in task.directions:
             workloads = _smallest_first(task, config, direction)
-            limits = (seeds, most_seeds)
-            surveys[direction] = _survey(oracle, workloads, direction, limits, progress)
             varied = _varied(task, workloads, config, direction)
-            _survey_others(surveys[direction], oracle, varied, direction, most_seeds)
+            calls = _Calls(oracle, direction, progress)
+            surveys[direction] = _survey(calls, workloads, varied, (seeds, most_seeds))
             progress(f"{direction.value}: filters")
             findings += filters.find(task, direction, workloads, oracle.facts, config)
     return {**_report(task, config, surveys, findings), "filters": findings}
 
 
+class _Calls:
+    """Calls on which the mutants of one direction are tried; the same ones on every run."""
+
+    def __init__(self, oracle: SoundnessOracle, direction: Direction, progress: Progress) -> None:
+        self.found = Survey()
+        self._oracle, self._direction, self._progress = oracle, direction, progress
+        self._own, self._others = random.Random(0), random.Random(2)  # noqa: S311  no secret
+
+    def draw(self, workload: Workload, settled: Sequence[str]) -> None:
+        """One with the workload's own values."""
+        seed = self._own.getrandbits(62)
+        self.found.add(workload.name, self._try(workload, seed, settled))
+
+    def vary(self, chosen: Iterable[Sequence[Workload]]) -> None:
+        """One of each of these workloads, whose values are not their own."""
+        for workload in itertools.chain(*chosen):
+            seed = self._others.getrandbits(62)
+            self.found.add_other(workload, self._try(workload, seed, self.found.decided()))
+
+    def _try(self, workload: Workload, seed: int, settled: Sequence[str]) -> Tried:
+        self._progress(_state_of(self._direction, workload, settled))
+        return self._oracle.mutants(workload, self._direction, seed, settled)
+
+
 def _survey(
-    oracle: SoundnessOracle,
-    workloads: list[Workload],
-    direction: Direction,
-    seeds: tuple[int, int],
-    progress: Progress,
+    calls: _Calls,
+    workloads: Sequence[Workload],
+    varied: Sequence[Sequence[Workload]],
+    limits: tuple[int, int],
 ) -> Survey:
-    found, rng = Survey(), random.Random(0)  # noqa: S311  the same report on every run
-    fewest, most = seeds
+    """Each workload `limits[0]` times with its own values, and the other values of ranked calls.
+
+    Those come on the smallest and the largest public workload, for honest kernels must be right on
+    them. Where a mutant has passed all calls so far, such as a largest element that only far larger
+    scores need, they come on each public workload, and then all comes again, up to `limits[1]`
+    times: other values settle most of those mutants at once, and luck takes many calls.
+    """
+    found, (fewest, most) = calls.found, limits
     for workload in workloads:
         for _ in range(fewest):
-            settled = found.settled(fewest, keep_same=True)
-            progress(_state_of(direction, workload, settled))
-            seed = rng.getrandbits(62)
-            found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
+            calls.draw(workload, found.settled(fewest, keep_same=True))
+    calls.vary(varied[:: max(1, len(varied) - 1)])
     for _ in range(most - fewest):
+        if found.open():
+            calls.vary(varied)
         for workload in workloads:
             if not found.open():
                 return found
-            settled = found.settled(fewest, keep_same=False)
-            progress(_state_of(direction, workload, settled))
-            seed = rng.getrandbits(62)
-            found.add(workload.name, oracle.mutants(workload, direction, seed, settled))
+            calls.draw(workload, found.settled(fewest, keep_same=False))
     return found
 
 
@@ -161,31 +186,6 @@ def _varied(
         for workload in workloads
         if not workload.hidden
     ]
-
-
-def _survey_others(
-    found: Survey,
-    oracle: SoundnessOracle,
-    varied: Sequence[Sequence[Workload]],
-    direction: Direction,
-    most: int,
-) -> None:
-    """Calls that a ranked evaluation may make: honest kernels must be right on them.
-
-    Each family on the smallest and the largest public workload; where a mutant has passed all calls
-    so far, such as a largest element that only far larger scores need, up to `most` of all.
-    """
-    rng = random.Random(2)  # noqa: S311  the same report on every run
-
-    def ask(chosen: Sequence[Sequence[Workload]]) -> None:
-        for workload in itertools.chain(*chosen):
-            answer = oracle.mutants(workload, direction, rng.getrandbits(62), found.decided())
-            found.add_other(workload, answer)
-
-    ask(varied[:: max(1, len(varied) - 1)])
-    for _ in range(most):
-        if found.open():
-            ask(varied)
 
 
 def _state_of(direction: Direction, workload: Workload, settled: Sequence[str]) -> str:
