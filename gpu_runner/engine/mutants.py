@@ -29,7 +29,7 @@ from gpu_runner.engine.problem import (
 )
 
 Outputs = tuple[Tensor, ...]
-_LARGEST = 1e300  # stands for an infinite error: JSON has no infinity
+LARGEST = 1e300  # stands for an infinite error: JSON has no infinity
 _WIDE = {"float16": "float32", "bfloat16": "float32"}
 """The dtype in which kernels of a task compute what they hand out in a narrower one."""
 
@@ -49,8 +49,7 @@ class Call:
         scales = problem.scale(*key, self.expected)
         self._scales = scales or (None,) * len(self.expected)
         self._limit = limit_of(task, workload)
-        eager = self._run(in_dtype(list(self.drawn.arguments), task.dtype), None)
-        self.eager = as_signature_says(task, eager)
+        self.eager = as_signature_says(task, self._in_its_dtype(problem.function(direction)))
         self._plain: Outputs = ()
         self._trace: Interpreter | None = None
 
@@ -82,7 +81,7 @@ class Call:
     def explain(self, outputs: Outputs) -> tuple[bool, float, str]:
         """The same, and where the first output that fails is wrong; empty if none does."""
         results = [self.compared(index, output) for index, output in enumerate(outputs)]
-        largest = min(max(result.scaled for result in results), _LARGEST)
+        largest = min(max(result.scaled for result in results), LARGEST)
         names = output_names(self.task, len(results))
         for name, result in zip(names, results, strict=True):
             if result.mismatch is not None:
@@ -106,19 +105,28 @@ class Call:
             self._plain = self.run(self._trace, exactly=True)
         return self._trace
 
-    def _run(self, arguments: list[Any], mode: Interpreter | None) -> Outputs:
-        function = self.problem.function(self.direction)
-        copies = [a.clone() if isinstance(a, Tensor) else a for a in arguments]
+    def own_baseline(self) -> Outputs:
+        """What the task's own baseline gives; call it only if there is one."""
+        return self._in_its_dtype(self.problem.baseline(self.direction))
+
+    def _in_its_dtype(self, function: Callable[..., Any]) -> Outputs:
+        arguments = in_dtype(list(self.drawn.arguments), self.task.dtype)
         with torch.no_grad(), torch.device(self.device):
-            if mode is None:
-                return outputs_of(function(*copies))
-            # In a narrower dtype attention would be one operation, without those of float64.
-            with sdpa_kernel(SDPBackend.MATH), mode:
-                return outputs_of(function(*copies))
+            return outputs_of(function(*_copied(arguments)))
+
+    def _run(self, arguments: list[Any], mode: Interpreter) -> Outputs:
+        function = self.problem.function(self.direction)
+        # In a narrower dtype attention would be one operation, without those of float64.
+        with torch.no_grad(), torch.device(self.device), sdpa_kernel(SDPBackend.MATH), mode:
+            return outputs_of(function(*_copied(arguments)))
 
     def _in_float64(self) -> AbstractContextManager[None]:
         measured = isinstance(self.problem, MeasuredProblem)
         return in_double(self.device) if measured else exact(self.device)
+
+
+def _copied(arguments: Sequence[Any]) -> list[Any]:
+    return [a.clone() if isinstance(a, Tensor) else a for a in arguments]
 
 
 def _place(wrong: WrongElement) -> str:

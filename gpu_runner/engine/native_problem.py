@@ -69,9 +69,13 @@ class NativeProblem(BaseProblem):
 
     def baseline(self, direction: Direction) -> Callable[..., Any]:
         """`baseline_fn` of the forward direction, where reference.py has one."""
-        if direction is Direction.FORWARD and hasattr(self._module, BASELINE):
-            return self._function(BASELINE)
-        return self.function(direction)
+        return (
+            self._function(BASELINE) if self.has_baseline(direction) else self.function(direction)
+        )
+
+    def has_baseline(self, direction: Direction) -> bool:
+        """See `BaseProblem.has_baseline`."""
+        return direction is Direction.FORWARD and hasattr(self._module, BASELINE)
 
     def draw_inputs(
         self, workload: Workload, direction: Direction, seed: int, device: str

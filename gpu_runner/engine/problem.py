@@ -116,6 +116,11 @@ class BaseProblem(ABC):
         """See `Problem.baseline`: the reference itself, but for a task that has another."""
         return self.function(direction)
 
+    def has_baseline(self, direction: Direction) -> bool:
+        """Whether that is another function than the reference."""
+        del direction
+        return False
+
     def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
         """See `Problem.draw`. Raises `ProblemError` if the task's code raises."""
         key = (workload.name, workload.values, direction, seed, device)

@@ -8,8 +8,12 @@ from typing import Any
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.honest import honest_kernels
-from gpu_runner.engine.mutants import Call, mutants_of, tried
+from gpu_runner.engine.mutants import LARGEST, Call, mutants_of, tried
+from gpu_runner.engine.native_problem import BASELINE
 from gpu_runner.engine.problem import BaseProblem, ProblemError
+
+MOST_WORDS = 300
+"""Of what a baseline's error says."""
 
 
 class Soundness:
@@ -46,7 +50,20 @@ def _honest(call: Call) -> dict[str, tuple[float, str]]:
     found = {"reference": call.explain(call.eager)[1:]}
     for name, mode in honest_kernels().items():
         found[name] = call.explain(call.run(mode()))[1:]
+    if call.problem.has_baseline(call.direction):
+        found[BASELINE] = _baseline(call)
     return found
+
+
+def _baseline(call: Call) -> tuple[float, str]:
+    """The task's own baseline: one that is wrong is none, and does no other harm."""
+    try:
+        outputs = call.own_baseline()
+        if len(outputs) == len(call.expected):
+            return call.explain(outputs)[1:]
+    except Exception as error:  # whatever its code does wrong, and other shapes
+        return LARGEST, f"{type(error).__name__}: {error}"[:MOST_WORDS]
+    return LARGEST, f"gives {len(outputs)} outputs, not {len(call.expected)}"
 
 
 def base_problem(problem: object) -> BaseProblem:

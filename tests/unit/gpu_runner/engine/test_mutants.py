@@ -120,6 +120,26 @@ def test_settled_mutants_are_left_out_and_honest_kernels_are_right(tmp_path: Pat
     assert answer["output_bytes"] == 9 * 9 * 4
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return forward_fn(x, w, b)", ""),
+        ("return forward_fn(x, w, b) + 1", "output[0, 0]: "),
+        ("return forward_fn(x, w, b)[1:]", "ValueError: shapes differ"),
+        ("return forward_fn(x, w, b), x", "gives 2 outputs, not 1"),
+        ("return x.nowhere", "AttributeError: 'Tensor' object has no attribute 'nowhere'"),
+    ],
+)
+def test_a_baseline_of_its_own_is_judged_like_an_honest_kernel(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    soundness = problem(tmp_path, f"{REFERENCE}\ndef baseline_fn(x, w, b):\n    {body}\n")
+    workload = soundness._problem.task.workloads[0]
+    error, reason = soundness.step(workload, Direction.FORWARD, 1, ())["honest"]["baseline_fn"]
+    assert (error > 1) is bool(said)
+    assert reason.startswith(said) if said else not reason
+
+
 def test_a_narrow_dtype_is_mutated_to_a_narrower_one(tmp_path: Path) -> None:
     found = states(problem(tmp_path, dtype="bfloat16", constant=2.0), seeds=1)
     narrow = {"everything in FP8", "inputs in FP8", "products in FP8"}
