@@ -78,8 +78,8 @@ class ProcessRun:
     calls that were made in bursts, which have no times of their own. host_ns: median time that the
     host needed to queue a call on a device, as the process says. held_ns: of each call with a time,
     as `Burst.held_ns`. gate_ns: of each, as the coordinator saw it pass the gate, where there is
-    one. whole_ns: the same from when the process was let run, of those calls of a torch runner that
-    did not wait for a processor. varied: how many calls with other families of values were
+    one. whole_ns: the same from when the process was let run, of a torch runner; none for calls in
+    which it waited for a processor. varied: how many calls with other families of values were
     verified, besides these; they are not timed.
     """
 
@@ -93,7 +93,7 @@ class ProcessRun:
     host_ns: float = 0.0
     held_ns: tuple[float, ...] = ()
     gate_ns: tuple[float, ...] = ()
-    whole_ns: tuple[float, ...] = ()
+    whole_ns: tuple[float | None, ...] = ()
     varied: int = 0
 
 

@@ -28,9 +28,8 @@ class Collected:
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
     gate_ns: list[float] = field(default_factory=list)
-    whole_ns: list[float] = field(default_factory=list)
+    whole_ns: list[float | None] = field(default_factory=list)
     unseen: int = 0  # single calls whose times do not count: see `Answer.is_seen`
-    is_fastest_alone: bool = False  # whether that call has a `whole_ns`
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
@@ -45,11 +44,12 @@ class Collected:
 
     def least_of(self, answer: Answer) -> list[Kept]:
         """In what a single call that comes now is the least so far."""
+        whole_ns = [time_ns for time_ns in self.whole_ns if time_ns is not None]
         times = {
             Kept.FASTEST: (answer.done.time_ns, self.times_ns),
             Kept.LEAST: (answer.held_ns, self.held_ns),
             Kept.GATED: (answer.gate_ns, self.gate_ns),
-            Kept.WHOLE: (answer.whole_ns, self.whole_ns),
+            Kept.WHOLE: (answer.whole_ns, whole_ns),
         }
         return [
             kept
@@ -59,8 +59,6 @@ class Collected:
 
     def add_timed(self, answer: Answer) -> None:
         """Note a single call with the time that it claims, which counts."""
-        if answer.done.time_ns < min(self.times_ns, default=math.inf):
-            self.is_fastest_alone = answer.whole_ns is not None
         self.times_ns.append(answer.done.time_ns)
         self.add(answer)
 
@@ -68,9 +66,8 @@ class Collected:
         """Note what was seen of a single call, beside the time that it claims."""
         self.host_ns.append(answer.done.host_ns)
         self.held_ns.append(answer.held_ns)
-        if answer.gate_ns is not None and answer.is_seen:
+        if answer.gate_ns is not None:
             self.gate_ns.append(answer.gate_ns)
-        if answer.whole_ns is not None and answer.is_seen:
             self.whole_ns.append(answer.whole_ns)
 
     def is_timed(self, plan: Plan) -> bool:
@@ -85,11 +82,7 @@ class Collected:
         return True
 
     def as_run(self, process: int) -> ProcessRun:
-        """The facts as they stand in the result.
-
-        Times since the process was let run are left out where the fastest call has none: those of
-        other calls do not bound its time.
-        """
+        """The facts as they stand in the result."""
         return ProcessRun(
             process=process,
             times_ns=tuple(self.times_ns),
@@ -101,7 +94,7 @@ class Collected:
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
-            whole_ns=tuple(self.whole_ns) if self.is_fastest_alone else (),
+            whole_ns=tuple(self.whole_ns) if any(self.whole_ns) else (),
             varied=len(self.verified(Kept.VARIED)),
         )
 

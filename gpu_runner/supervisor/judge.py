@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_runner.data.evaluation import (
@@ -23,6 +24,7 @@ from gpu_runner.supervisor.outside import (
     NullTime,
     at_least,
     at_the_gate,
+    clocks_agree,
     from_the_start,
     outside_time,
 )
@@ -58,15 +60,47 @@ class Facts:
     null: NullTime | None = None
     margin: Margin | None = None
 
+    def counted(self) -> list[ProcessRun]:
+        """The runs, each without calls on which the two clocks disagree, if these are the fewer.
+
+        A host may take the coordinator's processor away unseen, so that it sees an end too late; if
+        that was the fastest call, what it saw of the others would contradict an honest time. Such a
+        call does not count. Where most disagree it is the process that lies, and all count.
+        """
+        return [_agreed(run, self.null, self.margin) for run in self.runs]
+
+
+def _agreed(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> ProcessRun:
+    if null is None or margin is None or null.gate_ns <= 0 or not run.gate_ns:
+        return run
+    whole = run.whole_ns or (None,) * len(run.times_ns)
+    kept = [
+        clocks_agree(*seen, null, margin)
+        for seen in zip(run.times_ns, run.gate_ns, whole, strict=True)
+    ]
+    if 2 * sum(kept) <= len(kept):
+        return run
+
+    def chosen(of_calls: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(itertools.compress(of_calls, kept))
+
+    return replace(
+        run,
+        times_ns=chosen(run.times_ns),
+        held_ns=chosen(run.held_ns),
+        gate_ns=chosen(run.gate_ns),
+        whole_ns=chosen(run.whole_ns),
+    )
+
 
 def workload_result(
     task: Task, workload: Workload, direction: Direction, facts: Facts, peak: Peak | None
 ) -> WorkloadResult:
     """Time, interval, speedups and floor of one workload; the same facts give the same result."""
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
-    estimator, runs = facts.estimator, facts.runs
+    estimator, runs = facts.estimator, facts.counted()
     claimed = measure([run.times_ns for run in runs], estimator, rng) if runs else None
-    outside = _outside(facts)
+    outside = _outside(facts, runs)
     measurement = at_least(claimed, outside) if claimed and outside else claimed
     cost = task.cost(workload, direction)
     return WorkloadResult(
@@ -86,12 +120,12 @@ def workload_result(
     )
 
 
-def _outside(facts: Facts) -> OutsideTime | None:
-    """What the coordinator's clock says, from the same processes as the claim.
+def _outside(facts: Facts, runs: Sequence[ProcessRun]) -> OutsideTime | None:
+    """What the coordinator's clock says, from the same processes and calls as the claim.
 
     Another choice could contradict it.
     """
-    estimator, runs, null, margin = facts.estimator, facts.runs, facts.null, facts.margin
+    estimator, null, margin = facts.estimator, facts.null, facts.margin
     bursts = [burst for run in runs for burst in run.bursts]
     if not bursts or null is None or margin is None:
         return None
@@ -109,9 +143,19 @@ def _outside(facts: Facts) -> OutsideTime | None:
     # The claim is of all processes, so one that this clock says nothing of leaves it silent.
     if all(gated := [run.gate_ns for run in runs]):
         outside = at_the_gate(outside, least(gated), null, margin)
-    if all(whole := [run.whole_ns for run in runs]):
+    if all(whole := [_whole(run) for run in runs]):
         outside = from_the_start(outside, least(whole), null, margin)
     return outside
+
+
+def _whole(run: ProcessRun) -> list[float]:
+    """Times since the process was let run, of calls that did not wait for a processor.
+
+    None if the fastest call has none: those of the others do not bound its time.
+    """
+    if not run.whole_ns or run.whole_ns[run.times_ns.index(min(run.times_ns))] is None:
+        return []
+    return [whole_ns for whole_ns in run.whole_ns if whole_ns is not None]
 
 
 def _speedups(
@@ -276,16 +320,27 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
 
     Neighbours on the same core make calls slower by 30 to 60 %; a kernel that guesses and is
     seldom right at once, or that rests between its good calls, differs by more in every process.
+    The coordinator's times are looked at where there are some: of those that are claimed, only the
+    fastest must be true.
     """
     found = []
     for workload in workloads:
-        runs = [sorted(run.times_ns) for run in workload.processes]
+        null_ns = (workload.outside.null_gate_ns if workload.outside else None) or 0.0
+        runs = [sorted(_seen(run, null_ns)) for run in workload.processes]
         lucky = [t for t in runs if t[len(t) // 10] > max(LUCKY * t[0], t[0] + LUCKY_NS)]
         if runs and len(lucky) > len(runs) / 2:
             name = "a hidden workload" if workload.hidden else workload.name
             reason = f"nine of ten calls of {name} take more than {LUCKY:g} times the fastest"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
+
+
+def _seen(run: ProcessRun, null_gate_ns: float) -> Sequence[float]:
+    """Times of the single calls: the claimed ones, or the coordinator's where these are longer."""
+    if not run.gate_ns:
+        return run.times_ns
+    pairs = zip(run.times_ns, run.gate_ns, strict=True)
+    return [max(time_ns, gate_ns - null_gate_ns) for time_ns, gate_ns in pairs]
 
 
 def noisiest(workloads: Sequence[WorkloadResult], resolution_ns: float) -> tuple[str, float]:

@@ -110,7 +110,7 @@ class NullTimes:
                     state.host_ns,
                     state.held_ns,
                     state.gate_ns or (0.0,),
-                    state.whole_ns or (0.0,),
+                    [whole_ns for whole_ns in state.whole_ns if whole_ns is not None] or (0.0,),
                 )
                 for name, state in found.items()
             }

@@ -224,10 +224,15 @@ def at_the_gate(
     """
     if null.gate_ns <= 0:
         return outside
-    bound = max(gate_ns - null.gate_ns, 0.0)
-    error = margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * null.gate_ns
+    bound, error = _gate_bound(gate_ns, null, margin)
     seen = replace(outside, gate_ns=bound, null_gate_ns=null.gate_ns)
     return _stricter(seen, bound, error)
+
+
+def _gate_bound(gate_ns: float, null: NullTime, margin: Margin) -> tuple[float, float]:
+    """What a call took at least by its time at the gate, and the error of that."""
+    bound = max(gate_ns - null.gate_ns, 0.0)
+    return bound, margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * null.gate_ns
 
 
 def from_the_start(
@@ -240,10 +245,27 @@ def from_the_start(
     """
     if null.whole_ns <= 0:
         return outside
-    bound = max(whole_ns - null.whole_ns, 0.0)
-    error = margin.gate_ns + margin.gate_relative * bound + WHOLE_SHARE * null.whole_ns
+    bound, error = _whole_bound(whole_ns, null, margin)
     seen = replace(outside, whole_ns=bound, null_whole_ns=null.whole_ns)
     return _stricter(seen, bound, error)
+
+
+def _whole_bound(whole_ns: float, null: NullTime, margin: Margin) -> tuple[float, float]:
+    bound = max(whole_ns - null.whole_ns, 0.0)
+    return bound, margin.gate_ns + margin.gate_relative * bound + WHOLE_SHARE * null.whole_ns
+
+
+def clocks_agree(
+    time_ns: float, gate_ns: float, whole_ns: float | None, null: NullTime, margin: Margin
+) -> bool:
+    """Whether the coordinator saw no more of a single call than its process claims.
+
+    gate_ns, whole_ns: see `at_the_gate` and `from_the_start`; the latter may not be known.
+    """
+    bounds = [_gate_bound(gate_ns, null, margin)]
+    if whole_ns is not None and null.whole_ns > 0:
+        bounds.append(_whole_bound(whole_ns, null, margin))
+    return all(bound - error <= time_ns for bound, error in bounds)
 
 
 def _stricter(outside: OutsideTime, bound_ns: float, error_ns: float) -> OutsideTime:

@@ -150,7 +150,7 @@ class Record:
             null, outside = self._facts[workload.name].null, workload.outside
             if null is None or outside is None:
                 continue
-            runs = workload.processes
+            runs = self._facts[workload.name].counted()
             claimed_ns = self._estimator([run.times_ns for run in runs])
             host_ns = 0.0
             if self._config.kind is DeviceKind.CUDA:

@@ -76,7 +76,8 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
         assert workload.outside.idle_ns is not None
         assert 500 < workload.outside.idle_ns < 200_000  # what stopping a waiting thread costs here
         assert None not in (workload.outside.null_spread_ns, workload.outside.scatter_ns)
-        assert sum(len(run.times_ns) for run in workload.processes) == workload.measurement.calls
+        calls = sum(len(run.times_ns) for run in workload.processes)
+        assert calls / 2 < workload.measurement.calls <= calls
         for run in workload.processes:  # one, unless the outside clock had a doubt
             assert 0 < len(run.times_ns) == len(run.held_ns) <= len(run.seeds)
             assert sum(burst.calls for burst in run.bursts) == len(run.burst_seeds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -290,3 +291,66 @@ def test_a_process_whose_calls_nobody_saw_silences_the_gate() -> None:
     assert outside is not None
     assert (outside.gate_ns, outside.whole_ns) == (None, None)
     assert not beats_clock(5e4, 0.0, null, outside)
+
+
+GATED = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0, whole_ns=4e5)
+
+
+def gated_run(
+    times_ns: Sequence[float], gate_ns: Sequence[float], whole_ns: Sequence[float | None] = ()
+) -> ProcessRun:
+    held_ns = tuple(GATED.single_ns + time_ns for time_ns in times_ns)
+    burst = Burst(calls=8, held_ns=GATED.at(8) + 8 * 3e4)
+    return ProcessRun(
+        process=0,
+        times_ns=tuple(times_ns),
+        seeds=tuple(range(len(times_ns))),
+        verified=(0,),
+        gate_ns=tuple(gate_ns),
+        whole_ns=tuple(whole_ns),
+        held_ns=held_ns,
+        bursts=(burst,),
+    )
+
+
+def gated(abi: Abi, *runs: ProcessRun) -> WorkloadResult:
+    known = Facts(FASTEST, runs=list(runs), null=GATED, margin=MARGINS[DeviceKind.CPU, abi])
+    return workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+
+
+def test_a_fast_call_that_was_seen_too_late_does_not_count() -> None:
+    """Its end was seen when the coordinator had its processor again, and the others are slower."""
+    claims = (6.0e5, 5.3e5, 6.1e5, 6.2e5)
+    found = gated(Abi.C, gated_run(claims, (6.003e5, 5.9e5, 6.103e5, 6.203e5)))
+    assert found.measurement is not None
+    assert found.outside is not None
+    assert (found.measurement.time_ns, found.measurement.calls) == (6.0e5, 3)
+    assert not beats_clock(6.0e5, 0.0, GATED, found.outside)
+    assert found.processes[0].times_ns == claims
+
+
+@pytest.mark.parametrize("lies", [2, 3, 4])
+def test_a_process_whose_calls_mostly_disagree_with_the_clock_lies(lies: int) -> None:
+    claims = [5.4e5] * lies + [6e5] * (4 - lies)
+    found = gated(Abi.C, gated_run(claims, [6.003e5] * 4))
+    assert found.measurement is not None
+    assert found.outside is not None
+    assert found.measurement.calls == 4
+    assert beats_clock(5.4e5, 0.0, GATED, found.outside)
+
+
+@pytest.mark.parametrize(("fastest_is_alone", "bound_ns"), [(True, 5e5), (False, None)])
+def test_what_calls_took_that_did_not_wait_does_not_bound_one_that_did(
+    *, fastest_is_alone: bool, bound_ns: float | None
+) -> None:
+    whole_ns = (9e5 if fastest_is_alone else None, 1.1e6, 1.2e6)
+    found = gated(Abi.TORCH, gated_run((5e5, 7e5, 8e5), (5.003e5, 7.003e5, 8.003e5), whole_ns))
+    assert found.outside is not None
+    assert found.outside.whole_ns == bound_ns
+
+
+def test_luck_is_asked_of_what_the_coordinator_saw() -> None:
+    """Slow calls may claim to be as fast as the one that is: only the fastest must be true."""
+    slow = gated_run([5e4] * 20, [5.03e4, *[1.5e5] * 19])
+    [suspicion] = luck_suspicions([gated(Abi.C, slow, slow, slow)])
+    assert suspicion.check is Check.LUCK

@@ -127,17 +127,6 @@ def test_a_coordinator_that_sees_no_call_does_not_try_without_end(seen: int) -> 
     assert raised.value.fault == Fault(Verdict.UNSTABLE, UNSEEN)
 
 
-@pytest.mark.parametrize("fastest", range(3))
-def test_what_calls_took_that_did_not_wait_does_not_bound_one_that_did(fastest: int) -> None:
-    answers = [Answer(wire.Done(1, 9e3, ()), 0, 1e4, gate_ns=1e4, whole_ns=2e4)] * 3
-    state = Collected()
-    for index, answer in enumerate(answers):
-        done = wire.Done(1, 8e3 if index == fastest else 9e3, ())
-        whole_ns = None if index == 1 else answer.whole_ns
-        state.add_timed(dataclasses.replace(answer, done=done, whole_ns=whole_ns))
-    assert state.as_run(0).whole_ns == (() if fastest == 1 else (2e4, 2e4))
-
-
 @pytest.mark.parametrize(("kind", "counts"), [(DeviceKind.CUDA, 300.0), (DeviceKind.CPU, 200.0)])
 def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for(
     kind: DeviceKind, counts: float
