@@ -12,6 +12,9 @@ from typing import Any
 SYMBOLS_LIMIT = 200_000
 """Symbols or relocations of one table; a torch extension has some thousands."""
 
+NAMES_LIMIT = 16 << 20
+"""Bytes of all names that are read: those of a file can share their ends, and so outgrow it."""
+
 _HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -84,6 +87,7 @@ class Library:
     def __init__(self, content: bytes) -> None:
         """Read the headers."""
         self.content = content
+        self._named = 0  # bytes of names so far
         header = self._unpack(_HEADER, 0)
         if header[0] != b"\x7fELF" or header[1:3] != (2, 1):
             raise NotALibrary("it is no little-endian 64-bit ELF file")
@@ -146,6 +150,9 @@ class Library:
         end = self.content.find(b"\0", offset, offset + 65536) if offset >= 0 else -1
         if end < 0:
             raise NotALibrary("a name does not end")
+        self._named += end - offset
+        if self._named > NAMES_LIMIT:
+            raise NotALibrary("its names are too long")
         return self.content[offset:end].decode("utf-8", "backslashreplace")
 
     @property

@@ -12,6 +12,9 @@ from gpu_runner.data.static.tokens import Kind, Token, tokens
 EXPANSION_LIMIT = 200_000
 """Tokens that macros may make; a source within the limit on its size needs far fewer."""
 
+CHARACTERS_LIMIT = 4_000_000
+"""Characters of them: joining a word to itself doubles it, in one token."""
+
 _OPENS_CONDITIONAL = {"if", "ifdef", "ifndef"}
 _ELSE = {"else", "elif", "elifdef", "elifndef"}
 _NONE: frozenset[str] = frozenset()
@@ -75,16 +78,22 @@ class _Macro:
 
 @dataclass
 class _State:
-    """Macros known so far, and how many tokens they have made."""
+    """Macros known so far, and how many tokens and characters they have made."""
 
     macros: dict[str, _Macro] = field(default_factory=dict)
     made: int = 0
+    characters: int = 0
 
-    def count(self, made: int) -> None:
+    def count(self, made: int, characters: int = 0) -> None:
         """Add to what macros have made; raises `ExpansionTooLarge`."""
         self.made += made
-        if self.made > EXPANSION_LIMIT:
+        self.characters += characters
+        if self.made > EXPANSION_LIMIT or self.characters > CHARACTERS_LIMIT:
             raise ExpansionTooLarge
+
+    def count_all(self, made: Sequence[Token]) -> None:
+        """The same of these tokens."""
+        self.count(len(made), sum(len(token.text) for token in made))
 
 
 def read(source: str) -> Unit:
@@ -219,7 +228,7 @@ def _expand(code: Sequence[Token], state: _State, hidden: frozenset[str] = _NONE
             arguments, at = _arguments(code, at)
             state.count(at - start)
         body = _substituted(macro, arguments, state, hidden)
-        state.count(len(body) + 1)
+        state.count(1)
         placed = [Token(part.kind, part.text, token.line) for part in body]
         result += _expand(placed, state, hidden | {token.text})
     return result
@@ -261,6 +270,7 @@ def _substituted(
         if token.text in given and token.kind is Kind.WORD:
             if i > 0 and body[i - 1].text == "#":
                 result.pop()
+                state.count_all(given[token.text])
                 text = " ".join(argument.text for argument in given[token.text])
                 part = [Token(Kind.STRING, text, token.line)]
             elif paste or pasted_next:
@@ -269,9 +279,11 @@ def _substituted(
                 part = _expand(given[token.text], state, hidden)
         before = joined if paste else 0
         joined = before + len(part)
+        state.count_all(part)
         if before and part:
-            glued = list(tokens(result.pop().text + part[0].text))
-            part = [*glued, *part[1:]]
+            word = result.pop().text + part[0].text
+            state.count(0, len(word))  # which is read again, and may be joined many times
+            part = [*tokens(word), *part[1:]]
         paste = False
         result += part
     return result

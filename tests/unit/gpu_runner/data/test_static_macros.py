@@ -82,3 +82,24 @@ def test_honest_macros_trip_nothing(source: str) -> None:
 )
 def test_words_of_conditions_are_among_the_expanded(source: str) -> None:
     assert "__SANITIZE_ADDRESS__" in {token.text for token in expanded(source)}
+
+
+def doubled(levels: int, last: str = "int x;") -> str:
+    """A word that each of so many macros joins to itself."""
+    joins = "".join(f"#define D{i}(x) D{i - 1}(x##x)\n" for i in range(1, levels + 1))
+    return f"#ifdef NEVER\n#define D0(x) {last}\n{joins}D{levels}(abcdefgh)\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        doubled(60),
+        doubled(60, "#x"),
+        doubled(17, "x " * 20_000),
+        doubled(17, "#x " * 20_000),
+        doubled(17, "##".join("x" * 20_000)),
+    ],
+)
+def test_a_word_without_end_is_given_up_in_time(source: str) -> None:
+    """Its tokens are few, and its characters would be more than a host has memory for."""
+    assert "macros" in tripped(source)

@@ -14,7 +14,7 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import Check
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
-from gpu_runner.supervisor import toolchain
+from gpu_runner.supervisor import elf, toolchain
 from gpu_runner.supervisor.binary import LIBRARY_RULES, check_library, holds_kernel
 
 KERNEL = 'extern "C" void vector_add(const float*, const float*, float* C, int) { C[0] = 1; }\n'
@@ -182,6 +182,14 @@ def test_cut_library_is_suspicious(good: Path, tmp_path: Path) -> None:
     for size in range(0, 4096, 256):
         path.write_bytes(content[:size])
         assert reasons(path)[0].startswith("unreadable")
+
+
+def test_names_that_share_their_ends_fill_no_memory(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file holds such names once, and whoever reads them has each of them."""
+    monkeypatch.setattr(elf, "NAMES_LIMIT", 100)
+    assert reasons(good) == ["unreadable: the library cannot be read: its names are too long"]
 
 
 def test_no_bytes_make_the_reader_fail(good: Path, tmp_path: Path) -> None:
