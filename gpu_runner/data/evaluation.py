@@ -73,13 +73,14 @@ class ProcessRun:
     """What one fresh process returned for one workload: every call, in order.
 
     `seeds` are the seeds of the inputs of single calls, one a call, revealed now that the process
-    is gone; times_ns are the times of those that the coordinator saw undisturbed. `verified`
-    are the indices of the calls whose outputs were compared with the reference. The same of the
-    calls that were made in bursts, which have no times of their own. host_ns: median time that the
-    host needed to queue a call on a device, as the process says. held_ns: of each call with a time,
+    is gone; times_ns are the times that it claims of them. `verified` are the indices of the calls
+    whose outputs were compared with the reference. The same of the calls that were made in bursts,
+    which have no times of their own. host_ns: median time that the
+    host needed to queue a call on a device, as the process says. held_ns: of each single call,
     as `Burst.held_ns`. gate_ns: of each, as the coordinator saw it pass the gate, where there is
     one. whole_ns: the same from when the process was let run, of a torch runner; none for calls in
-    which it waited for a processor. varied: how many calls with other families of values were
+    which it waited for a processor. late_ns: how long the coordinator itself had no processor while
+    it watched each of them. varied: how many calls with other families of values were
     verified, besides these; they are not timed.
     """
 
@@ -94,6 +95,7 @@ class ProcessRun:
     held_ns: tuple[float, ...] = ()
     gate_ns: tuple[float, ...] = ()
     whole_ns: tuple[float | None, ...] = ()
+    late_ns: tuple[int, ...] = ()
     varied: int = 0
 
 

@@ -26,7 +26,13 @@ from gpu_runner.supervisor.collected import (
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
 from gpu_runner.supervisor.oracle import Description, Oracle, Verification
-from gpu_runner.supervisor.outside import MARGINS, NullTime, counted, mean_ns
+from gpu_runner.supervisor.outside import (
+    MARGINS,
+    NullTime,
+    counted,
+    least_of_call,
+    mean_ns,
+)
 from gpu_runner.supervisor.plan import NULL_PLAN, Plan
 from gpu_runner.supervisor.session import (
     Answer,
@@ -268,7 +274,7 @@ class Bench:
         early = len(state.seeds) < _CALLS_BEFORE_BURSTS
         if single and (early or not state.sizes or self._rng.random() > _BURST_SHARE):
             began = time.monotonic()
-            self._single(session, workload, setup, plan, state)
+            self._single(session, workload, setup, state)
             state.spent_s += time.monotonic() - began
         else:
             self._burst(session, workload, setup, state)
@@ -279,7 +285,7 @@ class Bench:
         return timed and enough and not self._is_cut(state)
 
     def _is_cut(self, state: Collected) -> bool:
-        return cut_short(state.bursts, state.most, state.times_ns, self._config.kind)
+        return cut_short(state.bursts, state.most, state.counted_ns, self._config.kind)
 
     def _one_call(self, session: Session, workload: Workload, setup: int) -> tuple[Batch, Answer]:
         batch = self._batch(workload, 1, setup)
@@ -302,16 +308,11 @@ class Bench:
         if slot is not None:
             self._keep(session, state, batch, 0, (Kept.VARIED, slot, index))
 
-    def _single(
-        self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
-    ) -> None:
+    def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         batch, answer = self._one_call(session, workload, setup)
-        least: list[Kept] = []
-        if answer.is_seen or not plan.bursts:  # without any, no clock of ours is asked
-            least = state.least_of(answer) if self._keeps_extremes else []
-            state.add_timed(answer)
-        else:
-            state.unseen += 1
+        counted_ns = self._counted_ns(workload, session.target, answer)
+        least = state.least_of(answer, counted_ns) if self._keeps_extremes else []
+        state.add(answer, counted_ns)
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
@@ -320,9 +321,17 @@ class Bench:
         for kept, slot in slots.items():
             self._keep(session, state, batch, 0, (kept, slot, index))
 
+    def _counted_ns(self, workload: Workload, target: Target, answer: Answer) -> float:
+        """The claimed time of a call, or what the coordinator saw of it at least."""
+        claimed_ns, null = answer.done.time_ns, self._nulls.get(workload.name)
+        if null is None or answer.gate_ns is None:
+            return claimed_ns
+        margin = MARGINS[self._config.kind, target.abi]
+        return max(claimed_ns, least_of_call(answer.gate_ns, answer.whole_ns, null, margin))
+
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()
-        size = affordable(drawn, state.times_ns, self._config.kind)
+        size = affordable(drawn, state.counted_ns, self._config.kind)
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, cold=not session.target.python)
         held_ns = session.burst(self._call_id(), batch.calls).held_ns
@@ -367,7 +376,7 @@ class Bench:
         batch = self._batch(workload, 1, setup)
         self._memory.stage(batch, cold=not session.target.python)
         answer = session.call(batch.calls[0])
-        state.add(answer if answer.is_seen else replace(answer, gate_ns=None, whole_ns=None))
+        state.add(answer, answer.done.time_ns)
         state.others_ns += session.others_ns
 
     def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:

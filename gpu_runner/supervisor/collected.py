@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values
-from gpu_runner.data.verdict import Verdict
-from gpu_runner.supervisor.outside import UNSEEN
 from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Answer, Fault, FaultError
+from gpu_runner.supervisor.session import Answer
 from gpu_runner.supervisor.taken import Kept
 
 SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST, Kept.GATED, Kept.WHOLE)
@@ -22,14 +20,18 @@ BURSTS = (Kept.BURST, Kept.LEAST_BURST)
 
 @dataclass
 class Collected:
-    """What one process has returned for one workload."""
+    """What one process has returned for one workload.
+
+    times_ns: what it claims of single calls; counted_ns: of each, what counts (`judge.Facts`).
+    """
 
     times_ns: list[float] = field(default_factory=list)
+    counted_ns: list[float] = field(default_factory=list)
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
     gate_ns: list[float] = field(default_factory=list)
     whole_ns: list[float | None] = field(default_factory=list)
-    unseen: int = 0  # single calls whose times do not count: see `Answer.is_seen`
+    late_ns: list[int] = field(default_factory=list)
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
@@ -42,11 +44,11 @@ class Collected:
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
 
-    def least_of(self, answer: Answer) -> list[Kept]:
+    def least_of(self, answer: Answer, counted_ns: float) -> list[Kept]:
         """In what a single call that comes now is the least so far."""
         whole_ns = [time_ns for time_ns in self.whole_ns if time_ns is not None]
         times = {
-            Kept.FASTEST: (answer.done.time_ns, self.times_ns),
+            Kept.FASTEST: (counted_ns, self.counted_ns),
             Kept.LEAST: (answer.held_ns, self.held_ns),
             Kept.GATED: (answer.gate_ns, self.gate_ns),
             Kept.WHOLE: (answer.whole_ns, whole_ns),
@@ -57,29 +59,20 @@ class Collected:
             if now_ns is not None and now_ns < min(before, default=math.inf)
         ]
 
-    def add_timed(self, answer: Answer) -> None:
-        """Note a single call with the time that it claims, which counts."""
+    def add(self, answer: Answer, counted_ns: float) -> None:
+        """Note a single call, and the time that counts of it."""
         self.times_ns.append(answer.done.time_ns)
-        self.add(answer)
-
-    def add(self, answer: Answer) -> None:
-        """Note what was seen of a single call, beside the time that it claims."""
+        self.counted_ns.append(counted_ns)
         self.host_ns.append(answer.done.host_ns)
         self.held_ns.append(answer.held_ns)
         if answer.gate_ns is not None:
             self.gate_ns.append(answer.gate_ns)
             self.whole_ns.append(answer.whole_ns)
+            self.late_ns.append(answer.late_ns)
 
     def is_timed(self, plan: Plan) -> bool:
-        """Whether a process needs no further single call; raises `FaultError` if it gets no time.
-
-        Others may keep the coordinator from seeing calls, and then it does not try without end.
-        """
-        if self.unseen < plan.max_calls:
-            return plan.is_done(self.times_ns, self.spent_s)
-        if not self.times_ns:
-            raise FaultError(Fault(Verdict.UNSTABLE, UNSEEN))
-        return True
+        """Whether a process needs no further single call."""
+        return plan.is_done(self.counted_ns, self.spent_s)
 
     def as_run(self, process: int) -> ProcessRun:
         """The facts as they stand in the result."""
@@ -95,6 +88,7 @@ class Collected:
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
             whole_ns=tuple(self.whole_ns) if any(self.whole_ns) else (),
+            late_ns=tuple(self.late_ns),
             varied=len(self.verified(Kept.VARIED)),
         )
 

@@ -13,10 +13,6 @@ from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.freeze import own_delay_ns
 
 PAGE_BYTES = 4096
-UNDISTURBED_NS, UNDISTURBED_SHARE = 1_000, 0.01
-"""So long, or for such a part of the call, others may keep the coordinator from its processor while
-it watches; beyond, it may have seen an end too late. A call whose end is seen late by that part is
-still within the clock's margin, and whoever watches a long call sleeps, and is woken late."""
 LOOKS = 32
 """Bytes of the outputs that are read at once when a call says that it is over."""
 
@@ -39,7 +35,8 @@ class Gate:
         self._rng = random.SystemRandom()  # where it looks must not be foreseen
         self._places: list[int] = []
         self._seen = b""
-        self._opened_ns = self._over_ns = self._delayed_ns = 0
+        self._opened_ns = self._over_ns = 0
+        self.late_ns = 0  # how long others kept us from our processor while it was watched
         self._asked: tuple[Any, ...] = ()
         self._call = ctypes.c_uint64(0)
         self.is_passed = False  # whether the last call began and was over here
@@ -56,7 +53,8 @@ class Gate:
     def prepare(self, call: wire.Call) -> None:
         """Draw where to look when this call is over: nothing is left to do once it may run."""
         written = [a for a in call.arguments if a.kind in _WRITTEN and a.nbytes > 0]
-        chosen = self._rng.choices(written, k=LOOKS) if written else []
+        sizes = [argument.nbytes for argument in written]
+        chosen = self._rng.choices(written, sizes, k=LOOKS) if written else []
         self._places = [a.output_offset + self._rng.randrange(a.nbytes) for a in chosen]
         self._asked = (
             ctypes.c_void_p(_address(self._outputs.view)),
@@ -64,7 +62,6 @@ class Gate:
             ctypes.c_size_t(len(chosen)),
         )
         self._call = ctypes.c_uint64(call.call_id)
-        self._delayed_ns = -own_delay_ns()
 
     def watch(self, control: int, longest_s: float) -> None:
         """Open for the call, which has just been released, and wait until it is over.
@@ -72,6 +69,7 @@ class Gate:
         Or until the process has something to say on the descriptor `control`, or for `longest_s`.
         """
         seen, times = (ctypes.c_ubyte * len(self._places))(), (ctypes.c_uint64 * 2)()
+        before_ns = own_delay_ns()
         over = self._watch(
             ctypes.c_void_p(_address(self._page.view)),
             self._call,
@@ -81,15 +79,10 @@ class Gate:
             seen,
             times,
         )
-        self._delayed_ns += own_delay_ns()
+        self.late_ns = own_delay_ns() - before_ns
         self.is_passed = bool(over)
         self._opened_ns, self._over_ns = times
         self._seen = bytes(seen)
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether the coordinator looked in time when the last call began and was over."""
-        return self._delayed_ns <= max(UNDISTURBED_NS, UNDISTURBED_SHARE * self.time_ns)
 
     @property
     def time_ns(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import statistics
 from collections.abc import Mapping, Sequence
@@ -24,8 +23,8 @@ from gpu_runner.supervisor.outside import (
     NullTime,
     at_least,
     at_the_gate,
-    clocks_agree,
     from_the_start,
+    least_of_call,
     outside_time,
 )
 from gpu_runner.supervisor.report import duration
@@ -61,36 +60,29 @@ class Facts:
     margin: Margin | None = None
 
     def counted(self) -> list[ProcessRun]:
-        """The runs, each without calls on which the two clocks disagree, if these are the fewer.
+        """The runs with the times that count: claimed ones, or what we saw of a call at least.
 
-        A host may take the coordinator's processor away unseen, so that it sees an end too late; if
-        that was the fastest call, what it saw of the others would contradict an honest time. Such a
-        call does not count. Where most disagree it is the process that lies, and all count.
+        A host may take the coordinator's processor away, so that it sees an end too late: such a
+        call counts as a slow one, and another is the fastest. What is claimed below it gains
+        nothing. Where it is so for most calls, though the coordinator had its processor, it is the
+        process that lies, and its claims stand as they are, to be contradicted.
         """
-        return [_agreed(run, self.null, self.margin) for run in self.runs]
+        return [_counted(run, self.null, self.margin) for run in self.runs]
 
 
-def _agreed(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> ProcessRun:
-    if null is None or margin is None or null.gate_ns <= 0 or not run.gate_ns:
+def _counted(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> ProcessRun:
+    if null is None or margin is None or not run.gate_ns:
         return run
     whole = run.whole_ns or (None,) * len(run.times_ns)
-    kept = [
-        clocks_agree(*seen, null, margin)
-        for seen in zip(run.times_ns, run.gate_ns, whole, strict=True)
-    ]
-    if 2 * sum(kept) <= len(kept):
-        return run
-
-    def chosen(of_calls: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(itertools.compress(of_calls, kept))
-
-    return replace(
-        run,
-        times_ns=chosen(run.times_ns),
-        held_ns=chosen(run.held_ns),
-        gate_ns=chosen(run.gate_ns),
-        whole_ns=chosen(run.whole_ns),
-    )
+    late = run.late_ns or (0,) * len(run.times_ns)
+    times, lies = [], 0
+    for claimed_ns, gate_ns, whole_ns, late_ns in zip(
+        run.times_ns, run.gate_ns, whole, late, strict=True
+    ):
+        in_time_ns = None if whole_ns is None else whole_ns - late_ns
+        lies += least_of_call(gate_ns - late_ns, in_time_ns, null, margin) > claimed_ns
+        times.append(max(claimed_ns, least_of_call(gate_ns, whole_ns, null, margin)))
+    return run if 2 * lies >= len(times) else replace(run, times_ns=tuple(times))
 
 
 def workload_result(
@@ -168,11 +160,15 @@ def _speedups(
 
 
 def floor_ns(cost: Cost, peak: Peak, dtype: str) -> float | None:
-    """The larger of compulsory bytes over bandwidth and FLOPs over peak rate, in ns."""
+    """The larger of compulsory bytes over bandwidth and FLOPs over peak rate, in ns.
+
+    None where it does arithmetic of which no rate is known.
+    """
     rate = peak.flops.get(dtype)
-    if rate is None:
+    if cost.flops > 0 and rate is None:
         return None
-    seconds = max(cost.bytes / peak.bytes_per_s, cost.flops / rate)
+    computing_s = cost.flops / rate if rate else 0.0
+    seconds = max(cost.bytes / peak.bytes_per_s, computing_s)
     return seconds * 1e9 if seconds > 0 else None
 
 
@@ -327,12 +323,17 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
     for workload in workloads:
         null_ns = (workload.outside.null_gate_ns if workload.outside else None) or 0.0
         runs = [sorted(_seen(run, null_ns)) for run in workload.processes]
-        lucky = [t for t in runs if t[len(t) // 10] > max(LUCKY * t[0], t[0] + LUCKY_NS)]
+        lucky = [t for t in runs if _tenth(t) > max(LUCKY * t[0], t[0] + LUCKY_NS)]
         if runs and len(lucky) > len(runs) / 2:
             name = "a hidden workload" if workload.hidden else workload.name
             reason = f"nine of ten calls of {name} take more than {LUCKY:g} times the fastest"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
+
+
+def _tenth(ordered: Sequence[float]) -> float:
+    """The lower decile, of few times the second."""
+    return ordered[min(max(len(ordered) // 10, 1), len(ordered) - 1)]
 
 
 def _seen(run: ProcessRun, null_gate_ns: float) -> Sequence[float]:

@@ -54,6 +54,9 @@ WHOLE_SHARE = 0.2
 its kernel, the least of an honest extension's calls took 50 us less to 30 us more of it, and 100 us
 more where its kernel writes 76 MB."""
 
+GATE_PYTHON_NS, WHOLE_PYTHON_NS, COPIES_SHARE = 100_000.0, 500_000.0, 0.03
+"""So much of an empty call is Python at most; the rest copies tensors, which differs less."""
+
 DEVIATIONS = 1.5
 """Median deviations of the empty kernel that a burst may be off. That is little for one burst, but
 the bound is the smallest of several, and is measured again before it accuses."""
@@ -64,6 +67,8 @@ single calls scatter: a pool of threads is woken sooner or later. No more than b
 before single calls makes them scatter."""
 
 UNSEEN = "the host is too busy for the coordinator's own clock to check the claimed times"
+
+_TICK_NS = 1.0  # clocks count nanoseconds, and means of what they say are rounded
 
 _WIDEST = 0.1  # of a claimed interval: a runner may claim any numbers
 
@@ -232,7 +237,8 @@ def at_the_gate(
 def _gate_bound(gate_ns: float, null: NullTime, margin: Margin) -> tuple[float, float]:
     """What a call took at least by its time at the gate, and the error of that."""
     bound = max(gate_ns - null.gate_ns, 0.0)
-    return bound, margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * null.gate_ns
+    empty_ns = _unsure_ns(null.gate_ns, GATE_PYTHON_NS, GATE_SHARE)
+    return bound, margin.gate_ns + margin.gate_relative * bound + empty_ns
 
 
 def from_the_start(
@@ -252,20 +258,24 @@ def from_the_start(
 
 def _whole_bound(whole_ns: float, null: NullTime, margin: Margin) -> tuple[float, float]:
     bound = max(whole_ns - null.whole_ns, 0.0)
-    return bound, margin.gate_ns + margin.gate_relative * bound + WHOLE_SHARE * null.whole_ns
+    empty_ns = _unsure_ns(null.whole_ns, WHOLE_PYTHON_NS, WHOLE_SHARE)
+    return bound, margin.gate_ns + margin.gate_relative * bound + empty_ns
 
 
-def clocks_agree(
-    time_ns: float, gate_ns: float, whole_ns: float | None, null: NullTime, margin: Margin
-) -> bool:
-    """Whether the coordinator saw no more of a single call than its process claims.
+def _unsure_ns(empty_ns: float, python_ns: float, share: float) -> float:
+    """What a kernel's call may differ by from an empty one beside the kernel itself."""
+    return share * min(empty_ns, python_ns) + COPIES_SHARE * max(empty_ns - python_ns, 0.0)
+
+
+def least_of_call(gate_ns: float, whole_ns: float | None, null: NullTime, margin: Margin) -> float:
+    """What a single call took at least, by what the coordinator saw of it; 0 if that says nothing.
 
     gate_ns, whole_ns: see `at_the_gate` and `from_the_start`; the latter may not be known.
     """
-    bounds = [_gate_bound(gate_ns, null, margin)]
+    bounds = [_gate_bound(gate_ns, null, margin)] if null.gate_ns > 0 else []
     if whole_ns is not None and null.whole_ns > 0:
         bounds.append(_whole_bound(whole_ns, null, margin))
-    return all(bound - error <= time_ns for bound, error in bounds)
+    return max((bound - error for bound, error in bounds), default=0.0)
 
 
 def _stricter(outside: OutsideTime, bound_ns: float, error_ns: float) -> OutsideTime:
@@ -283,12 +293,14 @@ def beats_clock(claimed_ns: float, host_ns: float, null: NullTime, outside: Outs
     """
     if outside.bound_ns >= HOST_COUNTS_NS:
         host_ns = max(host_ns - null.host_ns, 0.0)
-    return claimed_ns + host_ns < outside.bound_ns - outside.error_ns
+    return claimed_ns + host_ns < outside.bound_ns - outside.error_ns - _TICK_NS
 
 
 def is_blind(outside: OutsideTime, margin: Margin) -> bool:
     """Whether the clock says too little of a kernel that is long enough for it."""
-    error_ns = outside.error_ns - margin.relative * outside.bound_ns
+    at_the_gate = outside.bound_ns in (outside.gate_ns, outside.whole_ns)
+    relative = margin.gate_relative if at_the_gate else margin.relative
+    error_ns = outside.error_ns - relative * outside.bound_ns
     return outside.bound_ns >= SEEN_NS and error_ns > BLIND * outside.bound_ns
 
 

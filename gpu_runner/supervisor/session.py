@@ -81,8 +81,8 @@ class Answer:
     other load of the host disturbs, less what waiting threads cost. gate_ns: time from when the
     call was let begin until it said that it was over, where it passes a gate. whole_ns: the same
     from when the process was let run, where that does more before the gate than read the call, and
-    did not wait for a processor. is_seen: false where others kept the coordinator from its
-    processor meanwhile: both clocks must have seen a call if its time is to count.
+    did not wait for a processor. late_ns: how long others kept the coordinator from its processor
+    while it watched, by which it may have seen the end too late.
     """
 
     done: wire.Done
@@ -90,7 +90,7 @@ class Answer:
     held_ns: float
     gate_ns: float | None = None
     whole_ns: float | None = None
-    is_seen: bool = True
+    late_ns: int = 0
 
 
 class Session:
@@ -262,7 +262,7 @@ class Session:
             answer,
             gate_ns=gate.time_ns,
             whole_ns=whole_ns if alone else None,
-            is_seen=gate.is_seen,
+            late_ns=gate.late_ns,
         )
 
     def _held_ns(self, waited_ns: int, delayed_ns: int) -> float:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Sequence
 
 import pytest
 
 from gpu_runner.data.evaluation import Measurement, ProcessRun, WorkloadResult
 from gpu_runner.data.integrity import Burst, Check
-from gpu_runner.data.task import Task, TaskFormat, Work, Workload
+from gpu_runner.data.task import Cost, Task, TaskFormat, Work, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.judge import (
     Facts,
     beats_physics,
+    floor_ns,
     floor_suspicions,
     fraction,
     luck_suspicions,
@@ -197,6 +199,12 @@ def test_between_the_floor_and_the_impossible_is_no_violation() -> None:
     assert beats_physics([written], H200, "float32", {"n16777216": 50e6}) == ""
 
 
+def test_what_does_no_arithmetic_has_a_floor_without_a_rate() -> None:
+    peak = Peak(1e9, {"float32": 1e9})
+    assert floor_ns(Cost(flops=0.0, bytes=8e3, weight=1.0), peak, "int32") == pytest.approx(8e3)
+    assert floor_ns(Cost(flops=1.0, bytes=8e3, weight=1.0), peak, "int32") is None
+
+
 def test_fraction_of_a_peak_is_the_mean_over_public_workloads() -> None:
     peak = Peak(1e12, {"float32": 1e15})
     half = dataclasses.replace(ADD, bytes=1e6, measurement=exactly(2e3))
@@ -251,7 +259,6 @@ def test_a_claim_is_held_against_the_least_time_since_the_process_was_let_run() 
 
 
 def test_a_claim_is_held_against_the_least_time_at_the_gate() -> None:
-    """One call that the coordinator saw too late says nothing; all calls that are cut do."""
     null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0)
     claims = (6.0e4, 5.0e4, 5.1e4, 5.2e4)
     run = ProcessRun(
@@ -259,7 +266,7 @@ def test_a_claim_is_held_against_the_least_time_at_the_gate() -> None:
         times_ns=claims,
         seeds=(1,) * 4,
         verified=(0,),
-        gate_ns=(6.05e4, 9e6, 5.15e4, 5.25e4),
+        gate_ns=(6.05e4, 9e6, 5.15e4, 5.25e4),  # the second was seen when it was long over
         bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * 3e4),),
     )
     known = Facts(FASTEST, runs=[run], null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
@@ -270,8 +277,8 @@ def test_a_claim_is_held_against_the_least_time_at_the_gate() -> None:
     assert beats_clock(4.5e4, 0.0, null, outside)
 
 
-def test_a_process_whose_calls_nobody_saw_silences_the_gate() -> None:
-    """The claim is of all processes; the gate's least time is of those that it has seen."""
+def test_a_process_without_a_gate_silences_it() -> None:
+    """The claim is of all processes; the gate's least time is of those that passed it."""
     null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0, whole_ns=4e5)
     burst = Burst(calls=8, held_ns=null.at(8) + 8 * 3e4)
     slow, fast = (
@@ -297,7 +304,10 @@ GATED = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0
 
 
 def gated_run(
-    times_ns: Sequence[float], gate_ns: Sequence[float], whole_ns: Sequence[float | None] = ()
+    times_ns: Sequence[float],
+    gate_ns: Sequence[float],
+    whole_ns: Sequence[float | None] = (),
+    late_ns: Sequence[int] = (),
 ) -> ProcessRun:
     held_ns = tuple(GATED.single_ns + time_ns for time_ns in times_ns)
     burst = Burst(calls=8, held_ns=GATED.at(8) + 8 * 3e4)
@@ -309,6 +319,7 @@ def gated_run(
         gate_ns=tuple(gate_ns),
         whole_ns=tuple(whole_ns),
         held_ns=held_ns,
+        late_ns=tuple(late_ns),
         bursts=(burst,),
     )
 
@@ -318,15 +329,36 @@ def gated(abi: Abi, *runs: ProcessRun) -> WorkloadResult:
     return workload_result(TASK, SMALL, Direction.FORWARD, known, None)
 
 
-def test_a_fast_call_that_was_seen_too_late_does_not_count() -> None:
-    """Its end was seen when the coordinator had its processor again, and the others are slower."""
-    claims = (6.0e5, 5.3e5, 6.1e5, 6.2e5)
-    found = gated(Abi.C, gated_run(claims, (6.003e5, 5.9e5, 6.103e5, 6.203e5)))
+@pytest.mark.parametrize("claimed_ns", [5.3e5, 1.0])
+def test_a_call_counts_as_what_was_seen_of_it_at_least(claimed_ns: float) -> None:
+    """Whether its end was seen too late or its claim is forged: it gains no more than the error."""
+    claims = (6.0e5, claimed_ns, 6.1e5, 6.2e5)
+    found = gated(Abi.C, gated_run(claims, (6.003e5, 6.4e5, 6.103e5, 6.203e5)))
     assert found.measurement is not None
     assert found.outside is not None
-    assert (found.measurement.time_ns, found.measurement.calls) == (6.0e5, 3)
-    assert not beats_clock(6.0e5, 0.0, GATED, found.outside)
-    assert found.processes[0].times_ns == claims
+    assert found.measurement.time_ns == 6.0e5
+    nearer = gated(Abi.C, gated_run(claims, (6.003e5, 5.9e5, 6.103e5, 6.203e5)))
+    assert nearer.measurement is not None
+    assert nearer.measurement.time_ns == pytest.approx(0.98 * (5.9e5 - 300) - 1_030)
+    for result in (found, nearer):
+        assert result.measurement is not None
+        assert result.outside is not None
+        assert not beats_clock(result.measurement.time_ns, 0.0, GATED, result.outside)
+        assert result.processes[0].times_ns == claims
+
+
+def test_what_counts_of_several_processes_contradicts_none_of_them() -> None:
+    """Times and bounds are interpolated between processes, each with roundings of its own."""
+    rng = random.Random(3)
+    for _ in range(50):
+        runs = [
+            gated_run((1.0, 2e6, 2e6), (rng.uniform(5e5, 9e5), 2.1e6, 2.1e6))
+            for _ in range(rng.choice([3, 6, 12]))
+        ]
+        found = gated(Abi.C, *runs)
+        assert found.measurement is not None
+        assert found.outside is not None
+        assert not beats_clock(found.measurement.time_ns, 0.0, GATED, found.outside)
 
 
 @pytest.mark.parametrize("lies", [2, 3, 4])
@@ -335,8 +367,16 @@ def test_a_process_whose_calls_mostly_disagree_with_the_clock_lies(lies: int) ->
     found = gated(Abi.C, gated_run(claims, [6.003e5] * 4))
     assert found.measurement is not None
     assert found.outside is not None
-    assert found.measurement.calls == 4
     assert beats_clock(5.4e5, 0.0, GATED, found.outside)
+
+
+def test_a_coordinator_without_a_processor_accuses_nobody_and_gives_nothing_away() -> None:
+    claims, late_ns = [5.4e5] * 4, [700_000, 600_000, 0, 650_000]
+    found = gated(Abi.C, gated_run(claims, [6.003e5] * 4, late_ns=late_ns))
+    assert found.measurement is not None
+    assert found.outside is not None
+    assert found.measurement.time_ns == pytest.approx(0.98 * 6e5 - 1_030)
+    assert not beats_clock(found.measurement.time_ns, 0.0, GATED, found.outside)
 
 
 @pytest.mark.parametrize(("fastest_is_alone", "bound_ns"), [(True, 5e5), (False, None)])
@@ -354,3 +394,9 @@ def test_luck_is_asked_of_what_the_coordinator_saw() -> None:
     slow = gated_run([5e4] * 20, [5.03e4, *[1.5e5] * 19])
     [suspicion] = luck_suspicions([gated(Abi.C, slow, slow, slow)])
     assert suspicion.check is Check.LUCK
+
+
+@pytest.mark.parametrize(("calls", "suspicions"), [(1, 0), (2, 1), (9, 1)])
+def test_few_calls_are_no_way_around_luck(calls: int, suspicions: int) -> None:
+    run = gated_run([5e4] * calls, [5.03e4, *[1.5e5] * (calls - 1)])
+    assert len(luck_suspicions([gated(Abi.C, run, run, run)])) == suspicions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -15,15 +15,15 @@ import pytest
 
 from gpu_runner.data import wire
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.collected import BURSTS, SINGLES, Collected
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.oracle import Description, Oracle, OutputSpec
-from gpu_runner.supervisor.outside import UNSEEN, NullTime
+from gpu_runner.supervisor.outside import NullTime
 from gpu_runner.supervisor.plan import Plan
-from gpu_runner.supervisor.session import Answer, Fault, FaultError, Session
+from gpu_runner.supervisor.session import Answer, Session
 from gpu_runner.supervisor.staging import Memory
 from gpu_runner.supervisor.taken import Kept, TakenOutputs
 
@@ -54,26 +54,28 @@ class Scripted:
     """A session whose calls claim, hold, and take at the gate and before it what is said."""
 
     singles: list[tuple[float, float, float, float]]
-    unseen: Container[int] = ()
     bursts: list[float] = field(default_factory=list)
     target: Any = field(default_factory=lambda: SimpleNamespace(python=False, abi=Abi.C))
 
     def call(self, call: wire.Call) -> Any:
         claimed, held, gate, whole = self.singles.pop(0)
         done = wire.Done(call.call_id, claimed, host_ns=0, outputs=())
-        seen = len(self.singles) not in self.unseen
-        return Answer(done, 0, held, gate_ns=gate, whole_ns=whole, is_seen=seen)
+        return Answer(done, 0, held, gate_ns=gate, whole_ns=whole)
 
     def burst(self, burst_id: int, calls: Sequence[wire.Call]) -> Any:
         return SimpleNamespace(held_ns=self.bursts.pop(0) * len(calls))
 
 
-def make_bench(kind: DeviceKind, arena: Arena, rng: random.Random) -> Bench:
+NULL = NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0)
+GATED = dataclasses.replace(NULL, gate_ns=300.0)
+
+
+def make_bench(kind: DeviceKind, arena: Arena, rng: random.Random, null: NullTime = NULL) -> Bench:
     config = SupervisorConfig(kind=kind, device="test")
     bench = Bench(cast(Oracle, None), cast(Memory, NoMemory()), arena, config, rng)
     bench._described, bench._most = {WORKLOAD.name: DESCRIPTION}, {WORKLOAD.name: 6}
     bench._taken.prepare(bench._described, PLAN)
-    bench.know_null({WORKLOAD.name: NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0)})
+    bench.know_null({WORKLOAD.name: null})
     return bench
 
 
@@ -88,43 +90,31 @@ def test_the_single_calls_on_which_a_time_and_its_bounds_rest_are_kept() -> None
         with closing(Arena("taken")) as arena:
             bench, state = make_bench(DeviceKind.CPU, arena, rng), Collected()
             for _ in calls:
-                bench._single(session, WORKLOAD, 0, PLAN, state)
+                bench._single(session, WORKLOAD, 0, state)
         assert {fastest, least, gated, whole} <= set(state.verified(*SINGLES))
         assert len(state.verified(Kept.SINGLE)) == PLAN.max_taken
 
 
-def single_calls(session: Scripted, plan: Plan, calls: int) -> Collected:
+def single_calls(session: Scripted, calls: int) -> Collected:
     state = Collected()
     with closing(Arena("taken")) as arena:
-        bench = make_bench(DeviceKind.CPU, arena, random.Random(1))
+        bench = make_bench(DeviceKind.CPU, arena, random.Random(1), GATED)
         for _ in range(calls):
-            bench._single(cast(Session, session), WORKLOAD, 0, plan, state)
+            bench._single(cast(Session, session), WORKLOAD, 0, state)
     return state
 
 
-def test_a_call_that_only_the_process_has_seen_has_no_time_and_is_verified() -> None:
-    """Else its time, the least, would be held against what the clock saw of slower ones."""
-    singles = [(9e3, 1e4, 1e4, 1e4)] * 2 + [(5e3, 6e3, 9e9, 9e9)] + [(8e3, 9e3, 9e3, 9e3)]
-    state = single_calls(Scripted(list(singles), unseen={1}), PLAN, 4)
-    assert state.times_ns == [9e3, 9e3, 8e3]
-    assert (state.held_ns, state.gate_ns) == ([1e4, 1e4, 9e3],) * 2
-    assert len(state.seeds) == 4
-    assert 2 in state.verified(Kept.SINGLE)
-    unasked = dataclasses.replace(PLAN, bursts=0)
-    assert single_calls(Scripted(singles, unseen={1}), unasked, 4).times_ns == [9e3, 9e3, 5e3, 8e3]
-
-
-@pytest.mark.parametrize("seen", [0, 1])
-def test_a_coordinator_that_sees_no_call_does_not_try_without_end(seen: int) -> None:
-    calls = PLAN.max_calls + seen
-    session = Scripted([(9e3, 1e4, 1e4, 1e4)] * calls, unseen=range(PLAN.max_calls))
-    state = single_calls(session, PLAN, calls)
-    if seen:
-        assert state.is_timed(PLAN)
-        return
-    with pytest.raises(FaultError) as raised:
-        state.is_timed(PLAN)
-    assert raised.value.fault == Fault(Verdict.UNSTABLE, UNSEEN)
+def test_a_forged_claim_takes_no_place_from_the_call_that_counts() -> None:
+    """What was seen of the first is more than it claims: the third is the fastest, and verified."""
+    singles = [(1.0, 1e4, 7e3, 7e3), (9e3, 1e4, 9.3e3, 9.3e3), (5e3, 1e4, 7.1e3, 7.1e3)]
+    singles += [(9e3, 9e3, 9.3e3, 9.3e3)] * 40
+    state = single_calls(Scripted(list(singles)), len(singles))
+    assert state.times_ns[:3] == [1.0, 9e3, 5e3]
+    seen = [0.98 * (gate - GATED.gate_ns) - 1_030 for gate in (7e3, 9.3e3, 7.1e3)]
+    assert state.counted_ns[:3] == pytest.approx([seen[0], 9e3, seen[2]])
+    assert {0} == set(state.verified(Kept.FASTEST)) == set(state.verified(Kept.GATED))
+    quick = [(1.0, 1e4, 9e3, 9e3), *singles[1:]]
+    assert single_calls(Scripted(quick), len(quick)).verified(Kept.FASTEST) == (2,)
 
 
 @pytest.mark.parametrize(("kind", "counts"), [(DeviceKind.CUDA, 300.0), (DeviceKind.CPU, 200.0)])
