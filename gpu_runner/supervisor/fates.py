@@ -120,7 +120,7 @@ class Survey:
         """The same of a call with other values: a ranked evaluation makes one of each at least."""
         if answer.honest["reference"][0] > MOST_OWN_ERROR:
             return
-        self._add_honest(workload.name, answer, f"with {workload.values} values: ")
+        self._add_honest(workload.name, answer, "with other values: ")
         for name, state, scaled in answer.mutants:
             if name in self.fates:
                 self.fates[name].add(workload.name, 1, state, scaled, workload.values)

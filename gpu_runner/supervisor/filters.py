@@ -62,15 +62,26 @@ def find(
     found = [*_outputs(context, seen), *_work(context, seen), _baseline(context, seen, config)]
     matters = {name: (public, bool(wrong)) for name, wrong in seen["arguments"].items()}
     least = next(workload for workload in workloads if not workload.hidden)
-    for workload in (least, *workloads):  # which may have arguments that the largest lacks
-        if workload is not least and all(wrong for _, wrong in matters.values()):
-            break
+    kinds = {_kind(public)}
+    for workload in (least, *(w for w in workloads if w is not least)):
+        new = workload is least or _kind(workload) not in kinds
+        if not new and all(wrong for _, wrong in matters.values()):
+            continue
+        kinds.add(_kind(workload))
         other = facts(workload, direction, [rng.getrandbits(62) for _ in range(2)])
         for name, wrong in other["arguments"].items():
             if name not in matters or (wrong and not matters[name][1]):
                 matters[name] = (workload, bool(wrong))
     found += [_argument(context, name, *entry) for name, entry in matters.items()]
     return [asdict(finding) for finding in found]
+
+
+def _kind(workload: Workload) -> frozenset[tuple[str, str]]:
+    """What decides which arguments a workload has: flags, words, and which sizes there are."""
+    return frozenset(
+        (name, repr(value) if isinstance(value, bool | str | None) else type(value).__name__)
+        for name, value in workload.parameters.items()
+    )
 
 
 @dataclass(frozen=True)

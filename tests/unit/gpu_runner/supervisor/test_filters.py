@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,28 @@ def test_an_argument_may_matter_on_any_workload(tmp_path: Path) -> None:
     (impact,) = [f for f in found if f["name"] == "input impact: x"]
     assert impact["passed"]
     assert impact["workload"] == "small"
+
+
+def test_an_argument_that_only_some_workloads_have_is_looked_at(tmp_path: Path) -> None:
+    """Neither the largest nor the smallest public workload has a bias."""
+    workloads = [
+        Workload(name="small", parameters={"n": 100, "bias": False}),
+        Workload(name="biased", parameters={"n": 200, "bias": True}, hidden=True),
+        Workload(name="more", parameters={"n": 300, "bias": True}, hidden=True),
+        Workload(name="large", parameters={"n": 400, "bias": False}),
+    ]
+    asked = []
+
+    def ask(workload: Workload, *_: object) -> dict[str, Any]:
+        asked.append(workload.name)
+        bias = {"bias": False} if workload.parameters["bias"] else {}
+        return facts(arguments={"x": True, **bias})
+
+    config = SupervisorConfig(cache_folder=tmp_path)
+    found = find(weak_task(tmp_path), Direction.FORWARD, workloads, ask, config)
+    assert [f["passed"] for f in found if f["name"] == "input impact: bias"] == [False]
+    no_bias = {"n": 5, "bias": False}
+    workloads[1:3] = [dataclasses.replace(w, parameters=no_bias) for w in workloads[1:3]]
+    asked.clear()
+    find(weak_task(tmp_path), Direction.FORWARD, workloads, ask, config)
+    assert asked == ["large", "small"]
