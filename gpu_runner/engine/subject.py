@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpu_runner.data import codec
 from gpu_runner.data.task import Task
@@ -171,12 +172,40 @@ class Baseline:
         """`function` itself where it works without a default device, which slows every call."""
         if device == "cpu":
             return function
+        arguments = map_tensors(torch.clone, drawn.arguments)
         try:
-            outputs = outputs_of(function(*map_tensors(torch.clone, drawn.arguments)))
+            with OnTheHost() as host:
+                outputs = outputs_of(function(*arguments))
         except (RuntimeError, ValueError):
             return _under_device(function, device)
         stays = all(output.device.type == device for output in outputs)
-        return function if stays else _under_device(function, device)
+        return function if stays and not host.made else _under_device(function, device)
+
+
+class OnTheHost(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notices tensors that are made on the host: an index there is copied at every call.
+
+    Single numbers there are none: torch passes them along with a kernel.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.made = False
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Do the operation, and look at what it gives."""
+        result = func(*args, **(kwargs or {}))
+        found = result if isinstance(result, list | tuple) else [result]
+        self.made = self.made or any(
+            isinstance(t, Tensor) and t.dim() > 0 and t.device.type == "cpu" for t in found
+        )
+        return result
 
 
 def _stored(function: Callable[..., Any], dtypes: Sequence[str]) -> Callable[..., Any]:
