@@ -1,13 +1,14 @@
 """Runs every hostile and honest kernel of the red team and prints what stopped what.
 
 python -m tests.adversarial.redteam [--device cpu|cuda] [--rows 9,10] [--only REGEX] [--json OUT]
-    [--indices 0,2] [--workers 3]
+    [--indices 0,2] [--workers 3] [--minutes 9]
 
 On a host with several GPUs all of them take part, or those named. On each one kernel is measured
 at a time, and the rest of several evaluations overlaps.
 
 Exit status 1 if a hostile kernel was not stopped as its file says, if an honest one was accused, if
-a process, file, mount or memory was left behind, or if nobody tries one of the rows.
+a process, file, mount or memory was left behind, if nobody tries one of the rows, or if the time
+was over before all had begun.
 """
 
 from __future__ import annotations
@@ -103,16 +104,23 @@ def chosen(kernels: Sequence[Kernel], rows: str, only: str) -> list[Kernel]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; returns the exit status."""
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", type=DeviceKind, choices=list(DeviceKind), default="cpu")
     parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
     parser.add_argument("--rows", default="", help="numbers, separated by commas")
     parser.add_argument("--only", default="", help="regular expression over names")
     parser.add_argument("--workers", type=workers, default=1, help="processes a device")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; returns the exit status."""
+    options = parse_arguments(arguments)
+    until = time.monotonic() + 60 * options.minutes
     every = load_kernels(options.device)
     if options.device is DeviceKind.CPU:
         from tests.adversarial.cases import load_cases  # needs pytest
@@ -127,7 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         build_all(kernels, config)
         lines = []
         work = Work(config)
-        for line in spread(work, kernels, devices=devices, each=options.workers):
+        each = options.workers
+        for line in spread(work, kernels, devices=devices, each=each, until=until):
             lines.append(line)
             print(f"{' | '.join(line.cells())} | {line.seconds:.1f} s", flush=True)
     left = left_behind(before)
@@ -136,7 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_uncovered(rows)
     if options.json:
         options.json.write_text(json.dumps([_document(line) for line in lines], indent=1))
-    return _conclude(lines, left, [row for row, instead in rows if not instead])
+    unbegun = sorted({kernel.name for kernel in kernels} - {line.kernel.name for line in lines})
+    return _conclude(lines, left, [row for row, instead in rows if not instead], unbegun)
 
 
 def _print_uncovered(rows: Sequence[tuple[Row, str]]) -> None:
@@ -145,7 +155,9 @@ def _print_uncovered(rows: Sequence[tuple[Row, str]]) -> None:
         print(f"{row.number} | {row.title} | {instead or 'NOBODY TRIES IT'}")
 
 
-def _conclude(lines: Sequence[Line], left: Sequence[str], untried: Sequence[Row]) -> int:
+def _conclude(
+    lines: Sequence[Line], left: Sequence[str], untried: Sequence[Row], unbegun: Sequence[str]
+) -> int:
     counts = dict.fromkeys(Outcome, 0)
     for line in lines:
         counts[line.judgement.outcome] += 1
@@ -153,8 +165,10 @@ def _conclude(lines: Sequence[Line], left: Sequence[str], untried: Sequence[Row]
     print("left behind: " + ("; ".join(left) if left else "nothing"))
     if untried:
         print("nobody tries row " + ", ".join(str(row.number) for row in untried))
+    if unbegun:
+        print(f"not begun: {', '.join(unbegun)}")
     good = all(line.judgement.good for line in lines)
-    return 0 if good and not left and not untried else 1
+    return int(not good or bool(left or untried or unbegun))
 
 
 def _document(line: Line) -> dict[str, object]:
