@@ -54,7 +54,7 @@ def forward_scale(predictions: Tensor, targets: Tensor) -> Tensor:
 def backward_fn(grad_output: Tensor, predictions: Tensor, targets: Tensor) -> tuple[Tensor]:
     """Return the gradient of the logits: grad_output / batch_size * (softmax - one_hot)."""
     grad = torch.softmax(predictions, dim=1)
-    grad[torch.arange(grad.shape[0]), targets] -= 1
+    grad.scatter_add_(1, targets[:, None], grad.new_full((grad.shape[0], 1), -1.0))
     return (grad * (grad_output / grad.shape[0]),)
 
 
@@ -66,5 +66,5 @@ def backward_scale(grad_output: Tensor, predictions: Tensor, targets: Tensor) ->
     largest = predictions.amax(dim=1, keepdim=True)
     exponents = 1 + (largest - predictions) + largest.abs() / 8
     scale = torch.softmax(predictions, dim=1) * exponents + VANISHING
-    scale[torch.arange(scale.shape[0]), targets] += 1
+    scale.scatter_add_(1, targets[:, None], scale.new_ones(scale.shape[0], 1))
     return (scale * (grad_output.abs() / scale.shape[0]),)

@@ -70,7 +70,8 @@ def backward_fn(grad_output: Tensor, logits: Tensor, targets: Tensor) -> tuple[T
     """Return the gradient of the logits: grad_output * (softmax - one_hot)."""
     wide = torch.promote_types(logits.dtype, torch.float32)
     grad = torch.softmax(logits, 1, dtype=wide)
-    grad[torch.arange(grad.shape[0]), targets.clamp(min=0)] -= 1
+    target = targets.clamp(min=0)[:, None]
+    grad.scatter_add_(1, target, grad.new_full(target.shape, -1.0))
     factor = torch.where(targets == IGNORED, 0.0, grad_output.to(wide))
     return ((grad * factor[:, None]).to(logits.dtype),)
 
@@ -86,6 +87,7 @@ def backward_scale(
     largest = logits.amax(1, keepdim=True)
     exponents = 1 + (largest - logits) + largest.abs() / 8 + logits.shape[1] ** 0.5 / 2
     inner = torch.softmax(logits, 1) * exponents + FLUSHED
-    inner[torch.arange(grad.shape[0]), targets.clamp(min=0)] += 1
+    target = targets.clamp(min=0)[:, None]
+    inner.scatter_add_(1, target, inner.new_ones(target.shape))
     factor = torch.where(targets == IGNORED, 0.0, grad_output.abs())
     return (grad.abs() + 2 * inner_eps * inner * factor[:, None],)

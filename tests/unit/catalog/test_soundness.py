@@ -54,6 +54,13 @@ def test_honest_kernels_keep_a_distance_from_the_bounds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_report_judges_what_is_timed_in_place_of_the_reference(name: str) -> None:
+    judged = {e["direction"] for e in report(name)["honest"] if e["name"] == "baseline_fn"}
+    own = base_problem(problem(name))
+    assert judged == {d for d in task(name).directions if own.has_baseline(d)}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_filters_of_today_flag_nothing_on_a_small_workload(name: str) -> None:
     """Found anew, not read from the report: a filter may have changed since that was made."""
     data, own = task(name), base_problem(problem(name))

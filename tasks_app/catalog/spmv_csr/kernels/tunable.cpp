@@ -49,6 +49,7 @@ struct Masked {
         return lanes[0] + lanes[1];
 #else
         static_assert(sizeof(Value) == 0, "Masked needs a processor with AVX-512");
+        return 0.0f;
 #endif
     }
 };
