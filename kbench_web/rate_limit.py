@@ -1,4 +1,4 @@
-"""Counts what a client does in a window of time, and limits the requests of the API."""
+"""Counts what a client does in a window of time, and limits requests of the API and uploads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
 from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
@@ -61,4 +63,26 @@ class ApiRateLimitMiddleware:
         response["RateLimit-Limit"] = str(limit)
         response["RateLimit-Remaining"] = str(max(remaining, 0))
         response["RateLimit-Reset"] = str(reset_s)
+        return response
+
+
+class UploadRateLimitMiddleware:
+    """Answers 429 to who uploads tasks too often: reading one takes time, also if it is refused."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        """Wrap the next handler."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Count an upload before anything of it is looked at."""
+        is_upload = request.method == "POST" and request.path_info == reverse("drafts")
+        if not (is_upload and request.user.is_authenticated):
+            return self.get_response(request)
+        limit = settings.UPLOADS_PER_MINUTE
+        if count(f"upload {request.user.pk}", _WINDOW_S) <= limit:
+            return self.get_response(request)
+        reset_s = ends_in_s(_WINDOW_S)
+        context = {"limit": limit, "reset_s": reset_s}
+        response = render(request, "429.html", context, status=429)
+        response["Retry-After"] = str(reset_s)
         return response

@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "kbench_web.rate_limit.UploadRateLimitMiddleware",
 ]
 
 ROOT_URLCONF = "kbench_web.urls"
@@ -202,6 +203,8 @@ MAX_SUBMISSIONS_PER_DAY = env.whole("KBENCH_MAX_SUBMISSIONS_PER_DAY", 500, least
 MAX_OPEN_DRAFTS_PER_USER = env.whole("KBENCH_MAX_OPEN_DRAFTS_PER_USER", 5, least=1)
 MAX_CHECK_MINUTES_PER_DAY = env.whole("KBENCH_MAX_CHECK_MINUTES_PER_DAY", 60, least=1)
 API_REQUESTS_PER_MINUTE = env.whole("KBENCH_API_REQUESTS_PER_MINUTE", 600, least=1)
+# An upload may be read for 10 s: with six a minute one user keeps one thread of the site busy.
+UPLOADS_PER_MINUTE = env.whole("KBENCH_UPLOADS_PER_MINUTE", 6, least=1)
 JOB_TIMEOUT_S = env.whole("KBENCH_JOB_TIMEOUT_S", 3600, least=60)
 DEVICE_USD_PER_HOUR = env.number("KBENCH_DEVICE_USD_PER_HOUR", 0.0)
 SUBMIT_SHIPPED_KERNELS = env.flag("KBENCH_SUBMIT_SHIPPED_KERNELS", default=True)

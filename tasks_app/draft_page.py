@@ -18,7 +18,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.folder import Fault, read_folder
 from gpu_runner.data.formats.kbench import REFERENCE, SPECIFICATION
 from gpu_runner.data.formats.text import list_files, read_files
-from gpu_runner.data.formats.toml_lines import field_lines
+from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app import services
@@ -59,7 +59,7 @@ class DraftRow:
     def words(self) -> str:
         """What is wrong with it while it is open, what speaks against publishing it in review."""
         if self.draft.state == Draft.State.REVIEW:
-            return self.bench.refusal
+            return self.bench.obstacle or self.bench.refusal
         if self.draft.state == Draft.State.CLOSED:
             return self.bench.last_reason
         faults = self.bench.faults if self.draft.state == Draft.State.OPEN else ()
@@ -173,6 +173,25 @@ class Workbench:
         version = self.draft.version
         return version.briefly_unproven if self.is_admin and version is not None else ""
 
+    @cached_property
+    def obstacle(self) -> str:
+        """Why what is in review may not be published with any reason; for who sees its files."""
+        version = self.draft.version
+        if version is None or self.draft.state != Draft.State.REVIEW or not self.is_open:
+            return ""
+        refused = services.task_refusals(self.draft, version.data)
+        return "; ".join(f"{field}: {reason}" for field, reason in refused.items())
+
+    @cached_property
+    def evidence(self) -> str:
+        """Which reports of its version are shown, for the forms that decide about it."""
+        return self.draft.version.evidence if self.draft.version else ""
+
+    @property
+    def report_of_stranger(self) -> bool:
+        """Whether its report was made with the code of an author who is no admin."""
+        return self.soundness is not None and not self.draft.author.is_staff
+
     @property
     def without_hidden(self) -> tuple[str, ...]:
         """Kinds of devices on which its version has public workloads and no hidden ones."""
@@ -223,7 +242,7 @@ class Workbench:
         review = draft.state == Draft.State.REVIEW
         if self.may_write:
             found.append("send")
-        if self.is_admin and review:
+        if self.is_admin and review and not self.obstacle:
             found.append("publish")
         if services.may_reopen(draft, self.user):
             found.append("reopen")
@@ -252,6 +271,10 @@ class Workbench:
         return self._step_while_open()
 
     def _step_in_review(self) -> Step:
+        if self.obstacle:
+            mine = services.may_reopen(self.draft, self.user)
+            order = "Take it back and mend that" if mine else "Send it back"
+            return Step(text=f"It cannot be published: {self.obstacle}. {order}.", tone="bad")
         if not self.is_admin:
             return Step(text="An admin is to decide; until then its files stay as they are.")
         if self.refusal:
@@ -298,18 +321,13 @@ def read_draft(draft: Draft) -> tuple[TaskData | None, tuple[Fault, ...]]:
     data, faults = read_folder(draft.files)
     if draft.state not in (Draft.State.OPEN, Draft.State.REVIEW):
         return data, faults
-    name = data.name if data else draft.name
-    found = {
-        "name": services.name_refusal(draft, name) if name else "",
-        "title": services.title_refusal(data.title) if data else "",
-    }
-    if not any(found.values()):
+    found = services.task_refusals(draft, data)
+    if not found:
         return data, faults
     lines = field_lines(draft.files[SPECIFICATION])  # it has a name, and so it is TOML
     refused = [
-        Fault(field=field, reason=reason, file=SPECIFICATION, line=lines.get(field))
+        Fault(field=field, reason=reason, file=SPECIFICATION, line=line_of(lines, field))
         for field, reason in found.items()
-        if reason
     ]
     return data, (*faults, *refused)
 

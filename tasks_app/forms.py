@@ -36,9 +36,17 @@ class UploadForm(forms.Form):
         error_messages={"required": "Choose a zip file, or the files of a task."},
     )
 
+    def __init__(self, *args: Any, refusal: str = "", **kwargs: Any) -> None:
+        """With a `refusal`, what was uploaded is not read: reading may take seconds."""
+        super().__init__(*args, **kwargs)
+        self._refusal = refusal
+
     def clean(self) -> dict[str, Any]:
         """Read the upload; what is wrong with it is said beside the field."""
         values = super().clean() or {}
+        if self._refusal:
+            self.add_error("upload", self._refusal)
+            return values
         chosen: Sequence[UploadedFile[Any]] = values.get("upload", ())
         if not chosen:
             return values

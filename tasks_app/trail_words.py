@@ -76,6 +76,13 @@ def _tried(details: Details) -> str:
     return f"{kernels} {_checked(details)}".strip()
 
 
+def _loaded(details: Details) -> str:
+    devices = [str(device) for device in details.get("reports", ())]
+    if not devices:
+        return ""
+    return f"with {_counted(len(devices), 'soundness report')} from {', '.join(devices)}"
+
+
 def _changed_version(details: Details) -> str:
     return f"instead of version {details['from']}" if details.get("from") else ""
 
@@ -114,6 +121,7 @@ def _counted(count: Any, noun: str) -> str:
 _DETAILS: Mapping[str, Callable[[Details], str]] = {
     Act.Kind.UPLOADED: _begun,
     Act.Kind.CHECKED: _checked,
+    Act.Kind.CANCELLED: _checked,
     Act.Kind.JUDGED: lambda details: str(details.get("language model", "")),
     Act.Kind.TRIED: _tried,
     Act.Kind.CHANGED_VERSION: _changed_version,
@@ -122,5 +130,6 @@ _DETAILS: Mapping[str, Callable[[Details], str]] = {
     Act.Kind.CLEARED: _cleared,
     Act.Kind.LABELLED: _labelled,
     Act.Kind.REEVALUATED: _reevaluated,
+    Act.Kind.LOADED: _loaded,
 }
 """What is said of an act of this kind; of others nothing is left to say."""

@@ -9,9 +9,8 @@ from django.contrib.auth.models import User
 
 from runs_app.models import Agent, LanguageModel
 from runs_app.services.errors import SubmissionError
+from tasks_app.services import is_kept_agent
 
-_SHIPPED = re.compile(r"kbench-(naive|good|tunable)|mskernelbench-.*|origin|.* \(shipped\)", re.I)
-"""Names under which kernels that come with tasks stand on the boards."""
 _NAME = re.compile(r"^[A-Za-z0-9][\w .:/@+()-]{0,99}$", re.ASCII)
 
 
@@ -24,7 +23,7 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
     if not name or name == user.get_username():
         return _person(user, now)
     _check_name("agent", name)
-    if _SHIPPED.fullmatch(name):
+    if is_kept_agent(name):
         raise SubmissionError("agent", f"{name!r} is kept for kernels that come with the tasks")
     agent, _ = Agent.objects.get_or_create(
         name=name, defaults={"kind": Agent.Kind.AGENT, "created_at": now}

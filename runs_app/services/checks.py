@@ -45,7 +45,10 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
 
 @transaction.atomic
 def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
-    """Take a check out of the queue, or stop it; raises `CurationError` where that cannot be."""
+    """Take a check out of the queue, or stop it, and note it in the trail.
+
+    Raises `CurationError` where that cannot be.
+    """
     locked = check_lifecycle.lock(check.pk)
     if locked.is_over:
         raise CurationError("", f"this check is {locked.status.lower()} already")
@@ -53,6 +56,16 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
         raise CurationError("", "only who asked for a check and admins may cancel it")
     reason = f"cancelled by {user.get_username()}"
     check_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
+    details = {"device": locked.device_id, "check": str(locked.pk)}
+    asked = Act.objects.filter(kind=Act.Kind.CHECKED, details__check=str(locked.pk)).first()
+    note(
+        Act.Kind.CANCELLED,
+        version=locked.version,
+        draft=asked.draft if asked is not None else None,
+        actor=user,
+        details=details,
+        now=now,
+    )
     transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
 
 

@@ -45,7 +45,7 @@ class JudgeRequest:
 def judge_task(
     *, version: TaskVersion, request: JudgeRequest, clock: Callable[[], datetime]
 ) -> TaskJudgement:
-    """Ask once about a version, wait for the answer, and store what came.
+    """Ask once about a version, wait for the answer, and store what came; the trail says so.
 
     An answer that cannot be read and a call that failed are stored with the reason. Raises
     `SubmissionError` before anything is stored.
@@ -81,9 +81,7 @@ def request_judgement(
     asked = TaskJudgement.objects.filter(version=version, call__status__in=_OPEN)
     if asked.filter(call__language_model__name=request.model).exists():
         raise CurationError("model", f"{request.model} is being asked already: wait for its answer")
-    judgement = _stored(version, request, now)
-    details = {"language model": request.model}
-    note(Act.Kind.JUDGED, version=version, draft=draft, actor=user, details=details, now=now)
+    judgement = _stored(version, request, now, user, draft)
     transaction.on_commit(lambda: queues.enqueue_call(judgement.call_id))
     return judgement
 
@@ -141,8 +139,17 @@ def prompt_for(version: TaskVersion) -> Prompt:
 
 
 @transaction.atomic
-def _stored(version: TaskVersion, request: JudgeRequest, now: datetime) -> TaskJudgement:
-    """The waiting call with its judgement; raises `SubmissionError` naming what is wrong."""
+def _stored(
+    version: TaskVersion,
+    request: JudgeRequest,
+    now: datetime,
+    user: User | None = None,
+    draft: Draft | None = None,
+) -> TaskJudgement:
+    """The waiting call with its judgement; raises `SubmissionError` naming what is wrong.
+
+    Without a user it is a command that asks.
+    """
     model = _model(request.model)
     if not 0 <= request.max_usd < float("inf"):
         raise SubmissionError("max_usd", "must be 0 or more")
@@ -156,6 +163,8 @@ def _stored(version: TaskVersion, request: JudgeRequest, now: datetime) -> TaskJ
     )
     if allowance.refusal:
         raise SubmissionError("max_usd", allowance.refusal)
+    details = {"language model": request.model}
+    note(Act.Kind.JUDGED, version=version, draft=draft, actor=user, details=details, now=now)
     call = LanguageModelCall.objects.create(
         role=ROLE,
         language_model=model,

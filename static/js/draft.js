@@ -89,7 +89,8 @@
   });
 
   // What trials and language models find, or that they were asked, changes what is to be done next.
-  const underWay = () => Boolean(document.querySelector("#trials-results[hx-trigger], #judgement-rows[hx-trigger]"));
+  // The address in which something under way asks for itself says how far it is.
+  const underWay = () => Array.from(document.querySelectorAll("#trials-results[hx-trigger], #judgement-rows[hx-trigger]"), (part) => part.getAttribute("hx-get")).join();
   let waits = underWay();
   // Whoever is signed out is sent to another page, which is no part of this one.
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -98,9 +99,17 @@
     if (xhr.responseURL && new URL(xhr.responseURL).pathname !== asked) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:afterSettle", () => {
-    if (waits === underWay()) return;
-    waits = !waits;
+    const now = underWay();
+    if (waits === now) return;
+    waits = now;
     document.body.dispatchEvent(new Event("trials-changed"));
+  });
+  // What may be decided changes with it, too, but a reason that is being typed is not to be lost.
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const panel = event.detail.target;
+    if (panel.id !== "draft-actions") return;
+    const reasons = Array.from(panel.querySelectorAll("textarea"));
+    if (reasons.some((reason) => reason.value || reason === document.activeElement)) event.detail.shouldSwap = false;
   });
   if (!save) return;
 

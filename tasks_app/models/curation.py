@@ -116,6 +116,7 @@ class Act(models.Model):
         EDITED = "edited", "Edited"
         TAKEN = "taken", "Taken over"
         CHECKED = "checked", "Had checked"  # filters and wrong kernels, on a device
+        CANCELLED = "cancelled", "Cancelled a check"
         JUDGED = "judged", "Asked a language model"  # for its advice on the task
         TRIED = "tried", "Tried its kernels"  # dry run
         SENT = "sent", "Sent to review"

@@ -104,6 +104,12 @@ class TaskVersion(models.Model):
         return next(iter(self.reports.all()), None)
 
     @property
+    def evidence(self) -> str:
+        """Which reports there are, and of when: another text once one is stored or replaced."""
+        rows = sorted((report.pk, report.created_at) for report in self.reports.all())
+        return " ".join(f"{key}@{moment.isoformat()}" for key, moment in rows)
+
+    @property
     def override(self) -> Override | None:
         """An admin's word that it may be public all the same, if it came after that report.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasks_app.services.agents import is_kept_agent
 from tasks_app.services.bulk import Action, Bulk, Outcome, decide_many, preview, read_bulk
 from tasks_app.services.curation import (
     clear_contamination,
@@ -14,23 +15,25 @@ from tasks_app.services.curation import (
     retire,
 )
 from tasks_app.services.draft_files import said_name
+from tasks_app.services.draft_refusals import (
+    is_next_version,
+    limit_refusal,
+    overtaken_by,
+    task_refusals,
+)
 from tasks_app.services.drafts import (
     close_draft,
     copy_version,
     create_draft,
     edit_draft,
-    is_next_version,
     may_reopen,
     may_write,
-    name_refusal,
-    overtaken_by,
     publish_draft,
     reopen_draft,
     send_back,
     send_to_review,
     snapshot,
     take_over,
-    title_refusal,
 )
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
@@ -58,15 +61,16 @@ __all__ = [
     "create_draft",
     "decide_many",
     "edit_draft",
+    "is_kept_agent",
     "is_next_version",
     "label",
     "label_imported",
     "label_new",
+    "limit_refusal",
     "make_public",
     "mark_contaminated",
     "may_reopen",
     "may_write",
-    "name_refusal",
     "note",
     "override_gate",
     "overtaken_by",
@@ -84,5 +88,5 @@ __all__ = [
     "snapshot",
     "store_version",
     "take_over",
-    "title_refusal",
+    "task_refusals",
 ]

@@ -14,7 +14,7 @@ from gpu_runner.data.task import TaskFormat
 from tasks_app.models import Act, Draft, Task, TaskVersion
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
-from tasks_app.services.versions import make_current, override_gate
+from tasks_app.services.versions import make_current, must_be_seen, override_gate
 
 MOST_TAGS = 10
 LONGEST_TAG = 30  # characters
@@ -151,7 +151,7 @@ def label_imported(*, versions: Iterable[TaskVersion], now: datetime) -> None:
 
 
 @transaction.atomic
-def make_public(
+def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was seen
     *,
     task: Task,
     version: TaskVersion,
@@ -159,11 +159,13 @@ def make_public(
     reason: str,
     now: datetime,
     override: str = "",
+    reports: str | None = None,
 ) -> TaskVersion:
     """Make a stored version the task's public one, be it an older one or one that never was.
 
     Raises `CurationError` with the field "override" if the version is not proven sound and
-    `override` does not say why it may go all the same; that is kept and shown.
+    `override` does not say why it may go all the same; that is kept and shown. `reports` is the
+    version's `evidence` that was looked at: with another one it is refused.
     """
     must_curate(user)
     locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
@@ -172,6 +174,7 @@ def make_public(
     if why_not := public_refusal(locked, version):
         raise CurationError("version", why_not)
     why = clean_reason(reason, "say why this version is to be public")
+    must_be_seen(version, reports)
     if version.unproven:
         if not override.strip():
             raise CurationError("override", version.briefly_unproven)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -15,14 +14,18 @@ from gpu_runner.data.task import Task as TaskData
 from tasks_app.models import Act, Draft, Task, TaskVersion
 from tasks_app.services.curation import clean_reason, label_imported, must_curate
 from tasks_app.services.draft_files import changed_paths, kept_files, said_name
+from tasks_app.services.draft_refusals import (
+    has_lost_its_task,
+    limit_refusal,
+    task_refusals,
+    title_refusal,
+)
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
-from tasks_app.services.versions import make_current, override_gate, store_version
+from tasks_app.services.versions import make_current, must_be_seen, override_gate, store_version
 from tasks_app.task_writing import catalogue_folder, write_folder
 
-_TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
-_NEW_A_DAY = 4  # times as many as may be open: closed ones are kept
 
 
 @transaction.atomic
@@ -53,7 +56,8 @@ def edit_draft(
     """Replace all texts of a draft; they may be wrong in any way.
 
     `revision` is the one that was edited. Raises `CurationError` with the field "revision" if
-    somebody else changed the draft meanwhile. Texts that are the same change nothing.
+    somebody else changed the draft meanwhile. Texts that are the same change nothing. With another
+    name it is a task of its own again where the old name stands for another one by now.
     """
     locked = _locked(draft)
     _must_write(locked, user)
@@ -68,6 +72,9 @@ def edit_draft(
     if not changed:
         return locked
     locked.files, locked.version, locked.name = kept, None, said_name(kept)
+    is_renamed = locked.task is not None and locked.name not in ("", locked.task.slug)
+    if is_renamed and has_lost_its_task(locked):
+        locked.task = None
     locked.revision += 1
     locked.changed_at = now
     locked.save()
@@ -106,12 +113,11 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)}")
     data = _read(locked.files)
-    if refusal := title_refusal(data.title):
+    if refusal := title_refusal(data.title):  # before the database, which holds no longer one
         raise CurationError("title", refusal)
     task, version, _ = store_version(data, now, state=Task.State.DRAFT)
     # asked behind the task's lock: two drafts may claim a name in the same moment
-    if refusal := name_refusal(locked, data.name):
-        raise CurationError("name", refusal)
+    _must_fit(locked, data)
     locked.task, locked.version, locked.name = task, version, data.name
     locked.save()
     return version
@@ -130,6 +136,7 @@ def send_to_review(*, draft: Draft, user: User, now: datetime) -> Draft:
         reason = f"nothing differs from version {version.number}, which is public"
         raise CurationError("files", reason)
     locked = _locked(draft)
+    _must_fit(locked, version.data)
     locked.state, locked.changed_at = Draft.State.REVIEW, now
     locked.save()
     if task.state == Task.State.DRAFT:
@@ -184,7 +191,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
 
 
 @transaction.atomic
-def publish_draft(
+def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what was seen
     *,
     draft: Draft,
     user: User,
@@ -192,13 +199,14 @@ def publish_draft(
     override: str = "",
     revision: int | None = None,
     replaces: int | None = None,
+    reports: str | None = None,
 ) -> TaskVersion:
     """Make the version of a draft in review its task's public one; for admins.
 
     Raises `CurationError` if wrong kernels pass it, a filter flags it, or nobody has shown the
     opposite, unless `override` says why it may go all the same; that is kept and shown. `revision`
-    is the one that was looked at, and `replaces` the number of the version that was public then, 0
-    if none was: others are refused.
+    is the one that was looked at, `replaces` the number of the version that was public then, 0 if
+    none was, and `reports` the version's `evidence` then: others are refused.
     """
     locked = _locked(draft)
     must_curate(user)
@@ -206,12 +214,14 @@ def publish_draft(
         raise CurationError("", f"it is {_words(locked)}: only what is in review can be published")
     if revision not in (None, locked.revision):
         raise CurationError("revision", "its files were changed since you opened it: look again")
-    version = locked.version
-    if version is None or _read(locked.files).digest() != version.digest:
+    version, data = locked.version, _read(locked.files)
+    if version is None or data.digest() != version.digest:
         reason = "what was checked is not what its files say now: send it back, then to review"
         raise CurationError("version", reason)
     task = _locked_task(version)
-    _must_follow(locked, version, task, replaces)
+    _must_follow(version, task, replaces)
+    _must_fit(locked, data)
+    must_be_seen(version, reports)
     if version.unproven:
         if not override.strip():
             raise CurationError("override", version.briefly_unproven)
@@ -225,53 +235,6 @@ def publish_draft(
     locked.save()
     note(Act.Kind.PUBLISHED, now=now, actor=user, version=version, draft=locked)
     return version
-
-
-def name_refusal(draft: Draft, name: str) -> str:
-    """Why the draft's task may not have this name; empty if it may.
-
-    The name of a task that has never been more than a proposal is free for its author, and for
-    everybody once all drafts of it are closed.
-    """
-    if draft.task is not None:
-        keeps = f"must stay {draft.task.slug!r}: versions of that task have been made from it"
-        return "" if name == draft.task.slug else keeps
-    if "." in name:
-        return f"{name!r} has a '.', which no task's address on the site may have"
-    task = Task.objects.filter(slug=name).first()
-    if task is None:
-        return ""
-    others = task.drafts.exclude(author=draft.author_id).exclude(state=Draft.State.CLOSED)
-    if task.state == Task.State.DRAFT and not others.exists():
-        return ""
-    taken = f"there is a task {name!r} already, or somebody is writing one: choose another name"
-    return f"{taken} (only admins begin next versions of a task)"
-
-
-def title_refusal(title: str) -> str:
-    """Why no task on the site may have this title; empty if one may."""
-    if len(title) > _TITLE_LIMIT:
-        return f"has {len(title)} characters, at most {_TITLE_LIMIT}"
-    return "" if title.isprintable() else "must be one line of printable characters"
-
-
-def is_next_version(draft: Draft) -> bool:
-    """Whether it was begun as the next version of a task, not as a task of its own."""
-    return draft.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists()
-
-
-def overtaken_by(draft: Draft) -> TaskVersion | None:
-    """The task's public version, if another one was public when the draft was begun.
-
-    What that version changed is undone by the draft, unless it has it too.
-    """
-    task = draft.task
-    public = task.current_version if task is not None else None
-    if public is None or public.pk == draft.version_id or draft.state not in _UNDER_WAY:
-        return None
-    begun = draft.acts.filter(kind=Act.Kind.UPLOADED).last()
-    then = begun.details.get("public") if begun is not None else None
-    return public if then is not None and public.number != then else None
 
 
 def may_write(draft: Draft, user: Any) -> bool:
@@ -317,17 +280,8 @@ def _create(
 def _check_limit(user: User, now: datetime) -> None:
     """Two uploads of one user at the same time take turns, so that both cannot be the last."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    if _is_admin(user):
-        return
-    limit = settings.MAX_OPEN_DRAFTS_PER_USER
-    own = Draft.objects.filter(author=user)
-    count = own.filter(state__in=_UNDER_WAY).count()
-    if count >= limit:
-        reason = f"you have {count} drafts that are open or in review, of at most {limit}"
-        raise CurationError("", f"{reason}: close one first")
-    if own.filter(created_at__gt=now - timedelta(days=1)).count() >= limit * _NEW_A_DAY:
-        reason = f"you have made {limit * _NEW_A_DAY} drafts in the last 24 hours, the most a day"
-        raise CurationError("", f"{reason}: go on with one that is open, or come back later")
+    if refusal := limit_refusal(user, now):
+        raise CurationError("", refusal)
 
 
 def _locked(draft: Draft) -> Draft:
@@ -346,15 +300,17 @@ def _read(files: Mapping[str, str]) -> TaskData:
     return data
 
 
-def _must_follow(draft: Draft, version: TaskVersion, task: Task, replaces: int | None) -> None:
-    """Raise `CurationError` if the task is not what it was when the version was made or read."""
+def _must_fit(draft: Draft, data: TaskData) -> None:
+    """Raise `CurationError` for the first reason for which the site does not take the task."""
+    for field, reason in task_refusals(draft, data).items():
+        raise CurationError(field, reason)
+
+
+def _must_follow(version: TaskVersion, task: Task, replaces: int | None) -> None:
+    """Raise `CurationError` if the task is not what it was when the version was looked at."""
     if task.state == Task.State.RETIRED:
         raise CurationError("", f"the task {task.slug} is retired: restore it first")
     public = task.current_version.number if task.current_version else 0
-    # An admin may have made this very version public by itself.
-    if public not in (0, version.number) and not is_next_version(draft):
-        reason = f"another task {task.slug!r} was loaded or published meanwhile"
-        raise CurationError("name", reason)
     if replaces not in (None, public) and public != version.number:
         reason = f"version {public} has become public since you opened it: look at what differs"
         raise CurationError("replaces", reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,6 +13,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.loader import Report
 from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 
 
@@ -21,6 +22,8 @@ class Publication:
     """A stored version; `is_new` if it did not exist before.
 
     made_public: whether it became its task's public version just now, be it new or not.
+    reports: the devices of soundness reports that were stored with it, in place of earlier ones or
+    of none.
     refusal: why it is not public: it waits in review. Empty if it is its task's current version.
     """
 
@@ -28,6 +31,7 @@ class Publication:
     is_new: bool
     refusal: str = ""
     made_public: bool = False
+    reports: tuple[str, ...] = ()
 
 
 @transaction.atomic
@@ -54,13 +58,16 @@ def admit(
     was public before does not come back where an admin has made another one public since.
     """
     task, version, is_new = store_version(data, now)
-    for report in reports:
-        record_report(version, report, now)
+    stored = tuple(
+        report.device or report.kind.value
+        for report in reports
+        if record_report(version, report, now)
+    )
     if override.strip() and version.unproven:
         Override.objects.create(version=version, reason=override.strip(), created_at=now)
     refusal = version.unproven
     if _is_left_alone(task, version, refusal):
-        return Publication(version, is_new)
+        return Publication(version, is_new, reports=stored)
     if not refusal:
         before = (task.state, task.current_version_id)
         if task.state == Task.State.REVIEW:
@@ -68,13 +75,13 @@ def admit(
         make_current(task, version, now)
         changed = before != (task.state, version.pk)
         made_public = changed and task.state == Task.State.PUBLISHED
-        return Publication(version, is_new, made_public=made_public)
+        return Publication(version, is_new, made_public=made_public, reports=stored)
     public = task.state == Task.State.PUBLISHED and task.current_version_id is not None
     if task.current_version_id == version.pk or not public:
         if task.state == Task.State.PUBLISHED:
             task.state = Task.State.REVIEW
         make_current(task, version, now)
-    return Publication(version, is_new, refusal)
+    return Publication(version, is_new, refusal, reports=stored)
 
 
 def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
@@ -115,8 +122,10 @@ def _load(data: TaskData, reports: Sequence[Report], override: str, now: datetim
     publication = admit(data=data, reports=reports, override=override, now=now)
     version = publication.version
     taken_back = public and version.task.state != Task.State.PUBLISHED
-    if publication.is_new or taken_back:
-        note(Act.Kind.LOADED, now=now, version=version, reason=publication.refusal)
+    if publication.is_new or taken_back or publication.reports:
+        details = {"reports": list(publication.reports)} if publication.reports else {}
+        reason = publication.refusal
+        note(Act.Kind.LOADED, now=now, version=version, reason=reason, details=details)
     if version.overrides.count() > known:
         note(Act.Kind.OVERRIDDEN, now=now, version=version, reason=override.strip())
     if publication.made_public:
@@ -133,6 +142,17 @@ def override_gate(*, version: TaskVersion, user: User, reason: str, now: datetim
     if not reason.strip():
         raise ValueError("an override needs a reason")
     Override.objects.create(version=version, reason=reason.strip(), decided_by=user, created_at=now)
+
+
+def must_be_seen(version: TaskVersion, reports: str | None) -> None:
+    """Raise `CurationError` if the version's `evidence` is not this one, which was looked at.
+
+    Behind the version's lock, so that none is stored until it has been decided. None is not asked.
+    """
+    locked = TaskVersion.objects.select_for_update(no_key=True).only("pk").get(pk=version.pk)
+    if reports not in (None, locked.evidence):
+        reason = "a soundness report has come since you opened it: read what it found, then decide"
+        raise CurationError("reports", reason)
 
 
 def store_version(
@@ -186,14 +206,19 @@ def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
         TaskVersion.objects.filter(pk=version.pk).update(published_at=now)
 
 
+@transaction.atomic
 def record_report(
     version: TaskVersion, report: Report, now: datetime, *, made_here: bool = False
-) -> None:
+) -> bool:
     """Store a soundness report of a version in place of an earlier one of this kind of device.
 
     made_here: a runner of this site made it. What one of them found against the version on one
-    device is not answered by a pass on another of its kind.
+    device is not answered by a pass on another of its kind. False if nothing was stored.
     """
+    # Who publishes it meanwhile has not seen this report, and answers for none that comes after.
+    TaskVersion.objects.select_for_update(no_key=True).only("pk").get(pk=version.pk)
+    answer = version.overrides.first()
+    moment = now if answer is None else max(now, answer.created_at + timedelta(microseconds=1))
     fields = {
         "passed": report.passed,
         "mutants": report.mutants,
@@ -203,12 +228,14 @@ def record_report(
         "device": report.device,
         "made_here": made_here,
         "document": dict(report.document),
-        "created_at": now,
+        "created_at": moment,
     }
     known = version.reports.filter(kind=report.kind).first()
     if known is not None and known.made_here and not known.passed:
         elsewhere = made_here and known.device != report.device
         if elsewhere and report.passed:
-            return
-    if known is None or known.document != fields["document"]:
-        Soundness.objects.update_or_create(version=version, kind=report.kind, defaults=fields)
+            return False
+    if known is not None and known.document == fields["document"]:
+        return False
+    Soundness.objects.update_or_create(version=version, kind=report.kind, defaults=fields)
+    return True

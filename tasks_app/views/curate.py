@@ -230,6 +230,7 @@ def _make_public(request: HttpRequest, task: Task, user: User) -> str:
         user=user,
         reason=reason,
         override=reason if "override" in request.POST else "",
+        reports=request.POST.get("reports", ""),
         now=timezone.now(),
     )
     return f"Version {version.number} of {task.slug} is public."

@@ -44,7 +44,7 @@ _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 def drafts(request: HttpRequest) -> HttpResponse:
     """Own drafts, a form for another, and for admins what waits for them."""
     user = _user(request)
-    form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
+    form = _sent(request, user) if request.method == "POST" else UploadForm()
     if form.is_valid():
         try:
             return redirect(_keep(request, user, form.cleaned_data["found"]))
@@ -151,7 +151,7 @@ def draft_download(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 
 def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, str]) -> str:
-    """What was done, in a sentence; `seen` has the revision and the version that were looked at."""
+    """What was done, in a sentence; `seen` says what was looked at: files, version and reports."""
     given: dict[str, Any] = {"draft": found, "user": user, "now": timezone.now()}
     match action:
         case "send":
@@ -174,9 +174,17 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
                 raise CurationError("reason", "publishing without a proof needs a reason")
             override = reason if action == "override" else ""
             given |= {name: read_number(seen.get(name, "")) for name in ("revision", "replaces")}
-            version = services.publish_draft(override=override, **given)
+            reports = seen.get("reports", "")
+            version = services.publish_draft(override=override, reports=reports, **given)
             return f"Published: {version} is now the public version."
     raise CurationError("action", f"{action[:20]!r} is none")
+
+
+def _sent(request: HttpRequest, user: User) -> UploadForm:
+    """What was uploaded; it is not read if nothing of it would be kept."""
+    refusal = services.limit_refusal(user, timezone.now())
+    words = f"Nothing was kept. {_capital(refusal)}." if refusal else ""
+    return UploadForm(request.POST, request.FILES, refusal=words)
 
 
 def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
@@ -289,7 +297,11 @@ def _withheld(found: Draft) -> str:
 def _sentence(error: CurationError) -> str:
     if error.field.startswith("files."):
         return f"{error.field.removeprefix('files.')}: {error.reason}."
-    return f"{error.reason[:1].upper()}{error.reason[1:]}."
+    return f"{_capital(error.reason)}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _status(errors: Any) -> int:

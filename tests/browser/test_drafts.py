@@ -144,3 +144,51 @@ def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> Non
     with page.expect_response(lambda answer: answer.url.endswith("/check/")):
         savings.pop().continue_()
     expect(page.locator("#trials").get_by_role("alert")).to_contain_text("is not valid TOML")
+
+
+JUDGES = """
+from django.contrib.auth.models import User
+from django.utils import timezone
+from tasks_app import draft_page, services
+judge = User.objects.create_superuser('panel-judge', password='{password}')
+files = draft_page.example_files()
+files['task.toml'] = files['task.toml'].replace('"scaled_sum"', '"panel_sum"')
+draft = services.create_draft(user=judge, files=files, now=timezone.now())
+services.send_to_review(draft=draft, user=judge, now=timezone.now())
+print(draft.get_absolute_url())
+"""
+ENDS = """
+from django.utils import timezone
+from tasks_app.models import Draft, Soundness
+version = Draft.objects.get(name='panel_sum').version
+fields = dict(passed={passed}, survivors={survivors}, mutants=3, filters=2, document={{}})
+fields['created_at'] = timezone.now()
+Soundness.objects.update_or_create(version=version, kind='cpu', defaults=fields)
+"""
+REFRESH = "document.body.dispatchEvent(new Event('trials-changed'))"  # as draft.js says it
+
+
+def test_what_may_be_decided_follows_a_check_but_for_a_reason_that_is_typed(
+    page: Page, stack: Stack
+) -> None:
+    address = stack.run("manage.py", "shell", "-v", "0", "-c", JUDGES.format(password=PASSWORD))
+    sign_in(page, stack.url, "panel-judge")
+    page.goto(stack.url + address.split()[-1])
+    step, panel = page.locator("#draft-step"), page.locator("#draft-actions")
+    expect(panel).to_contain_text("it is not proven sound")
+    passing = ENDS.format(passed=True, survivors=[])
+    stack.run("manage.py", "shell", "-v", "0", "-c", passing)
+    page.evaluate(REFRESH)
+    expect(step).to_contain_text("Nothing speaks against it")
+    expect(panel).not_to_contain_text("it is not proven sound")
+    expect(page.get_by_text("Publish anyway")).to_have_count(0)
+    page.get_by_text("Close", exact=True).click()
+    reason = page.get_by_label("Why", exact=True)
+    reason.fill("Half a sentence")
+    stack.run("manage.py", "shell", "-v", "0", "-c", ENDS.format(passed=False, survivors=["zeros"]))
+    page.evaluate(REFRESH)
+    expect(step).to_contain_text("1 of 3 wrong kernels pass (zeros)")
+    expect(reason).to_have_value("Half a sentence")
+    page.get_by_role("button", name="Publish", exact=True).click()  # of what was seen before
+    expect(page.get_by_role("alert")).to_contain_text("A soundness report has come since")
+    expect(panel).to_contain_text("it is not proven sound")

@@ -14,5 +14,7 @@ def _site_without_redis(request: pytest.FixtureRequest) -> None:
     settings.SUBMIT_SHIPPED_KERNELS = False  # tests of it say so
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    # A cache for each test: what one has counted does not limit the next.
+    memory = "django.core.cache.backends.locmem.LocMemCache"
+    settings.CACHES = {"default": {"BACKEND": memory, "LOCATION": request.node.nodeid}}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast

@@ -31,10 +31,8 @@ def kernels(count: int) -> dict[str, Any]:
     """Fields of a task that comes with this many C++ kernels and one for CUDA."""
     paths = [f"kernels/k{number}.cpp" for number in range(count)]
     files = {"reference.py": REFERENCE, "kernels/gpu.cu": make.SOURCE}
-    shipped = [ShippedKernel(path=p, agent="kbench-good", language=Language.CPP) for p in paths]
-    shipped.append(
-        ShippedKernel(path="kernels/gpu.cu", agent="kbench-good", language=Language.CUDA)
-    )
+    shipped = [ShippedKernel(path=p, agent="tuned", language=Language.CPP) for p in paths]
+    shipped.append(ShippedKernel(path="kernels/gpu.cu", agent="tuned", language=Language.CUDA))
     files |= {path: f"// {path}\n{make.SOURCE}" for path in paths}
     return {"files": files, "kernels": tuple(shipped)}
 

@@ -160,6 +160,8 @@ class TestAsking:
         send(check, EventKind.FINISHED, {"report": report(check)}, seq=2)
         assert (check.status, check.reason) == (Status.CANCELLED, "cancelled by ada")
         assert (check.finished_at, check.passed) == (make.later(5), None)
+        act = Act.objects.get(kind=Act.Kind.CANCELLED)
+        assert (act.actor, act.version, act.details["device"]) == (admin, check.version, "cpu")
         assert not Soundness.objects.exists()
         with pytest.raises(CurationError, match="cancelled already"):
             services.cancel_check(check=check, user=admin, now=make.NOW)

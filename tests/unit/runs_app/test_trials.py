@@ -170,6 +170,8 @@ def test_a_check_can_be_cancelled(browser: Client, ada: User) -> None:
     answer = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
     assert "Cancelled" in answer.content.decode()
     assert "was cancelled" in answer.content.decode()
+    trail = browser.get(draft.get_absolute_url()).content.decode().partition("draft-trail")[2]
+    assert "<strong>Cancelled a check</strong> by ada" in trail
     again = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
     assert again.status_code == 422
     assert browser.post(f"/checks/{check.pk}/cancel/", {"draft": "?"}).status_code == 404

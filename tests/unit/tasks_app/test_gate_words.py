@@ -53,7 +53,8 @@ def in_review(user: User, **files: str) -> Draft:
 
 
 def act(client: Client, draft: Draft, action: str, **values: Any) -> str:
-    posted = {"action": action, "revision": draft.revision, **values}
+    seen = draft.version.evidence if draft.version else ""
+    posted = {"action": action, "revision": draft.revision, "reports": seen, **values}
     return client.post(reverse("draft-act", args=[draft.pk]), posted).content.decode()
 
 

@@ -16,7 +16,7 @@ from django.test import Client
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from runs_app import services as runs
 from tasks_app import loader, selectors, services
-from tasks_app.models import Override, Soundness, Task, TaskVersion
+from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
 from tasks_app.services import admit, publish
 from tests import factories as make
 from tests.unit.tasks_app.test_publish import TASK_TOML, write_task
@@ -182,7 +182,8 @@ def test_a_flagged_filter_is_named_and_needs_an_admins_reason(
     load(task, "--soundness", folder)
     row = Task.objects.get()
     client.force_login(make.make_admin(username="judge"))
-    form = {"action": "make-public", "version": "1", "reason": "x is a mask"}
+    seen = Task.objects.get().versions.get().evidence
+    form = {"action": "make-public", "version": "1", "reason": "x is a mask", "reports": seen}
     answer = client.post("/tasks/double/curate/", form)
     assert answer.status_code == 422
     assert "1 of 1 filters flag it: forward: input impact: x" in answer.content.decode()
@@ -195,6 +196,16 @@ def test_a_flagged_filter_is_named_and_needs_an_admins_reason(
     assert "published anyway by judge: x is a mask" in page
     load(task, "--soundness", folder)
     assert Task.objects.get().state == Task.State.PUBLISHED
+
+
+def test_a_report_that_is_loaded_in_place_of_another_is_noted(task: Path, digest: str) -> None:
+    folder = report(task.parents[1] / "reports", digest)
+    load(task, "--soundness", folder)
+    report(folder, digest, filters=[FILTER, FILTER])
+    for _ in range(2):  # the second time nothing changes
+        load(task, "--soundness", folder)
+        acts = Act.objects.filter(kind=Act.Kind.LOADED)
+        assert [act.details for act in acts] == [{"reports": ["cpu"]}] * 2
 
 
 def test_an_older_report_sends_a_public_version_back_to_review(task: Path, digest: str) -> None:
