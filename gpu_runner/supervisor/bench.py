@@ -21,18 +21,13 @@ from gpu_runner.supervisor.collected import (
     Checked,
     Collected,
     Measured,
+    counted_time,
     larger_error,
 )
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
 from gpu_runner.supervisor.oracle import Description, Oracle, Verification
-from gpu_runner.supervisor.outside import (
-    MARGINS,
-    NullTime,
-    counted,
-    least_of_call,
-    mean_ns,
-)
+from gpu_runner.supervisor.outside import MARGINS, NullTime, counted, mean_ns
 from gpu_runner.supervisor.plan import NULL_PLAN, Plan
 from gpu_runner.supervisor.session import (
     Answer,
@@ -310,7 +305,8 @@ class Bench:
 
     def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         batch, answer = self._one_call(session, workload, setup)
-        counted_ns = self._counted_ns(workload, session.target, answer)
+        margin = MARGINS[self._config.kind, session.target.abi]
+        counted_ns = counted_time(answer, self._nulls.get(workload.name), margin)
         least = state.least_of(answer, counted_ns) if self._keeps_extremes else []
         state.add(answer, counted_ns)
         state.seeds.extend(batch.seeds)
@@ -320,14 +316,6 @@ class Bench:
         slots = dict.fromkeys(least, 0) | ({} if drawn is None else {Kept.SINGLE: drawn})
         for kept, slot in slots.items():
             self._keep(session, state, batch, 0, (kept, slot, index))
-
-    def _counted_ns(self, workload: Workload, target: Target, answer: Answer) -> float:
-        """The claimed time of a call, or what the coordinator saw of it at least."""
-        claimed_ns, null = answer.done.time_ns, self._nulls.get(workload.name)
-        if null is None or answer.gate_ns is None:
-            return claimed_ns
-        margin = MARGINS[self._config.kind, target.abi]
-        return max(claimed_ns, least_of_call(answer.gate_ns, answer.whole_ns, null, margin))
 
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values
+from gpu_runner.supervisor.outside import Margin, NullTime, least_of_call
 from gpu_runner.supervisor.plan import Plan
 from gpu_runner.supervisor.session import Answer
 from gpu_runner.supervisor.taken import Kept
@@ -100,6 +101,13 @@ class Collected:
     def calls(self) -> int:
         """Number of calls so far, those of bursts among them."""
         return len(self.seeds) + len(self.burst_seeds) + len(self.varied)
+
+
+def counted_time(answer: Answer, null: NullTime | None, margin: Margin) -> float:
+    """What counts of a single call: the claimed time, or what we saw of it at least, in ns."""
+    if null is None or answer.gate_ns is None:
+        return answer.done.time_ns
+    return max(answer.done.time_ns, least_of_call(answer.gate_ns, answer.whole_ns, null, margin))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tests.unit.catalog.test_tasks import NAMES
 
 MARGIN = 0.5
 """Share of its bound that an honest kernel of the same precision may need."""
+BASELINES_MARGIN = 0.8
 SEEDS = range(101, 107)
 MOST_HIDDEN = 6
 OF_INTEGERS = {"histogram"}
@@ -49,8 +50,9 @@ def test_a_report_is_of_this_task_and_without_survivors(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_honest_kernels_keep_a_distance_from_the_bounds(name: str) -> None:
-    errors = {(e["direction"], e["name"]): e["scaled"] for e in report(name)["honest"]}
-    assert all(scaled <= MARGIN for scaled in errors.values())
+    for entry in report(name)["honest"]:
+        # A library rounds to a narrow dtype where it likes, and is no kernel of the same precision.
+        assert entry["scaled"] <= (BASELINES_MARGIN if entry["name"] == "baseline_fn" else MARGIN)
 
 
 @pytest.mark.parametrize("name", NAMES)
