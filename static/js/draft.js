@@ -110,6 +110,9 @@
     if (panel.id !== "draft-actions") return;
     const reasons = Array.from(panel.querySelectorAll("textarea"));
     if (reasons.some((reason) => reason.value || reason === document.activeElement)) event.detail.shouldSwap = false;
+    if (!panel.querySelector("button:active")) return;
+    event.detail.shouldSwap = false;
+    kbench.released(panel).then(() => document.body.dispatchEvent(new Event("trials-changed")));
   });
   if (!save) return;
 

@@ -25,8 +25,9 @@
   async function refresh() {
     const response = await fetch(live().dataset.url, { headers: { "X-Requested-With": "fetch" } });
     if (!response.ok) throw new Error(`status ${response.status}`);
-    const open = [...live().querySelectorAll("details")].map((each) => each.open);
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live");
+    await kbench.released(live());
+    const open = [...live().querySelectorAll("details")].map((each) => each.open);
     live().replaceWith(fresh);
     [...live().querySelectorAll("details")].forEach((each, index) => { if (open[index]) each.open = true; });
     seq = Math.max(seq, Number(live().dataset.seq));

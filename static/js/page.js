@@ -1,4 +1,4 @@
-// What every page has: the theme switch, copy buttons, forms that send themselves.
+// What every page has: the theme switch, copy buttons, forms that send themselves, and fresh parts that wait for a press to end.
 (() => {
   "use strict";
 
@@ -65,4 +65,19 @@
       if (value === "") event.formData.delete(name);
     }
   });
+
+  // A button that is replaced while it is pressed gives no click. So what replaces one waits until it is released.
+  const isPressed = (part) => part.querySelector("button:active, a:active, summary:active, label:active") !== null;
+  const released = (part) => new Promise((resolve) => {
+    if (!isPressed(part)) resolve();
+    else document.addEventListener("pointerup", () => setTimeout(resolve), { once: true });
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, requestConfig, etc } = event.detail;
+    if (requestConfig.verb !== "get" || !isPressed(target)) return;
+    event.detail.shouldSwap = false;
+    const again = { source: requestConfig.elt, target, swap: etc?.swapOverride };
+    released(target).then(() => { if (target.isConnected) htmx.ajax("GET", requestConfig.path, again); });
+  });
+  window.kbench = { released };
 })();

@@ -23,9 +23,11 @@
     if (document.hidden) return;
     const response = await fetch(queues.dataset.url, { headers: { "HX-Request": "true" } });
     if (!response.ok) return;
+    const text = await response.text();
+    await kbench.released(queues);
     const focused = document.activeElement && queues.contains(document.activeElement) && document.activeElement.getAttribute("href");
     const open = [...queues.querySelectorAll("details[open]")].map((each) => each.id);
-    queues.innerHTML = await response.text();
+    queues.innerHTML = text;
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (focused) queues.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
   }

@@ -10,6 +10,7 @@
     const answer = await fetch(location.href, { headers: { "HX-Request": "true" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".run-table");
+    await kbench.released(table);
     if (fresh) table.replaceWith(fresh);
   }
 

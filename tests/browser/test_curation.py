@@ -68,7 +68,7 @@ def edit(page: Page, old: str, new: str) -> None:
     assert old in text
     editor.fill(text.replace(old, new, 1))
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("#draft-status")).to_contain_text("aved")
+    expect(page.locator("#save-words")).to_contain_text("Saved")
 
 
 def check(page: Page, outcome: str) -> None:

@@ -146,6 +146,28 @@ def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> Non
     expect(page.locator("#trials").get_by_role("alert")).to_contain_text("is not valid TOML")
 
 
+def test_a_button_that_is_pressed_while_a_fresh_one_comes_gives_its_click(
+    page: Page, stack: Stack
+) -> None:
+    sign_up(page, stack.url, "slow-hand")
+    page.goto(f"{stack.url}/drafts/")
+    page.get_by_role("button", name="Start from the example").click()
+    page.wait_for_load_state()
+    trials: list[Route] = []
+    page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - as above
+    with page.expect_request("**/trials/"):
+        write(page, '"scaled_sum"', '"slow_sum"')
+    page.get_by_role("button", name="Check it").hover()
+    page.mouse.down()
+    with page.expect_response("**/trials/"):
+        trials.pop().continue_()
+    page.unroute("**/trials/")
+    page.wait_for_timeout(300)  # for the answer to be put in, were it not for the press
+    with page.expect_request(lambda request: request.url.endswith("/check/")):
+        page.mouse.up()
+    expect(page.get_by_role("region", name="Checks", exact=True)).to_contain_text("slow-hand")
+
+
 JUDGES = """
 from django.contrib.auth.models import User
 from django.utils import timezone

@@ -99,6 +99,7 @@ async function refreshHead() {
     const answer = await fetch(config.urls.head, { headers: { "X-Requested-With": "fetch" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("run-head");
+    await kbench.released(byId("run-head"));
     const old = byId("run-head");
     if (old.contains(document.activeElement) && old.querySelector("details[open]")) return; // somebody is typing there
     for (const part of old.querySelectorAll("details[open]")) fresh.querySelector(`#${part.id}`)?.setAttribute("open", "");
