@@ -17,6 +17,7 @@ import pytest
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
 PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
 TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "daemon", "gpu"}
+UNTIMED = {"test_soundness.py", "test_filters.py", "test_binary.py"}  # in supervisor
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("site")
         for name in folders & {"gpu", "browser"}:
             item.add_marker(name)
-        if folders & TIMED_FOLDERS:
+        if folders & TIMED_FOLDERS and not ("supervisor" in folders and item.path.name in UNTIMED):
             item.add_marker("timed")
         if item.get_closest_marker("gpu") and not has_gpu:
             item.add_marker(pytest.mark.skip(reason="this machine has no CUDA device"))
