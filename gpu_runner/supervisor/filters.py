@@ -185,6 +185,9 @@ def _floor_ns(cost: Cost | None, task: Task, config: SupervisorConfig) -> float 
 def describe_filters(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each finding: what was found, and whether it passes."""
     words = {True: "passed", False: "FLAGGED", None: "unknown"}
-    rows = [(f"{f['direction']}: {f['name']}", words[f["passed"]], f["text"]) for f in findings]
+    rows = [
+        (f"{f['direction']}: {f['name']}", words[f["passed"]], f"{f['text']} ({f['limit']})")
+        for f in findings
+    ]
     wide = max((len(row[0]) for row in rows), default=0)
     return [f"  {name:<{wide}}  {state:<7}  {text}" for name, state, text in rows]

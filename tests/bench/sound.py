@@ -106,7 +106,7 @@ def main() -> int:
     devices = devices_of(options.device, options.indices)
     for report in spread(Work(config), left, devices=devices, each=options.workers, until=until):
         reports[report["task"]] = report
-        words = "sound" if good(report) else "NOT SOUND"
+        words = "sound" if good(report) else report.get("error", "NOT SOUND")
         needs, took_s = needed(report), report["took_s"]
         print(f"{report['task']}: {words}, {needs:.2f} of the bound, {took_s:.0f} s", flush=True)
         if options.folder:
