@@ -186,8 +186,15 @@ def describe_filters(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each finding: what was found, and whether it passes."""
     words = {True: "passed", False: "FLAGGED", None: "unknown"}
     rows = [
-        (f"{f['direction']}: {f['name']}", words[f["passed"]], f"{f['text']} ({f['limit']})")
+        (f"{f['direction']}: {f['name']}", words[f["passed"]], f"{f['text']}{_allowed(f)}")
         for f in findings
     ]
     wide = max((len(row[0]) for row in rows), default=0)
     return [f"  {name:<{wide}}  {state:<7}  {text}" for name, state, text in rows]
+
+
+def _allowed(finding: Mapping[str, Any]) -> str:
+    """The number and its limit, but of questions that have a yes or a no."""
+    if finding["value"] is None or finding["name"].startswith("input impact"):
+        return ""
+    return f": {finding['value']:g}, allowed {finding['limit']}"
