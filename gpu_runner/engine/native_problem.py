@@ -26,6 +26,7 @@ from gpu_runner.engine.problem import (
     map_tensors,
     outputs_of,
 )
+from gpu_runner.engine.seeding import reseed
 from gpu_runner.engine.values import varied
 
 BASELINE = "baseline_fn"
@@ -134,7 +135,7 @@ class NativeProblem(BaseProblem):
             output = self._forward(workload, values)
             self._shapes[workload.name] = map_tensors(lambda t: t.to("meta"), output)
             found["output"] = output
-        torch.manual_seed((seed ^ _GRADIENT_SEED) & _SEED_MASK)
+        reseed((seed ^ _GRADIENT_SEED) & _SEED_MASK)
         gradient = map_tensors(lambda t: torch.randn(t.shape), self._shapes[workload.name])
         gradient = varied(gradient, self.task, workload, seed)
         found["grad_output"] = in_dtype(gradient, self.task.dtype)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.seeding import reseed
 
 _ADAPTERS = {
     TaskFormat.KBENCH: "gpu_runner.engine.native_problem",
@@ -128,7 +129,7 @@ class BaseProblem(ABC):
             return self._last[1]
         self._last = None
         with torch.no_grad(), torch.device(device):
-            torch.manual_seed(seed)
+            reseed(seed)
             drawn = self.draw_inputs(workload, direction, seed, device)
         seen = Drawn(
             drawn.names,

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.engine.problem import map_tensors
+from gpu_runner.engine.seeding import reseed
 
 _SEED = 0xFA_711E5  # keeps this stream apart from make_inputs'
 _SEED_MASK = 2**63 - 1
@@ -34,7 +35,7 @@ def varied(value: Any, task: Task, workload: Workload, seed: int) -> Any:
     if family is Values.INTEGERS:
         largest = integer_range(task.dtype, task.reduction_length(workload))
         return _map(lambda tensor: integers(tensor, largest), value)
-    torch.manual_seed((seed ^ _SEED) & _SEED_MASK)
+    reseed((seed ^ _SEED) & _SEED_MASK)
     return _map(_FAMILIES[family], value)
 
 

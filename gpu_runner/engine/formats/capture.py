@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.engine.problem import ProblemError, outputs_of
+from gpu_runner.engine.seeding import reseed
 
 _MOST_GRADIENTS = 64
 
@@ -86,7 +87,7 @@ def backward_call(function: Any, arguments: tuple[Any, ...], seed: int) -> Backw
     """Run both halves of `function`, an autograd class, on the arguments of its forward."""
     context = _Context(arguments)
     outputs = outputs_of(_forward(function, context, arguments))
-    torch.manual_seed(seed)
+    reseed(seed)
     gradients = tuple(torch.randn_like(output) for output in outputs)
     function.backward_fn = _capture
     try:

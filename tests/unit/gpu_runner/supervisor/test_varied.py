@@ -15,7 +15,7 @@ import pytest
 from gpu_runner.data import wire
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task, Values, Workload
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.collected import Collected
@@ -109,7 +109,7 @@ class Staged:
 class Timed:
     """A session whose calls all take the same time."""
 
-    target = SimpleNamespace(python=False)
+    target = SimpleNamespace(python=False, abi=Abi.C)
 
     def call(self, call: object) -> Any:
         done = wire.Done(1, 1000.0, outputs=())
