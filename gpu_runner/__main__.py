@@ -44,6 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_MISUSE
 
 
+def _one_or_more(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpu_runner", description=__doc__)
     commands = parser.add_subparsers(required=True)
@@ -87,7 +93,7 @@ def _add_filter(commands: Any) -> None:
     sound.add_argument("--task", required=True, help="name of a built-in task, or its folder")
     sound.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
     sound.add_argument("--index", type=int, default=0, help="which CUDA device")
-    sound.add_argument("--seeds", type=int, default=SEEDS, help="calls of each workload")
+    sound.add_argument("--seeds", type=_one_or_more, default=SEEDS, help="calls of each workload")
     sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
     sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)
@@ -180,7 +186,7 @@ def _filter(options: argparse.Namespace) -> int:
         allow_unjailed=options.allow_unjailed,
     )
     try:
-        report = survey(find_task(options.task), config, seeds=max(options.seeds, 1))
+        report = survey(find_task(options.task), config, seeds=options.seeds)
     except (OracleError, JailError) as error:
         print(f"gpu_runner: {error}", file=sys.stderr)
         return EXIT_MISUSE

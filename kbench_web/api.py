@@ -56,8 +56,8 @@ class BearerAuth(AuthBase):
 def _token(header: str) -> ApiToken:
     if not header:
         raise Unauthorized(
-            "send the header 'Authorization: Bearer TOKEN'; create a token with:"
-            " .venv/bin/python manage.py create_token USER"
+            "send the header 'Authorization: Bearer TOKEN'; make a token on the page /account/,"
+            " or on the site's machine: .venv/bin/python manage.py create_token USER"
         )
     scheme, _, text = header.partition(" ")
     if scheme.lower() != _SCHEME or not text.strip():

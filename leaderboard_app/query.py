@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 from leaderboard_app.ranking import THRESHOLDS, Owner, Sort
 
 _LONGEST = 100
+_MOST_NAMED = 20
 
 
 class By(StrEnum):
@@ -124,9 +126,17 @@ def _one_of(
     if not value:
         return default
     if value not in allowed:
-        known = ", ".join(allowed) or "none yet"
-        raise QueryError(name, f"there is no {name} {value!r} on the board; known: {known}")
+        reason = f"there is no {name} {value!r} on the board; {_hint(value, allowed)}"
+        raise QueryError(name, reason)
     return value
+
+
+def _hint(value: str, allowed: Collection[str]) -> str:
+    """What could have been meant: all, or where they are too many the names most like it."""
+    if len(allowed) <= _MOST_NAMED:
+        return f"known: {', '.join(allowed) or 'none yet'}"
+    near = difflib.get_close_matches(value, allowed)
+    return f"like it: {', '.join(near)}" if near else f"it has {len(allowed)}, none of a like name"
 
 
 def _flag(values: Mapping[str, str], name: str) -> bool:

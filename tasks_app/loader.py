@@ -71,7 +71,9 @@ def report_of(document: Mapping[str, Any]) -> Report:
     """
     kinds = {"task": str, "digest": str, "passed": bool, "survivors": list, "mutants": list}
     for field, kind in kinds.items():
-        if not isinstance(document.get(field), kind):
+        if field not in document:
+            raise DataError(field, "is missing: a report is what `gpu_runner filter --json` writes")
+        if not isinstance(document[field], kind):
             raise DataError(field, f"is not a {kind.__name__}")
     found = read_report(document)
     alive = (f"{m.direction}: {m.name}" for m in found.mutants if m.state == "survived")

@@ -134,8 +134,9 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
     except ValueError:
         allowed = ", ".join(entry.value for entry in Direction)
         raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
+    text = source.replace("\r\n", "\n")  # browsers send lines so: the same kernel has one digest
     try:
-        return Solution(source=source, language=chosen, direction=chosen_direction)
+        return Solution(source=text, language=chosen, direction=chosen_direction)
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
     except UnicodeEncodeError:

@@ -202,6 +202,16 @@ def test_report_that_cannot_be_written_is_refused_before_the_work(
     assert words in printed
 
 
+@pytest.mark.parametrize("number", ["0", "-3", "two", "1.5"])
+def test_a_number_of_seeds_that_means_nothing_is_refused(
+    number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["filter", "--task", "softmax", "--seeds", number])
+    assert ended.value.code == 2
+    assert "is no whole number of 1 or more" in capsys.readouterr().err
+
+
 def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["doctor"])
     printed = capsys.readouterr().out

@@ -67,8 +67,8 @@ class Command(BaseCommand):
         if options["report"] is not None and (reason := _not_writable(options["report"])):
             raise CommandError(f"--report: {reason}; nothing was loaded")
         path: Path = options["path"] or catalog_folder()
+        reports, override = _reports(path, options)
         found = import_path(path, options["format"], proposals=not options["no_proposals"])
-        reports, faults, override = _reports(path, options)
         publications = services.admit_all(
             tasks=found.tasks, reports=reports, override=override, now=timezone.now()
         )
@@ -86,9 +86,9 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if options["report"] is not None:
             _write(options["report"], import_report.document(result, options["format"]))
-        if found.errors or faults:
+        if found.errors:
             refused = _refused(found.errors, is_told=tells and not options["brief"])
-            raise CommandError("\n".join([*refused, *map(str, faults)]))
+            raise CommandError("\n".join(refused))
         if not found.rows:
             raise CommandError(f"no task in {path}")
 
@@ -125,21 +125,26 @@ def _write(path: Path, document: dict[str, Any]) -> None:
         raise CommandError(f"--report: {path} cannot be written: {error.strerror}") from None
 
 
-def _reports(
-    path: Path, options: dict[str, Any]
-) -> tuple[list[loader.Report], list[DataError], str]:
-    """Reports, what is wrong with them, and why tasks may go without.
+def _reports(path: Path, options: dict[str, Any]) -> tuple[list[loader.Report], str]:
+    """Reports, and why tasks may go without; raises `CommandError` if one cannot be read.
 
     Of those that come with kbench, what a runner of this site has made itself is left out.
     """
     override: str = options["publish_unproven"] or ""
     if options["soundness"] is not None:
-        return *loader.read_reports(options["soundness"]), override
+        return _read(options["soundness"]), override
     if not loader.is_built_in(path):
-        return [], [], override
+        return [], override
     if not any(loader.BUILT_IN_REPORTS.glob("*.json")):
-        return [], [], override or _NONE_SHIPPED
-    reports, faults = loader.read_reports(loader.BUILT_IN_REPORTS)
+        return [], override or _NONE_SHIPPED
+    reports = _read(loader.BUILT_IN_REPORTS)
     made_here = Soundness.objects.filter(made_here=True).values_list("version__digest", "kind")
     known = set(made_here)
-    return [each for each in reports if (each.digest, each.kind) not in known], faults, override
+    return [each for each in reports if (each.digest, each.kind) not in known], override
+
+
+def _read(path: Path) -> list[loader.Report]:
+    reports, faults = loader.read_reports(path)
+    if faults:
+        raise CommandError("\n".join([*map(str, faults), "nothing was loaded"]))
+    return reports

@@ -142,7 +142,15 @@ def test_errors_have_pages(client: Client) -> None:
     assert answer.status_code == 403
     assert "out of date" in answer.content.decode()
     assert "our mistake" in render_to_string("500.html")
-    assert "not for you" in render_to_string("403.html")
+    assert "You are not signed in" in render_to_string("403.html")
+
+
+def test_who_may_not_is_told_whether_they_are_signed_in(client: Client) -> None:
+    client.force_login(factories.make_user(username="ada"))
+    answer = client.get("/curate/")
+    assert answer.status_code == 403
+    assert "signed in as ada" in answer.content.decode()
+    assert "it is for admins" in answer.content.decode()
 
 
 def test_the_chart_library_comes_from_its_package_and_alone() -> None:

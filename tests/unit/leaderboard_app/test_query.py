@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from leaderboard_app.query import By, Choices, Query, QueryError, parse_query
@@ -52,6 +54,15 @@ def test_a_value_that_means_nothing_names_its_field(field: str, value: str) -> N
         parse(**{field: value})
     assert caught.value.field == field
     assert value in caught.value.reason
+
+
+def test_of_many_names_those_like_it_are_said() -> None:
+    tasks = ("softmax", "softmax_bf16", *(f"other{number}" for number in range(30)))
+    many = replace(CHOICES, tasks=tasks)
+    with pytest.raises(QueryError, match="like it: softmax, softmax_bf16"):
+        parse_query({"task": "sofmax"}, many, "cpu")
+    with pytest.raises(QueryError, match="it has 32, none of a like name"):
+        parse_query({"task": "zzz"}, many, "cpu")
 
 
 def test_the_address_leaves_defaults_out_and_leads_back() -> None:

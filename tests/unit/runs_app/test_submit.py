@@ -36,6 +36,14 @@ def test_a_submission_comes_with_a_queued_evaluation(
     assert [event.kind for event in evaluation.events.all()] == ["queued"]
 
 
+def test_a_kernel_is_the_same_with_the_line_ends_of_a_browser(jobs: Jobs) -> None:
+    source = "int a;\nint b;\n"
+    sent = make.make_submission(source=source)
+    pasted = make.make_submission(source=source.replace("\n", "\r\n"))
+    assert pasted.source == sent.source
+    assert pasted.digest == sent.digest
+
+
 def test_a_person_stands_for_their_own_kernels(jobs: Jobs) -> None:
     user = make.make_user(username="ada")
     first, second = (make.make_submission(user=user, agent=name) for name in ("", "ada"))

@@ -282,6 +282,7 @@ def test_what_was_public_before_stays_until_a_report_fails() -> None:
         ("{", "not readable as JSON"),
         ("[]", "not a JSON object"),
         ('{"task": 1}', "task: is not"),
+        ("{}", "task: is missing: a report is what"),
         (
             '{"task": "", "digest": "", "passed": true, "survivors": [], "mutants": [{}]}',
             r"mutants\[0\].name: is missing",
@@ -293,8 +294,9 @@ def test_a_broken_report_is_named(task: Path, text: str, words: str) -> None:
     file.write_text(text)
     with pytest.raises(CommandError, match=words):
         load(task, "--soundness", file)
-    with pytest.raises(CommandError, match="there is no"):
+    with pytest.raises(CommandError, match=r"there is no .*\nnothing was loaded"):
         load(task, "--soundness", file.with_name("nothing"))
+    assert not Task.objects.exists()
 
 
 def test_the_database_refuses_a_pass_with_survivors() -> None:
