@@ -13,8 +13,9 @@ from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.freeze import own_delay_ns
 
 PAGE_BYTES = 4096
-LOOKS = 32
-"""Bytes of the outputs that are read at once when a call says that it is over."""
+LOOKS, LOOKS_EACH = 32, 2
+"""Bytes of the outputs that are read at once when a call says that it is over, and how many of them
+at least in each."""
 
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 
@@ -53,8 +54,9 @@ class Gate:
     def prepare(self, call: wire.Call) -> None:
         """Draw where to look when this call is over: nothing is left to do once it may run."""
         written = [a for a in call.arguments if a.kind in _WRITTEN and a.nbytes > 0]
-        sizes = [argument.nbytes for argument in written]
-        chosen = self._rng.choices(written, sizes, k=LOOKS) if written else []
+        chosen = LOOKS_EACH * written
+        if rest := max(LOOKS - len(chosen), 0) * bool(written):
+            chosen += self._rng.choices(written, [argument.nbytes for argument in written], k=rest)
         self._places = [a.output_offset + self._rng.randrange(a.nbytes) for a in chosen]
         self._asked = (
             ctypes.c_void_p(_address(self._outputs.view)),
@@ -63,13 +65,13 @@ class Gate:
         )
         self._call = ctypes.c_uint64(call.call_id)
 
-    def watch(self, control: int, longest_s: float) -> None:
+    def watch(self, control: int, longest_s: float, delay_ns: int) -> None:
         """Open for the call, which has just been released, and wait until it is over.
 
         Or until the process has something to say on the descriptor `control`, or for `longest_s`.
+        delay_ns: `own_delay_ns` as it was before the release; to read it takes longer than waking.
         """
         seen, times = (ctypes.c_ubyte * len(self._places))(), (ctypes.c_uint64 * 2)()
-        before_ns = own_delay_ns()
         over = self._watch(
             ctypes.c_void_p(_address(self._page.view)),
             self._call,
@@ -79,7 +81,7 @@ class Gate:
             seen,
             times,
         )
-        self.late_ns = own_delay_ns() - before_ns
+        self.late_ns = own_delay_ns() - delay_ns
         self.is_passed = bool(over)
         self._opened_ns, self._over_ns = times
         self._seen = bytes(seen)

@@ -337,11 +337,15 @@ def _tenth(ordered: Sequence[float]) -> float:
 
 
 def _seen(run: ProcessRun, null_gate_ns: float) -> Sequence[float]:
-    """Times of the single calls: the claimed ones, or the coordinator's where these are longer."""
+    """Times of the single calls: the claimed ones, or the coordinator's where these are longer.
+
+    Less how long it was kept from its own processor: that says nothing of the kernel.
+    """
     if not run.gate_ns:
         return run.times_ns
-    pairs = zip(run.times_ns, run.gate_ns, strict=True)
-    return [max(time_ns, gate_ns - null_gate_ns) for time_ns, gate_ns in pairs]
+    late = run.late_ns or (0,) * len(run.times_ns)
+    calls = zip(run.times_ns, run.gate_ns, late, strict=True)
+    return [max(time_ns, gate_ns - late_ns - null_gate_ns) for time_ns, gate_ns, late_ns in calls]
 
 
 def noisiest(workloads: Sequence[WorkloadResult], resolution_ns: float) -> tuple[str, float]:

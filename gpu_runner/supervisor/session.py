@@ -232,16 +232,16 @@ class Session:
         if gate is not None and passing is not None:
             gate.prepare(passing)
         with self._landing() as landed_ns:
-            delayed_ns = -own_delay_ns()
+            delay_ns = own_delay_ns()
             began_ns = time.monotonic_ns()
             if self._freezer is not None:
                 self._freezer.thaw()
             if gate is not None:
-                gate.watch(self._channel.descriptor, self._allowed_s)
+                gate.watch(self._channel.descriptor, self._allowed_s, delay_ns)
             reply = self._receive("in a call")
             ended_ns = time.monotonic_ns() if landed_ns is None else landed_ns(self._halt)
             waited_ns = ended_ns - began_ns
-            delayed_ns += own_delay_ns()
+            delayed_ns = own_delay_ns() - delay_ns
         self._freeze()
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))

@@ -21,7 +21,7 @@ class Kept(Enum):
     """
 
     SINGLE = "drawn among the single calls"
-    FASTEST = "of the single call with the least claimed time"
+    FASTEST = "of the single call with the least time that counts"
     LEAST = "of the single call that held the process least"
     GATED = "of the single call that was soonest through the gate"
     WHOLE = "of the single call that was soonest through it since its process was let run"

@@ -45,6 +45,7 @@ _ASM_DIRECTIVE = re.compile(
 )
 _SYSTEM_CALL = re.compile(r"\b(syscall|sysenter|int\s+\$?0x80|svc\s+\#?0)\b")
 _LONGEST_TEMPLATE = 4096  # tokens
+_MOST_ASSEMBLY = 1 << 21  # tokens and characters of all templates: one may stand within another
 _DEVICE = {
     "__device__",
     "__global__",
@@ -147,11 +148,17 @@ def _attributes(case: Case) -> Iterator[Finding]:
 
 
 def _assembly(case: Case) -> Iterator[Finding]:
+    read = 0
     for stream, (i, device) in _everywhere(case.after_macros):
         if stream[i].text not in _ASM or stream[i].kind is not Kind.WORD:
             continue
-        text = _template(stream, i)
         line = stream[i].line
+        parts = _template(stream, i)
+        text = "".join(parts)
+        read += len(parts) + len(text)
+        if read > _MOST_ASSEMBLY:
+            yield Finding("asm", line, "it has more assembly than is read")
+            return
         names = [match[1] for match in _ASM_DIRECTIVE.finditer(text)]
         if names:
             sentence = f"its assembly holds the directives .{', .'.join(names)}"
@@ -170,8 +177,8 @@ def _everywhere(
             yield stream, place
 
 
-def _template(stream: Sequence[Token], i: int) -> str:
-    """The instructions of an assembly statement: its first strings, joined.
+def _template(stream: Sequence[Token], i: int) -> list[str]:
+    """The instructions of an assembly statement, in parts: its first strings.
 
     A macro of somebody else's among them stands there by its name, and each of its arguments, which
     it may turn into text, on a line of its own.
@@ -180,14 +187,15 @@ def _template(stream: Sequence[Token], i: int) -> str:
     while text_at(stream, at) in _ASM_WORDS:
         at += 1
     at += text_at(stream, at) == "("
-    parts, depth = [], 0
+    parts: list[str] = []
+    depth = 0
     for token in stream[at : at + _LONGEST_TEMPLATE]:
         mark = token.text if token.kind is Kind.MARK else ""
         depth += (mark in ("(", "[")) - (mark in (")", "]"))
         if depth < 0 or (depth == 0 and mark in (":", "::", ",", ";", "{")):
             break
         parts.append("\n" if mark in ("(", ",") else f"{token.text} " * bool(depth) or token.text)
-    return "".join(parts)
+    return parts
 
 
 def _with_side(stream: Sequence[Token]) -> Iterator[tuple[int, bool]]:

@@ -6,9 +6,8 @@ import re
 from gpu_runner.data.static.preprocess import Unit
 from gpu_runner.data.static.tokens import Kind, Token
 
-_LIKE_A_MACRO = re.compile(
-    r"[A-Z0-9_]*[A-Z][A-Z0-9_]*|_\w+|\w*(?i:concat|paste|join|glue|_cat|cat_)\w*"
-)
+_LIKE_A_MACRO = re.compile(r"(?=[0-9_]*[A-Z])[A-Z0-9_]+\Z|_\w")
+_JOINS = re.compile("concat|paste|join|glue|_cat|cat_", re.IGNORECASE)
 _LONGEST = 20  # tokens of such a call
 
 
@@ -33,7 +32,8 @@ def joined(unit: Unit) -> tuple[Token, ...]:
 def _joined(call: list[Token]) -> list[Token]:
     """`NAME(a, b)` as the word `ab` if it is the call of a macro with words; else unchanged."""
     name, parts, marks = call[0], call[2:-1:2], call[3:-1:2]
-    macro = name.kind is Kind.WORD and _LIKE_A_MACRO.fullmatch(name.text)
+    is_macro = _LIKE_A_MACRO.match(name.text) or _JOINS.search(name.text)
+    macro = name.kind is Kind.WORD and is_macro
     listed = len(parts) == len(marks) + 1 and all(mark.text == "," for mark in marks)
     if not macro or len(parts) < 2 or not listed or parts[0].kind is not Kind.WORD:
         return call

@@ -269,7 +269,7 @@ def _substituted(
         part = [token]
         if token.text in given and token.kind is Kind.WORD:
             if i > 0 and body[i - 1].text == "#":
-                result.pop()
+                del result[-1:]
                 state.count_all(given[token.text])
                 text = " ".join(argument.text for argument in given[token.text])
                 part = [Token(Kind.STRING, text, token.line)]
@@ -278,12 +278,13 @@ def _substituted(
             else:
                 part = _expand(given[token.text], state, hidden)
         before = joined if paste else 0
-        joined = before + len(part)
         state.count_all(part)
         if before and part:
             word = result.pop().text + part[0].text
             state.count(0, len(word))  # which is read again, and may be joined many times
-            part = [*tokens(word), *part[1:]]
+            part = [*tokens(word), *part[1:]]  # of a comment, no token is left
+            before -= 1
+        joined = before + len(part)
         paste = False
         result += part
     return result

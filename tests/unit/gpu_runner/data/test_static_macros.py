@@ -103,3 +103,34 @@ def doubled(levels: int, last: str = "int x;") -> str:
 def test_a_word_without_end_is_given_up_in_time(source: str) -> None:
     """Its tokens are few, and its characters would be more than a host has memory for."""
     assert "macros" in tripped(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#ifdef NEVER\n#define M / ## / ## c\nint x = M;\n#endif",
+        "#ifdef NEVER\n#define M / ## * ## c ## d\nint x = M;\n#endif",
+        '#define M(a, b) a##b##c\nM(" ", );\n',
+        "#define M(a) / ## / #a\nM(x);\n",
+    ],
+)
+def test_what_joins_to_nothing_is_no_error(source: str) -> None:
+    tripped(source)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"auto x = {'cat_' * 60_000}$(a, b);",
+        f"auto x = {'A' * 250_000}$(a, b);",
+        f"#ifdef NEVER\n{'asm(' * 60_000}\n#endif",
+        f'#ifdef NEVER\n{"asm(" * 4_000} "{"nop;" * 50_000}"\n#endif',
+    ],
+)
+def test_no_source_takes_minutes_to_read(source: str) -> None:
+    tripped(source)
+
+
+def test_assembly_beyond_what_is_read_is_noticed() -> None:
+    assert "assembly" in tripped(f'#ifdef NEVER\n{"asm(" * 4_000} "{"nop;" * 50_000}"\n#endif')

@@ -211,3 +211,14 @@ def test_kernel_is_known_by_the_name_that_it_registers(tmp_path: Path) -> None:
     assert holds_kernel(path, "_Z3addPfS_i")
     assert not holds_kernel(path, "_Z3addPf")
     assert not holds_kernel(path, "ampere_sgemm_128x64_tn")
+
+
+@pytest.mark.timeout(20)
+def test_names_of_any_length_are_read_in_time(tmp_path: Path) -> None:
+    """A line's end at the end of a name is what a pattern of words stumbles over."""
+    source = ""
+    for number in range(4):
+        name = f'\\"_GLOBAL__I_{number}{"A5" * 30_000}\\012b\\"'
+        source += f'void early{number}() {{ asm("{name}: nop"); }}\n'
+        source += f'asm(".section .init_array,\\"aw\\"\\n.quad {name}\\n.text");\n'
+    assert reasons(compiled(tmp_path, source)) == []

@@ -116,3 +116,8 @@ def test_luck_is_asked_of_what_the_coordinator_saw() -> None:
 def test_few_calls_are_no_way_around_luck(calls: int, suspicions: int) -> None:
     run = gated_run([5e4] * calls, [5.03e4, *[1.5e5] * (calls - 1)])
     assert len(luck_suspicions([gated(Abi.C, run, run, run)])) == suspicions
+
+
+def test_a_coordinator_that_was_kept_away_makes_nobody_lucky() -> None:
+    run = gated_run([5e4] * 20, [5.03e4, *[1.5e5] * 19], late_ns=[0, *[100_000] * 19])
+    assert luck_suspicions([gated(Abi.C, run, run, run)]) == []

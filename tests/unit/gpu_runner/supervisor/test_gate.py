@@ -20,7 +20,7 @@ from gpu_runner.engine.gate import Gate as RunnersGate
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.build import build_support
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.gate import LOOKS, Gate
+from gpu_runner.supervisor.gate import LOOKS, LOOKS_EACH, Gate
 
 NUMBER, SIZE = 2**62 + 5, 512
 CALL = wire.Call(
@@ -32,6 +32,7 @@ CALL = wire.Call(
     1024 + SIZE,
 )
 WORK_S, SPUN_S = 0.004, 0.02
+DELAY_NS = 5_000  # of the coordinator, before the call
 
 Work = Callable[[], None]
 
@@ -75,7 +76,7 @@ class Passage:
         self.gate.prepare(CALL)
         runner = threading.Thread(target=run)
         runner.start()
-        self.gate.watch(self.ours.fileno(), 5)
+        self.gate.watch(self.ours.fileno(), 5, DELAY_NS)
         watched.set()
         runner.join()
         assert self.gate.is_passed
@@ -105,19 +106,19 @@ def test_what_a_call_takes_is_seen_and_no_more(passage: Passage, seconds: float)
 def test_how_long_the_watcher_was_kept_away_is_told(
     passage: Passage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    delays = iter([5_000, 45_000])
-    monkeypatch.setattr("gpu_runner.supervisor.gate.own_delay_ns", lambda: next(delays))
+    monkeypatch.setattr("gpu_runner.supervisor.gate.own_delay_ns", lambda: DELAY_NS + 40_000)
     assert passage.passed(lambda: None, passage.write).late_ns == 40_000
 
 
-def test_a_small_output_takes_no_looks_from_a_large_one(passage: Passage) -> None:
+def test_every_output_is_looked_at_and_a_large_one_most(passage: Passage) -> None:
     large, small = (1 << 20, 0), (4, 1 << 20)
     arguments = tuple(
         wire.Argument(ArgumentKind.OUTPUT, size, output_offset=at) for size, at in (large, small)
     )
     passage.gate.prepare(dataclasses.replace(CALL, arguments=arguments))
     assert len(passage.gate._places) == LOOKS
-    assert sum(place >= large[0] for place in passage.gate._places) <= 1
+    in_small = sum(place >= large[0] for place in passage.gate._places)
+    assert LOOKS_EACH <= in_small <= LOOKS_EACH + 1  # one more by a chance of 1 in 10,000
 
 
 def test_what_is_written_after_the_end_is_seen(passage: Passage) -> None:
@@ -141,11 +142,11 @@ def test_who_answers_or_dies_without_passing_is_not_waited_for(
 ) -> None:
     passage.theirs.send(said) if said else passage.theirs.close()
     passage.gate.prepare(CALL)
-    passage.gate.watch(passage.ours.fileno(), 60)
+    passage.gate.watch(passage.ours.fileno(), 60, DELAY_NS)
     assert not passage.gate.is_passed
 
 
 def test_nobody_is_waited_for_without_end(passage: Passage) -> None:
     passage.gate.prepare(CALL)
-    passage.gate.watch(passage.ours.fileno(), 2 * SPUN_S)
+    passage.gate.watch(passage.ours.fileno(), 2 * SPUN_S, DELAY_NS)
     assert not passage.gate.is_passed
