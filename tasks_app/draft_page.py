@@ -29,6 +29,7 @@ from tasks_app.trail_words import TrailEntry, trail_entries
 
 _EXAMPLE = Path(__file__).parent / "example"
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
+_WAIT = "A check of it is under way: wait for its end"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +43,14 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What is to be done next, in a sentence; `tone` is the notice's class."""
+    """Where it stands, and what is to be done next; `tone` is the notice's class.
 
-    text: str
+    meanwhile: what to do in place of `order` while a check of it is under way.
+    """
+
+    text: str = ""
+    order: str = ""
+    meanwhile: str = ""
     tone: str = ""
 
 
@@ -104,10 +110,11 @@ class Workbench:
     def texts(self) -> Mapping[str, str]:
         """The texts of its files by path, as far as this viewer may see them."""
         version = self.draft.version
-        if self.is_open or (self.is_public_part and not self.withholds):
+        is_own = self.draft.taken_by_id is None  # else comments and the like are of admins
+        if self.is_open or (self.is_public_part and is_own and not self.withholds):
             files: Mapping[str, str] = self.draft.files
             return files
-        if not self.withholds or version is None:
+        if not self.is_public_part or version is None:
             return {}
         try:
             return write_folder(codec.decode(TaskData, public_task(version.document)))
@@ -278,12 +285,21 @@ class Workbench:
         if not self.is_admin:
             return Step(text="An admin is to decide; until then its files stay as they are.")
         if self.refusal:
-            text = f"It cannot be published without a reason: {self.refusal}."
-            return Step(text=f"{text} Have it checked below, or send it back.", tone="warn")
+            return self._step_against()
         gaps = self._gaps()
         but = f", but {' and '.join(gaps)}" if gaps else ""
         text = f"Nothing speaks against it{but}: publish it, or send it back."
         return Step(text=text, tone="warn" if gaps else "good")
+
+    def _step_against(self) -> Step:
+        """Of what is in review and not proven sound, for admins."""
+        text = f"It cannot be published without a reason: {self.refusal}."
+        back = "take it back" if services.may_reopen(self.draft, self.user) else "send it back"
+        if self.soundness is None:
+            order = f"Have it checked below, or {back}."
+        else:
+            order = f"{back.capitalize()} to be mended, or publish it anyway and say why."
+        return Step(text=text, order=order, meanwhile=f"{_WAIT}, then decide.", tone="warn")
 
     def _gaps(self) -> list[str]:
         """What was not looked at, of what nothing speaks against."""
@@ -306,11 +322,13 @@ class Workbench:
                 text="Mend what is wrong with it; it is kept as it is meanwhile.", tone="bad"
             )
         if self.soundness is None:
-            text = "Have it checked and its kernels tried below; if it is sound, send it to review."
-            return Step(text=text)
+            then = "if it is sound, send it to review."
+            order = f"Have it checked and its kernels tried below; {then}"
+            return Step(order=order, meanwhile=f"{_WAIT}; {then}")
         if not self.soundness.passed:
-            text = "Its check found something, below: mend it, or send it to review as it is."
-            return Step(text=text, tone="warn")
+            text = "Its check found something, below."
+            order = "Mend it, or send it to review as it is."
+            return Step(text=text, order=order, meanwhile=f"{_WAIT}.", tone="warn")
         if self.sent_back:
             return Step(text="It is sound. Change what is asked for, then send it to review.")
         return Step(text="It is sound: send it to review.", tone="good")

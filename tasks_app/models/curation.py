@@ -21,7 +21,7 @@ class Draft(models.Model):
     be a new version; None while it is to be a task of its own and no version has been made.
     `taken_by` is the admin who has taken over somebody else's proposal: from then on its author
     sees what becomes of it, but not the files, which may hold workloads that are to stay hidden.
-    Once it is public, its author sees of the files what everybody may see.
+    Once it is public, its author sees of the files what everybody may see, taken over or not.
     """
 
     class State(models.TextChoices):
@@ -92,14 +92,14 @@ class Draft(models.Model):
             return False
         if user.is_staff:
             return True
-        return self._is_of(user) and not self.is_settled
+        is_theirs = user.pk == self.author_id and self.taken_by_id is None
+        return is_theirs and not self.is_settled
 
     def shows_public_part(self, user: object) -> bool:
-        """Whether `user` may see of its files what everybody may see of its version."""
-        return isinstance(user, User) and self._is_of(user) and self.is_settled
-
-    def _is_of(self, user: User) -> bool:
-        return user.pk == self.author_id and self.taken_by_id is None
+        """Whether `user` may see of its files only what everybody may see of its version."""
+        if not isinstance(user, User) or self.open_to(user):
+            return False
+        return user.pk == self.author_id and self.is_settled
 
 
 class Act(models.Model):

@@ -86,6 +86,41 @@ def test_after_publication_an_author_sees_what_everybody_sees(
     assert all(secret in page(judge, draft.get_absolute_url()) for secret in SECRETS)
 
 
+def test_an_admin_who_wrote_it_is_told_of_nothing_withheld(judge: User) -> None:
+    draft = published(proposed(judge), judge)
+    text = page(judge, draft.get_absolute_url())
+    assert all(secret in text for secret in SECRETS)
+    assert "its hidden workloads are for admins alone" not in text
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_after_publication_so_does_an_author_whose_draft_was_taken_over(
+    client: Client, author: User, judge: User, hides: bool
+) -> None:
+    draft = proposed(author)
+    services.take_over(draft=draft, user=judge, now=make.NOW)
+    services.reopen_draft(draft=draft, user=judge, now=make.NOW)
+    draft.refresh_from_db()
+    text = draft.files["task.toml"] + "# of an admin\n"
+    text = text if hides else text.replace("hidden = true\n", "")
+    services.edit_draft(
+        draft=draft, user=judge, files=draft.files | {"task.toml": text},
+        revision=draft.revision, now=make.NOW,
+    )  # fmt: skip
+    services.send_to_review(draft=draft, user=judge, now=make.NOW)
+    assert "its files, checks and trials are for admins" in page(author, draft.get_absolute_url())
+    assert client.get(reverse("draft-download", args=[draft.pk])).status_code == 403
+    draft.refresh_from_db()
+    published(draft, judge)
+    shown = page(author, draft.get_absolute_url())
+    assert "readonly" in shown
+    assert "its files, checks and trials are for admins" not in shown
+    assert ("its hidden workloads are for admins alone" in shown) is hides
+    assert ("4099" in shown) is not hides
+    assert "# of an admin" not in shown
+    assert client.get(reverse("draft-download", args=[draft.pk])).status_code == 200
+
+
 def test_no_part_of_a_published_draft_is_open_to_its_author(
     client: Client, author: User, judge: User
 ) -> None:
