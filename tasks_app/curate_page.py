@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet
 
+from tasks_app import selectors
 from tasks_app.models import Act, Draft, Override, Soundness, Task, TaskVersion
 from tasks_app.services import curation
 from tasks_app.services.trail import details_text
@@ -38,9 +39,14 @@ _SHOWN_DRAFTS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class CurateRow:
-    """A task as its curators see it; `drafts` counts those that are open or in review."""
+    """A task as its curators see it; `drafts` counts those that are open or in review.
+
+    version: the current one; while there is none, that of the draft that would be the first.
+    soundness, device: what is known of that version.
+    """
 
     task: Task
+    version: TaskVersion | None
     soundness: str
     device: str
     drafts: int
@@ -82,6 +88,7 @@ class VersionRow:
     override: Override | None
     unproven: str
     refusal: str
+    is_in_review: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,11 +134,21 @@ def all_rows() -> list[CurateRow]:
         override.version_id: override.created_at
         for override in Override.objects.order_by("created_at", "pk")
     }
-    current = ((task, task.current_version_id or 0) for task in tasks)
-    return [_row(task, reports.get(key, []), newest.get(key)) for task, key in current]
+    new = selectors.drafts_of_new(tasks)
+    rows = []
+    for task in tasks:
+        version = new[task.pk].version if task.pk in new else task.current_version
+        key = version.pk if version else 0
+        rows.append(_row(task, version, reports.get(key, []), newest.get(key)))
+    return rows
 
 
-def _row(task: Any, reports: Sequence[Soundness], overridden: datetime | None) -> CurateRow:
+def _row(
+    task: Any,
+    version: TaskVersion | None,
+    reports: Sequence[Soundness],
+    overridden: datetime | None,
+) -> CurateRow:
     """`task` is annotated by `all_rows`; of `reports` the first decides, as in a version's."""
     decisive = next(iter(reports), None)
     answered = decisive is None or (overridden is not None and overridden >= decisive.created_at)
@@ -142,7 +159,10 @@ def _row(task: Any, reports: Sequence[Soundness], overridden: datetime | None) -
     else:
         state = "none" if decisive is None else "failed"
     shown = [each.device for each in reports if decisive and each.passed == decisive.passed]
-    return CurateRow(task=task, soundness=state, device=", ".join(shown), drafts=task.under_way)
+    device = ", ".join(shown)
+    return CurateRow(
+        task=task, version=version, soundness=state, device=device, drafts=task.under_way
+    )
 
 
 def chosen(rows: Iterable[CurateRow], filters: Mapping[str, str]) -> list[CurateRow]:
@@ -193,7 +213,7 @@ def waiting(rows: Iterable[CurateRow]) -> Waiting:
     stuck = [
         row.soundness
         for row in rows
-        if row.task.state == Task.State.REVIEW and row.task.current_version_id is not None
+        if row.task.state == Task.State.REVIEW and row.version is not None
     ]
     return Waiting(
         review=review.count(),
@@ -213,16 +233,18 @@ def version_rows(task: Task) -> list[VersionRow]:
         .prefetch_related("overrides__decided_by", "reports")
         .order_by("-number")
     )
-    return [_version_row(task, version) for version in versions]
+    review = selectors.versions_in_review(task)
+    return [_version_row(task, version, review) for version in versions]
 
 
-def _version_row(task: Task, version: TaskVersion) -> VersionRow:
+def _version_row(task: Task, version: TaskVersion, review: set[int]) -> VersionRow:
     return VersionRow(
         version=version,
         soundness=version.report,
         override=version.override,
         unproven=version.briefly_unproven,
         refusal=curation.public_refusal(task, version),
+        is_in_review=version.pk in review,
     )
 
 
@@ -232,12 +254,22 @@ def trail(filters: Mapping[str, str]) -> QuerySet[Act]:
         "version__document", "draft__files"
     )
     if filters.get("task"):
-        acts = acts.filter(name=filters["task"])
+        acts = acts.filter(_of_task(filters["task"]))
     if filters.get("kind"):
         acts = acts.filter(kind=filters["kind"])
     if person := filters.get("person"):
         acts = acts.filter(actor=None) if person == SITE else acts.filter(actor__username=person)
     return acts.order_by("-created_at", "-pk")
+
+
+def _of_task(name: str) -> Q:
+    """Acts of the task of that name and of its drafts; by what they say where there is none.
+
+    A draft may name a task that is not its own: what is done to it is none of that task's acts.
+    """
+    if not Task.objects.filter(slug=name).exists():
+        return Q(name=name)
+    return Q(task__slug=name) | Q(task=None, draft__task__slug=name)
 
 
 def trail_choices(filters: Mapping[str, str]) -> list[Choice]:

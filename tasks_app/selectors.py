@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
@@ -76,6 +77,28 @@ def shown_version(slug: str, user: Any) -> TaskVersion | None:
     public = seen_versions(task, None)
     current = public.filter(pk=task.current_version.pk).first()
     return current or public.first() or (task.current_version if sees_hidden(user) else None)
+
+
+def drafts_of_new(tasks: Iterable[Task]) -> dict[int, Draft]:
+    """By task: of those without a current version, the draft whose version would be the first.
+
+    The one in review, or the last changed of which a version has been made.
+    """
+    new = [task.pk for task in tasks if task.current_version_id is None]
+    under_way = Draft.objects.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW))
+    drafts = under_way.filter(task__in=new, version__isnull=False).select_related("version")
+    light = drafts.defer("files", "version__document")
+    rows = sorted(light, key=lambda draft: (draft.state == Draft.State.REVIEW, draft.changed_at))
+    return {draft.task_id: draft for draft in rows if draft.task_id is not None}
+
+
+def versions_in_review(task: Task) -> set[int]:
+    """Keys of the versions about which an admin is to decide."""
+    drafts = task.drafts.filter(state=Draft.State.REVIEW, version__isnull=False)
+    found = set(drafts.values_list("version_id", flat=True))
+    if task.state == Task.State.REVIEW and task.current_version_id is not None:
+        found.add(task.current_version_id)
+    return {key for key in found if key is not None}
 
 
 def why_retired(task: Task) -> str:

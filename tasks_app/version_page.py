@@ -121,6 +121,7 @@ class VersionRow:
     version: TaskVersion
     is_current: bool
     is_public: bool
+    is_in_review: bool
     previous: TaskVersion | None
     comparison: Comparison | None
     soundness: str = ""
@@ -131,6 +132,7 @@ def rows(task: Task, user: Any, most_compared: int = 25) -> list[VersionRow]:
     """The versions that `user` may see, the newest first, the first of them with what changed."""
     versions = list(selectors.seen_versions(task, user))
     public = {version.pk for version in selectors.seen_versions(task, None)}
+    review = selectors.versions_in_review(task)
     extra = _curation(versions) if sees_hidden(user) else {}
     budget = Budget()
     found = []
@@ -141,6 +143,7 @@ def rows(task: Task, user: Any, most_compared: int = 25) -> list[VersionRow]:
             version=version,
             is_current=version.pk == task.current_version_id and version.pk in public,
             is_public=version.pk in public,
+            is_in_review=version.pk in review,
             previous=previous,
             comparison=_if_shown(previous, version, user, budget) if is_compared else None,
             **extra.get(version.pk, {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -18,7 +18,7 @@ from runs_app import services
 from runs_app.models import Device, TaskCheck
 from runs_app.selectors.reevaluation_estimate import estimate_together
 from runs_app.selectors.reevaluation_many import TaskPlan, best_of_each
-from tasks_app import curate_page
+from tasks_app import curate_page, selectors
 from tasks_app.disclosure import admin_of
 from tasks_app.models import Task
 from tasks_app.services import CurationError
@@ -30,7 +30,7 @@ _DIGITS = 10  # of a number of evaluations, fewer
 @login_required
 @require_POST
 def tasks_check(request: HttpRequest) -> HttpResponse:
-    """Queue a check of the current version of each selected task on a device."""
+    """Queue a check of each selected task on a device: of the version that its row speaks of."""
     user = admin_of(request, "only admins have many tasks checked")
     try:
         tasks, device = _selected(request)
@@ -125,19 +125,21 @@ def _start(
 
 
 def _check(
-    tasks: Iterable[Task], device: Device, user: User
+    tasks: Sequence[Task], device: Device, user: User
 ) -> tuple[list[TaskCheck], dict[str, str]]:
     """The checks that are under way now, and why other tasks have none, by name."""
     checks: list[TaskCheck] = []
     refusals: dict[str, str] = {}
+    new = selectors.drafts_of_new(tasks)
     for task in tasks:
-        if task.current_version is None:
+        version = new[task.pk].version if task.pk in new else task.current_version
+        if version is None:
             refusals[task.slug] = "has no version to check"
             continue
         try:
             checks.append(
                 services.request_check(
-                    version=task.current_version, device=device, user=user, now=timezone.now()
+                    version=version, device=device, user=user, now=timezone.now()
                 )
             )
         except CurationError as error:

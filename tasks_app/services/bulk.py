@@ -10,7 +10,8 @@ from enum import StrEnum
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from tasks_app.models import Act, Task
+from tasks_app import selectors
+from tasks_app.models import Act, Draft, Task
 from tasks_app.services import curation
 from tasks_app.services.errors import CurationError
 
@@ -49,10 +50,14 @@ class Bulk:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became, or would become, of one task; it stays as it is if `refusal` says why."""
+    """What became, or would become, of one task; it stays as it is if `refusal` says why.
+
+    draft: where it is decided instead.
+    """
 
     task: Task
     refusal: str = ""
+    draft: Draft | None = None
 
 
 def read_bulk(*, action: str, reason: str = "", difficulty: str = "", tag: str = "") -> Bulk:
@@ -82,7 +87,7 @@ def _tag(text: str) -> str:
 
 def preview(bulk: Bulk, tasks: Iterable[Task]) -> list[Outcome]:
     """What the decision would do to each of the tasks as they stand."""
-    return [Outcome(task=task, refusal=_refusal(bulk, task)) for task in tasks]
+    return [_outcome(bulk, task) for task in tasks]
 
 
 def decide_many(*, bulk: Bulk, tasks: Iterable[Task], user: User, now: datetime) -> list[Outcome]:
@@ -91,11 +96,20 @@ def decide_many(*, bulk: Bulk, tasks: Iterable[Task], user: User, now: datetime)
     return [_decide(bulk, task, user, now) for task in tasks]
 
 
-@transaction.atomic
 def _decide(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
+    """What is refused only by now, such as for a report that has just come, is an outcome, too."""
+    try:
+        return _done(bulk, task, user, now)
+    except CurationError as error:
+        return Outcome(task=task, refusal=f"stays as it is: {error.reason}")
+
+
+@transaction.atomic
+def _done(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
     locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
-    if refusal := _refusal(bulk, locked):
-        return Outcome(task=locked, refusal=refusal)
+    outcome = _outcome(bulk, locked)
+    if outcome.refusal:
+        return outcome
     reason = bulk.reason
     if bulk.action is Action.PUBLISH:
         version = locked.current_version
@@ -114,14 +128,21 @@ def _decide(bulk: Bulk, task: Task, user: User, now: datetime) -> Outcome:
         curation.label(
             task=locked, user=user, tags=tags, difficulty=difficulty, reason=reason, now=now
         )
-    return Outcome(task=locked)
+    return outcome
 
 
-def _refusal(bulk: Bulk, task: Task) -> str:
+def _outcome(bulk: Bulk, task: Task) -> Outcome:
+    draft = None
+    if bulk.action is Action.PUBLISH:
+        draft = selectors.drafts_of_new([task]).get(task.pk)
+    return Outcome(task=task, refusal=_refusal(bulk, task, draft), draft=draft)
+
+
+def _refusal(bulk: Bulk, task: Task, draft: Draft | None) -> str:
     if kind := _KINDS.get(bulk.action):
         return curation.refusal(kind, task)
     if bulk.action is Action.PUBLISH:
-        return _publish_refusal(task)
+        return _publish_refusal(task, draft)
     tags, difficulty = _labels(bulk, task)
     if (tags, difficulty) == (list(task.tags), task.difficulty):
         return "is so already"
@@ -130,8 +151,15 @@ def _refusal(bulk: Bulk, task: Task) -> str:
     return ""
 
 
-def _publish_refusal(task: Task) -> str:
-    """Why its current version is not made public; that it is unproven is overridden one by one."""
+def _publish_refusal(task: Task, draft: Draft | None) -> str:
+    """Why its current version is not made public; that it is unproven is overridden one by one.
+
+    A first version is published on its draft's page, which shows what it is.
+    """
+    if draft is not None and draft.version is not None:
+        state = Draft.State(draft.state).label.lower()
+        number = draft.version.number
+        return f"stays as it is: version {number} is of a draft in the state “{state}”"
     if task.current_version is None:
         return "has no version that could be public"
     if reason := curation.public_refusal(task, task.current_version):

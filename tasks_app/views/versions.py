@@ -45,6 +45,7 @@ def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     asked = request.GET.get("against", "").strip()
     older, problem = _against(version, seen, asked)
     comparison, trouble = _compared(request, older, version)
+    in_review = selectors.versions_in_review(version.task)
     context = {
         "task": version.task,
         "version": version,
@@ -53,6 +54,8 @@ def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "is_current": _is_current(version.task, version),
         "has_page": selectors.shown_version(slug, request.user) is not None,
         "is_public": selectors.seen_versions(version.task, None).filter(pk=version.pk).exists(),
+        "in_review": in_review,
+        "is_in_review": version.pk in in_review,
         "asked": asked[:100],
         "problem": problem,
         "comparison": comparison,

@@ -82,7 +82,7 @@ def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
     text = client.get("/curate/").content.decode()
     for words in ("<strong>1</strong> draft in review", "<strong>1</strong> open proposal"):
         assert words in text
-    assert "<strong>1</strong> task in review without a soundness report" in text
+    assert "<strong>2</strong> tasks in review without a soundness report" in text
     assert "<strong>1</strong> task in review that a report speaks against" in text
     assert sent.get_absolute_url() in text
     assert theirs.get_absolute_url() in text
@@ -305,12 +305,14 @@ def test_the_page_of_a_task_lists_versions_that_were_never_public(
     task, stored, _ = store_version(make.make_task(title="Tried"), make.NOW)
     draft = make_draft(author=admin, task=task, name="scale", state="review", version=stored)
     text = client.get("/tasks/scale/curate/").content.decode()
-    assert "never public" in text
+    assert "in review, made" in text
     assert "is of a draft in the state “in review”" in text
     assert draft.get_absolute_url() in text
     assert 'name="version" value="2"' not in text
     Draft.objects.update(state="closed")
-    assert 'name="version" value="2"' in client.get("/tasks/scale/curate/").content.decode()
+    text = client.get("/tasks/scale/curate/").content.decode()
+    assert "never public, made" in text
+    assert 'name="version" value="2"' in text
     assert client.get("/tasks/unknown/curate/").status_code == 404
 
 

@@ -222,14 +222,14 @@ def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None
     unseen = store(title="A version nobody was to see")
     Task.objects.update(current_version=unseen, title=unseen.document["title"])
     page = text_of(client, "/tasks/scale/")
-    assert "Its reference was wrong." in page
+    assert "Its results stay. Why: Its reference was wrong." in page
     assert "Retired" in page
     assert "nobody was to see" not in page
     assert "An old reason." not in page
     assert "/submit/?task" not in page
     assert f"/submissions/{evaluation.submission_id}/" in page
     versions = text_of(client, "/tasks/scale/versions/")
-    assert "Its reference was wrong." in versions
+    assert "Why: Its reference was wrong." in versions
     assert "nobody was to see" not in versions + text_of(client, "/tasks/scale/versions/1/")
     submission = text_of(client, f"/submissions/{evaluation.submission_id}/")
     assert 'href="/tasks/scale/"' in submission
