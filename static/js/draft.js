@@ -105,14 +105,18 @@
     document.body.dispatchEvent(new Event("trials-changed"));
   });
   // What may be decided changes with it, too, but a reason that is being typed is not to be lost.
+  let isBehind = false;
+  const isTyped = (reason) => reason.value || reason === document.activeElement;
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const panel = event.detail.target;
     if (panel.id !== "draft-actions") return;
-    const reasons = Array.from(panel.querySelectorAll("textarea"));
-    if (reasons.some((reason) => reason.value || reason === document.activeElement)) event.detail.shouldSwap = false;
-    if (!panel.querySelector("button:active")) return;
-    event.detail.shouldSwap = false;
-    kbench.released(panel).then(() => document.body.dispatchEvent(new Event("trials-changed")));
+    isBehind = Array.from(panel.querySelectorAll("textarea")).some(isTyped);
+    if (isBehind) event.detail.shouldSwap = false;
+  });
+  document.addEventListener("focusout", (event) => {
+    if (!isBehind || event.target.value || !event.target.matches("#draft-actions textarea")) return;
+    isBehind = false;
+    document.body.dispatchEvent(new Event("trials-changed"));
   });
   if (!save) return;
 

@@ -66,18 +66,45 @@
     }
   });
 
-  // A button that is replaced while it is pressed gives no click. So what replaces one waits until it is released.
-  const isPressed = (part) => part.querySelector("button:active, a:active, summary:active, label:active") !== null;
+  // A button that is replaced while it is pressed gives no click. So what replaces one waits until it is released,
+  // for a second at most: no browser says the end of every press.
+  const PRESSED = "button:active, a:active, summary:active, label:active";
+  const PRESS_ENDS = ["pointerup", "pointercancel", "keyup", "dragend", "blur"]; // a drag or a scroll gives no pointerup
+  const LONGEST_PRESS_MS = 1000;
+  const isPressed = (part) => part.matches(PRESSED) || part.querySelector(PRESSED) !== null;
   const released = (part) => new Promise((resolve) => {
-    if (!isPressed(part)) resolve();
-    else document.addEventListener("pointerup", () => setTimeout(resolve), { once: true });
+    if (!isPressed(part)) {
+      resolve();
+      return;
+    }
+    const ended = new AbortController();
+    const end = () => {
+      ended.abort();
+      setTimeout(resolve); // after the click
+    };
+    const timer = setTimeout(end, LONGEST_PRESS_MS);
+    ended.signal.addEventListener("abort", () => clearTimeout(timer));
+    for (const name of PRESS_ENDS) window.addEventListener(name, end, { signal: ended.signal });
   });
+  // The answer to a POST is put in at once: it cannot be asked for again, and its events tell what is stored.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target, requestConfig, etc } = event.detail;
     if (requestConfig.verb !== "get" || !isPressed(target)) return;
     event.detail.shouldSwap = false;
     const again = { source: requestConfig.elt, target, swap: etc?.swapOverride };
     released(target).then(() => { if (target.isConnected) htmx.ajax("GET", requestConfig.path, again); });
+  });
+  // The parts beside it that come with an answer are kept until then, unless fresher ones have come.
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const { target, fragment } = event.detail;
+    if (!isPressed(target)) return;
+    event.detail.shouldSwap = false;
+    released(target).then(() => {
+      const again = { shouldSwap: true, target, fragment };
+      if (!target.isConnected) return;
+      htmx.trigger(target, "htmx:oobBeforeSwap", again);
+      if (again.shouldSwap) htmx.swap(target, fragment.firstElementChild.outerHTML, { swapStyle: "outerHTML" });
+    });
   });
   window.kbench = { released };
 })();

@@ -6,12 +6,13 @@
 
   async function refresh() {
     const table = document.querySelector(".run-table");
-    if (document.hidden || !table || table.dataset.moving !== "yes" || table.contains(document.activeElement)) return;
+    const isInUse = () => table.contains(document.activeElement);
+    if (document.hidden || !table || table.dataset.moving !== "yes" || isInUse()) return;
     const answer = await fetch(location.href, { headers: { "HX-Request": "true" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".run-table");
     await kbench.released(table);
-    if (fresh) table.replaceWith(fresh);
+    if (fresh && !isInUse()) table.replaceWith(fresh);
   }
 
   setInterval(() => refresh().catch(() => {}), EVERY_MS); // the next time may be better

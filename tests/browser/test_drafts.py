@@ -190,6 +190,22 @@ Soundness.objects.update_or_create(version=version, kind='cpu', defaults=fields)
 REFRESH = "document.body.dispatchEvent(new Event('trials-changed'))"  # as draft.js says it
 
 
+def leave_empty(page: Page, stack: Stack, passing: str) -> None:
+    """What comes while nothing is typed yet is shown once the reason is left; a pass ends it."""
+    step, panel = page.locator("#draft-step"), page.locator("#draft-actions")
+    reason = page.get_by_label("Why", exact=True)
+    reason.focus()
+    stack.run("manage.py", "shell", "-v", "0", "-c", ENDS.format(passed=False, survivors=["ones"]))
+    page.evaluate(REFRESH)
+    expect(step).to_contain_text("1 of 3 wrong kernels pass (ones)")
+    expect(reason).to_be_focused()
+    reason.blur()
+    expect(panel).to_contain_text("it is not proven sound")
+    stack.run("manage.py", "shell", "-v", "0", "-c", passing)
+    page.evaluate(REFRESH)
+    expect(panel).not_to_contain_text("it is not proven sound")
+
+
 def test_what_may_be_decided_follows_a_check_but_for_a_reason_that_is_typed(
     page: Page, stack: Stack
 ) -> None:
@@ -206,6 +222,8 @@ def test_what_may_be_decided_follows_a_check_but_for_a_reason_that_is_typed(
     expect(page.get_by_text("Publish anyway")).to_have_count(0)
     page.get_by_text("Close", exact=True).click()
     reason = page.get_by_label("Why", exact=True)
+    leave_empty(page, stack, passing)
+    page.get_by_text("Close", exact=True).click()
     reason.fill("Half a sentence")
     stack.run("manage.py", "shell", "-v", "0", "-c", ENDS.format(passed=False, survivors=["zeros"]))
     page.evaluate(REFRESH)
