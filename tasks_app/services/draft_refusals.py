@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.models import Act, Draft, Task, TaskVersion
-from tasks_app.services.agents import is_kept_agent
+from tasks_app.services.agents import is_own_agent
 
 _TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
@@ -114,5 +114,5 @@ def _agent_refusals(author: User, data: TaskData) -> dict[str, str]:
         f"kernels[{index}].agent": f"{kernel.agent!r} is kept for kernels that come with kbench:"
         " name who wrote this one"
         for index, kernel in enumerate(data.kernels)
-        if is_kept_agent(kernel.agent)
+        if is_own_agent(kernel.agent)
     }

@@ -127,7 +127,9 @@ class TestALostName:
 
 
 class TestKeptAgents:
-    @pytest.mark.parametrize("agent", ["kbench-good", "KBench-Naive ", "origin", "x (shipped)"])
+    @pytest.mark.parametrize(
+        "agent", ["kbench-good", "KBench-Naive ", "kbench-islands", "origin", "x (shipped)"]
+    )
     def test_a_proposal_has_no_kernels_of_kbench(self, agent: str) -> None:
         draft = created(make.make_user(), naive=agent)
         lines = draft.files["task.toml"].splitlines()
