@@ -16,6 +16,9 @@ from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
 from tasks_app.services.errors import CurationError
 from tasks_app.services.trail import note
 
+_LEAST = timedelta(microseconds=1)
+"""Between two moments of which one comes after the other."""
+
 
 @dataclass(frozen=True)
 class Publication:
@@ -64,7 +67,7 @@ def admit(
         if record_report(version, report, now)
     )
     if override.strip() and version.unproven:
-        Override.objects.create(version=version, reason=override.strip(), created_at=now)
+        _override(version, override.strip(), None, now)
     refusal = version.unproven
     if _is_left_alone(task, version, refusal):
         return Publication(version, is_new, reports=stored)
@@ -141,7 +144,15 @@ def override_gate(*, version: TaskVersion, user: User, reason: str, now: datetim
     """
     if not reason.strip():
         raise ValueError("an override needs a reason")
-    Override.objects.create(version=version, reason=reason.strip(), decided_by=user, created_at=now)
+    _override(version, reason.strip(), user, now)
+
+
+def _override(version: TaskVersion, reason: str, user: User | None, now: datetime) -> None:
+    """Store it behind all reports that there are, also those of a clock that is ahead."""
+    _lock(version)
+    newest = max((report.created_at for report in version.reports.all()), default=None)
+    moment = now if newest is None else max(now, newest + _LEAST)
+    Override.objects.create(version=version, reason=reason, decided_by=user, created_at=moment)
 
 
 def must_be_seen(version: TaskVersion, reports: str | None) -> None:
@@ -149,10 +160,15 @@ def must_be_seen(version: TaskVersion, reports: str | None) -> None:
 
     Behind the version's lock, so that none is stored until it has been decided. None is not asked.
     """
-    locked = TaskVersion.objects.select_for_update(no_key=True).only("pk").get(pk=version.pk)
+    locked = _lock(version)
     if reports not in (None, locked.evidence):
         reason = "a soundness report has come since you opened it: read what it found, then decide"
         raise CurationError("reports", reason)
+
+
+def _lock(version: TaskVersion) -> TaskVersion:
+    """The version, with no report of it stored by others until the transaction ends."""
+    return TaskVersion.objects.select_for_update(no_key=True).only("pk").get(pk=version.pk)
 
 
 def store_version(
@@ -216,9 +232,9 @@ def record_report(
     device is not answered by a pass on another of its kind. False if nothing was stored.
     """
     # Who publishes it meanwhile has not seen this report, and answers for none that comes after.
-    TaskVersion.objects.select_for_update(no_key=True).only("pk").get(pk=version.pk)
+    _lock(version)
     answer = version.overrides.first()
-    moment = now if answer is None else max(now, answer.created_at + timedelta(microseconds=1))
+    moment = now if answer is None else max(now, answer.created_at + _LEAST)
     fields = {
         "passed": report.passed,
         "mutants": report.mutants,

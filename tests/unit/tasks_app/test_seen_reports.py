@@ -88,6 +88,25 @@ def test_a_report_that_waited_for_the_decision_is_not_answered_by_it() -> None:
     assert "1 of 3 wrong kernels pass it" in version.unproven
 
 
+@pytest.mark.parametrize("command", [False, True])
+def test_an_override_answers_for_a_report_of_a_clock_that_is_ahead(command: bool) -> None:
+    version = services.admit(data=make.make_task(), now=make.NOW).version
+    found(version, 8)
+    now = make.later(5)
+    if command:
+        services.admit(data=make.make_task(), override="read", now=now)
+    else:
+        services.make_public(
+            task=version.task, version=version, user=make.make_admin(), reason="good",
+            override="read", reports=version.evidence, now=now,
+        )  # fmt: skip
+    version = TaskVersion.objects.get()
+    assert version.task.state == "published"
+    assert version.unproven == ""
+    found(version, 6, survivors=2)  # and for none that comes after
+    assert "2 of 3 wrong kernels pass it" in version.unproven
+
+
 def test_making_a_version_public_asks_for_the_same(desk: Client) -> None:
     version = services.admit(data=make.make_task(), now=make.NOW).version
     [seen] = values(desk.get("/tasks/scale/curate/").content.decode())
