@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from tasks_app import services
 from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
-from tasks_app.services import CurationError, store_version
+from tasks_app.services import CurationError, curation, store_version
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -194,6 +194,29 @@ def test_many_tasks_are_decided_at_once_and_the_rest_says_why(admin: User) -> No
         assert (first[0].refusal, again[0].refusal) == ("", "is so already")
         tasks[0].refresh_from_db()
         assert (tasks[0].tags, tasks[0].difficulty) == labels
+
+
+def test_a_report_that_comes_while_many_are_published_holds_back_its_task_alone(
+    admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [make.make_task_version(name=name).task for name in ("a", "b", "c")]
+    for task in tasks:
+        prove(task.versions.get())
+    Task.objects.update(state=Task.State.REVIEW)
+    look = curation.must_be_seen
+
+    def wait(version: TaskVersion, reports: str | None) -> None:
+        if version.task.slug == "b":  # what had the version's lock meanwhile
+            version.reports.update(passed=False, survivors=["forward: zeros"])
+        look(version, reports)
+
+    monkeypatch.setattr(curation, "must_be_seen", wait)
+    bulk = services.read_bulk(action="publish", reason="checked")
+    done = services.decide_many(bulk=bulk, tasks=Task.objects.order_by("pk"), user=admin, now=AT)
+    reason = "stays as it is: 1 of 1 wrong kernels pass (zeros)"
+    assert [(o.task.slug, o.refusal) for o in done] == [("a", ""), ("b", reason), ("c", "")]
+    states = Task.objects.order_by("pk").values_list("state", flat=True)
+    assert list(states) == ["published", "review", "published"]
 
 
 @pytest.mark.parametrize(
