@@ -23,7 +23,7 @@ class ApiErrorMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Pass the request on; replace a refusal that is not JSON and keep its headers."""
         response = self.get_response(request)
-        if not request.path.startswith("/api/") or response.status_code not in _REASONS:
+        if not request.path_info.startswith("/api/") or response.status_code not in _REASONS:
             return response
         if response.get("Content-Type", "").startswith("application/json"):
             return response

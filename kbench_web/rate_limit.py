@@ -48,7 +48,7 @@ class ApiRateLimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Count the request, then pass it on or refuse it."""
-        if not request.path.startswith("/api/"):
+        if not request.path_info.startswith("/api/"):
             return self.get_response(request)
         limit = settings.API_REQUESTS_PER_MINUTE
         reset_s = ends_in_s(_WINDOW_S)
@@ -75,7 +75,7 @@ class UploadRateLimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Count an upload before anything of it is looked at."""
-        is_upload = request.method == "POST" and request.path_info == reverse("drafts")
+        is_upload = request.method == "POST" and request.path == reverse("drafts")
         if not (is_upload and request.user.is_authenticated):
             return self.get_response(request)
         limit = settings.UPLOADS_PER_MINUTE

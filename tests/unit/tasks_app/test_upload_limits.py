@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import set_script_prefix
 
 from tasks_app import draft_page, forms, services
 from tasks_app.models import Draft
@@ -48,3 +49,16 @@ def test_refused_uploads_are_few_a_minute(client: Client, settings: Any) -> None
     other.force_login(make.make_user())
     assert other.post("/drafts/", upload()).status_code == 422
     assert Client().post("/drafts/", upload()).status_code == 302
+
+
+def test_they_are_counted_below_a_prefix_too(client: Client, settings: Any) -> None:
+    settings.UPLOADS_PER_MINUTE = settings.API_REQUESTS_PER_MINUTE = 1
+    client.force_login(make.make_user())
+    set_script_prefix("/bench/")
+    try:
+        answers = [client.post("/drafts/", upload(), SCRIPT_NAME="/bench") for _ in range(3)]
+        asked = [client.get("/api/v1/tasks", SCRIPT_NAME="/bench") for _ in range(3)]
+    finally:
+        set_script_prefix("/")
+    assert 429 in [answer.status_code for answer in answers]
+    assert 429 in [answer.status_code for answer in asked]
