@@ -59,9 +59,10 @@ class Fault:
 
     @property
     def words(self) -> str:
-        """The field and the reason; the reason alone where the field is the file."""
-        is_file = self.field in ("", self.file)
-        return self.reason if is_file else f"{self.field}: {self.reason}"
+        """The field and the reason, but for what the place says: the file, and the line."""
+        is_placed = bool(self.file and self.line)
+        reason = self.reason.replace(f" (line {self.line})", "") if is_placed else self.reason
+        return reason if self.field in ("", self.file) else f"{self.field}: {reason}"
 
     def __str__(self) -> str:
         return f"{self.place}: {self.words}" if self.place else self.words
