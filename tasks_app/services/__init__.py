@@ -16,6 +16,7 @@ from tasks_app.services.curation import (
 )
 from tasks_app.services.draft_files import said_name
 from tasks_app.services.draft_refusals import (
+    free_name,
     is_next_version,
     limit_refusal,
     overtaken_by,
@@ -61,6 +62,7 @@ __all__ = [
     "create_draft",
     "decide_many",
     "edit_draft",
+    "free_name",
     "is_kept_agent",
     "is_next_version",
     "label",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.models import Act, Draft, Task, TaskVersion
@@ -42,14 +44,23 @@ def name_refusal(draft: Draft, name: str) -> str:
         return f"another task {name!r} was loaded or published meanwhile: choose another name"
     if "." in name:
         return f"{name!r} has a '.', which no task's address on the site may have"
-    task = Task.objects.filter(slug=name).first()
+    task = _kept_from(draft.author_id).filter(slug=name).first()
     if task is None:
         return ""
-    others = task.drafts.exclude(author=draft.author_id).exclude(state=Draft.State.CLOSED)
-    if task.state == Task.State.DRAFT and not others.exists():
-        return ""
-    taken = f"there is a task {name!r} already, or somebody is writing one: choose another name"
-    return f"{taken} (only admins begin next versions of a task)"
+    if task.versions.filter(published_at__isnull=False).exists():
+        taken = f"there is a task {name!r} already: choose another name"
+        return f"{taken} (only admins begin next versions of a task)"
+    unseen = "a task that is not public, such as one that somebody is writing"
+    return f"{name!r} is the name of {unseen}: choose another name"
+
+
+def free_name(name: str, author: User) -> str:
+    """This name, or the first of it with a number, that no task and no draft of the author has."""
+    tasks = _kept_from(author.pk).filter(slug__startswith=name)
+    drafts = Draft.objects.filter(author=author, name__startswith=name, state__in=_UNDER_WAY)
+    taken = {*tasks.values_list("slug", flat=True), *drafts.values_list("name", flat=True)}
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 def title_refusal(title: str) -> str:
@@ -104,6 +115,13 @@ def overtaken_by(draft: Draft) -> TaskVersion | None:
     begun = draft.acts.filter(kind=Act.Kind.UPLOADED).last()
     then = begun.details.get("public") if begun is not None else None
     return public if then is not None and public.number != then else None
+
+
+def _kept_from(author_id: int) -> QuerySet[Task]:
+    """Tasks whose names an author's own tasks may not have."""
+    others = Draft.objects.filter(task=OuterRef("pk")).exclude(author=author_id)
+    is_written = Exists(others.exclude(state=Draft.State.CLOSED))
+    return Task.objects.filter(~Q(state=Task.State.DRAFT) | Q(is_written))
 
 
 def _agent_refusals(author: User, data: TaskData) -> dict[str, str]:
