@@ -181,8 +181,20 @@
     awaiting = { elt, issueRequest };
     save.click();
   });
+  // So do sending it, which says the revision that is seen here, and downloading it.
+  document.addEventListener("click", (event) => {
+    const taker = event.target.closest("[data-stored]");
+    if (!taker) return;
+    if (taker.form) taker.form.elements.revision.value = form.elements.revision.value;
+    if (!isChanged()) return;
+    event.preventDefault();
+    awaiting = { elt: taker, issueRequest: () => document.getElementById(taker.id)?.click() };
+    save.click();
+  });
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.elt === save && !event.detail.successful) awaiting = null;
+    if (event.detail.elt !== save || event.detail.xhr.status === 200 || !awaiting) return;
+    awaiting = null;
+    state().scrollIntoView({ block: "nearest" });
   });
   document.addEventListener("draft-saved", () => {
     stored = sent;

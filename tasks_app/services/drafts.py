@@ -124,17 +124,23 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
 
 
 @transaction.atomic
-def send_to_review(*, draft: Draft, user: User, now: datetime) -> Draft:
-    """Ask admins to decide about a draft without faults; its files then stay as they are."""
+def send_to_review(
+    *, draft: Draft, user: User, now: datetime, revision: int | None = None
+) -> Draft:
+    """Ask admins to decide about a draft without faults; its files then stay as they are.
+
+    `revision` is the one that was looked at: another one is refused.
+    """
     locked = _locked(draft)
     _must_write(locked, user)
     if locked.state != Draft.State.OPEN:
         raise CurationError("", f"it is {_words(locked)} already")
+    _must_be_as_seen(locked, revision)
     version = snapshot(draft=locked, now=now)
     task = _locked_task(version)
     if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
         reason = f"nothing differs from version {version.number}, which is public"
-        raise CurationError("files", reason)
+        raise CurationError("", reason)
     locked = _locked(draft)
     _must_fit(locked, version.data)
     locked.state, locked.changed_at = Draft.State.REVIEW, now
@@ -212,8 +218,7 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
     must_curate(user)
     if locked.state != Draft.State.REVIEW:
         raise CurationError("", f"it is {_words(locked)}: only what is in review can be published")
-    if revision not in (None, locked.revision):
-        raise CurationError("revision", "its files were changed since you opened it: look again")
+    _must_be_as_seen(locked, revision)
     version, data = locked.version, _read(locked.files)
     if version is None or data.digest() != version.digest:
         reason = "what was checked is not what its files say now: send it back, then to review"
@@ -298,6 +303,11 @@ def _read(files: Mapping[str, str]) -> TaskData:
         first = faults[0]
         raise CurationError(first.field, first.reason)
     return data
+
+
+def _must_be_as_seen(draft: Draft, revision: int | None) -> None:
+    if revision not in (None, draft.revision):
+        raise CurationError("revision", "its files were changed since you opened it: look again")
 
 
 def _must_fit(draft: Draft, data: TaskData) -> None:

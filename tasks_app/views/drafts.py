@@ -21,6 +21,7 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from gpu_runner.data.formats.kbench import SPECIFICATION
 from tasks_app import draft_page, services
 from tasks_app.disclosure import admin_of
 from tasks_app.draft_edit import Edit, read_edit, read_number
@@ -35,6 +36,9 @@ _REFUSAL = "only admins write next versions of tasks"
 _ROWS = 30
 _TOLD = 5  # tasks of an upload of which it is said what was changed
 _NEEDS_REASON = "It is not proven sound, so publishing it needs a reason, under “Publish anyway”."
+# Fields whose refusals are sentences by themselves; all others are files or stand in one.
+_OF_ACTS = {"", "reason", "revision", "version", "replaces", "reports"}
+_OF_EDITS = {"new_path", "rename_to", "upload"}
 _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 
 
@@ -61,7 +65,7 @@ def draft_example(request: HttpRequest) -> HttpResponse:
     """Start a draft from a small task that works."""
     user = _user(request)
     try:
-        return redirect(_keep(request, user, Uploaded(folders=[draft_page.example_files()])))
+        return redirect(_keep(request, user, Uploaded(folders=[_example(user)])))
     except CurationError as error:
         messages.error(request, _sentence(error), extra_tags="bad")
         return redirect("drafts")
@@ -155,7 +159,7 @@ def _act(found: Draft, user: User, action: str, reason: str, seen: Mapping[str, 
     given: dict[str, Any] = {"draft": found, "user": user, "now": timezone.now()}
     match action:
         case "send":
-            services.send_to_review(**given)
+            services.send_to_review(revision=read_number(seen.get("revision", "")), **given)
             return "Sent to review: an admin decides about it."
         case "reopen":
             services.reopen_draft(**given)
@@ -206,6 +210,15 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         return kept[0]
     messages.success(request, f"{len(kept)} drafts were made.", extra_tags="good")
     return "drafts"
+
+
+def _example(user: User) -> dict[str, str]:
+    """The example, under a name that is free."""
+    files = draft_page.example_files()
+    name = services.said_name(files)
+    renamed = f'name = "{services.free_name(name, user)}"'
+    files[SPECIFICATION] = files[SPECIFICATION].replace(f'name = "{name}"', renamed, 1)
+    return files
 
 
 def _create(user: User, files: dict[str, str]) -> Draft:
@@ -266,11 +279,13 @@ def _unsaved(request: HttpRequest, found: Draft, edit: Edit, error: CurationErro
     fresh = draft_page.find_draft(found.pk, request.user) or found
     stale = error.field == "revision"
     theirs = fresh.files.get(edit.path)
+    is_saving = stale or edit.action in ("save", "open")
     context = {
         "draft": fresh,
         "bench": Workbench(fresh, request.user, edit.path),
         "edit": edit,
-        "unsaved": _sentence(error),
+        "refusal": _sentence(error),
+        "is_unsaved": is_saving or edit.text != (theirs or ""),
         "stale": stale,
         "theirs": theirs,
         "difference": diff(theirs or "", edit.text, Budget()) if stale else None,
@@ -295,9 +310,9 @@ def _withheld(found: Draft) -> str:
 
 
 def _sentence(error: CurationError) -> str:
-    if error.field.startswith("files."):
-        return f"{error.field.removeprefix('files.')}: {error.reason}."
-    return f"{_capital(error.reason)}."
+    if error.field in _OF_ACTS | _OF_EDITS:
+        return f"{_capital(error.reason)}."
+    return f"{error.field.removeprefix('files.')}: {error.reason}."
 
 
 def _capital(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -166,6 +167,66 @@ def test_a_button_that_is_pressed_while_a_fresh_one_comes_gives_its_click(
     page.route("**/check/", lambda route: route.abort())  # nobody here would make the check
     with page.expect_request("**/check/"):
         page.mouse.up()
+
+
+def test_what_is_typed_is_sent_and_downloaded_and_a_refused_save_sends_nothing(
+    page: Page, stack: Stack
+) -> None:
+    sign_up(page, stack.url, "sender")
+    page.goto(f"{stack.url}/drafts/")
+    page.get_by_role("button", name="Start from the example").click()
+    page.wait_for_load_state()
+    editor, send = page.locator("#id_text"), page.get_by_role("button", name="Send to review")
+    sound = editor.input_value().replace('"scaled_sum"', '"sent_sum"')
+    editor.fill(f"{sound}# downloaded\n")
+    with page.expect_download() as begun:
+        page.get_by_role("link", name="Download as zip").click()
+    with zipfile.ZipFile(begun.value.path()) as archive:
+        [kept] = [name for name in archive.namelist() if name.endswith("task.toml")]
+        assert archive.read(kept).decode().endswith("# downloaded\n")
+    editor.evaluate("(t, text) => { t.value = text; }", f"{sound}\0")
+    send.click()
+    expect(page.locator("#draft-status")).to_contain_text("Not saved")
+    write(page, "\0", "# sent\n")
+    expect(page.locator("#draft-status")).to_contain_text("Saved")
+    page.wait_for_timeout(300)  # for what was refused to be sent after all
+    expect(page.locator("#draft-step")).to_contain_text("Draft.")
+    editor.fill(f"{sound}# as typed\n")
+    send.click()
+    expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
+    assert page.locator("#id_text").input_value().endswith("# as typed\n")
+
+
+def test_what_was_not_seen_is_not_sent(page: Page, stack: Stack) -> None:
+    """Saved in another tab while this one is as it was, though its panel has come anew."""
+    sign_up(page, stack.url, "unseeing")
+    page.goto(f"{stack.url}/drafts/")
+    page.get_by_role("button", name="Start from the example").click()
+    page.wait_for_load_state()
+    other = page.context.new_page()
+    other.goto(page.url)
+    write(other, '"scaled_sum"', '"unseen_sum"')
+    expect(other.locator("#draft-status")).to_contain_text("Saved")
+    with page.expect_response(page.url.split("?")[0]):
+        page.evaluate(REFRESH)
+    expect(page.locator("#draft-actions [name=revision]").first).to_have_value("2")
+    page.get_by_role("button", name="Send to review").click()
+    expect(page.get_by_role("alert")).to_contain_text("Its files were changed since you opened it")
+    page.get_by_role("button", name="Send to review").click()
+    expect(page.locator("#draft-step")).to_contain_text("An admin is to decide")
+
+
+def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> None:
+    sign_up(page, stack.url, "tidier")
+    page.goto(f"{stack.url}/drafts/")
+    page.get_by_role("button", name="Start from the example").click()
+    page.locator("#draft-files").get_by_role("button", name="kernels/naive.cpp").click()
+    page.get_by_text("Rename or delete").click()
+    page.get_by_text("Delete kernels/naive.cpp", exact=True).click()
+    fits(page)
+    expect(page.locator("#draft-files")).to_contain_text("kernels/naive.cpp")
+    page.get_by_role("button", name="Delete kernels/naive.cpp for good").click()
+    expect(page.locator("#draft-files")).not_to_contain_text("kernels/naive.cpp")
 
 
 JUDGES = """
