@@ -34,7 +34,6 @@ from gpu_runner.supervisor import baselines as known
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.plan import BASELINE_PLAN, PLANS, Plan
 from gpu_runner.supervisor.report import duration
-from gpu_runner.supervisor.statistics import geometric_mean
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.spread import devices_of, spread, workers
 from tests.bench.tables import heading, table
@@ -66,14 +65,13 @@ def _with_eager(task: Task) -> Task:
 
 
 def row_of(entry: Entry, result: EvaluationResult, took_s: float) -> dict[str, Any]:
-    """What the table needs to know; times in nanoseconds, geometric means over the workloads."""
-    ratios = [w.speedups["best"] for w in result.workloads if w.speedups.get("best")]
+    """What the table needs to know; times in ns, geometric means over the public workloads."""
     return {
         "label": entry.label,
         "digest": entry.task.digest(),
         "verdict": result.verdict.value,
         "latency_ns": result.latency_ns,
-        "speedup": geometric_mean(ratios) if ratios else None,
+        "speedup": result.speedups.get("best"),
         "floor_fraction": result.floor_fraction,
         "outside": [
             {"workload": w.name, "claimed_ns": w.measurement.time_ns, **encode(w.outside)}
