@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import Stack
-from tests.browser.walking import PASSWORD, sign_in, sign_up
+from tests.browser.walking import PASSWORD, begin_example, sign_in, sign_up
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -126,9 +126,7 @@ def test_a_proposal_is_mended_and_published(page: Page, browser: Browser, stack:
 def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> None:
     """What an earlier saving has asked for arrives while the text is saved before a check."""
     sign_up(page, stack.url, "hurried")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     trials: list[Route] = []
     savings: list[Route] = []
     page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - playwright wants a function
@@ -151,9 +149,7 @@ def test_a_button_that_is_pressed_while_a_fresh_one_comes_gives_its_click(
     page: Page, stack: Stack
 ) -> None:
     sign_up(page, stack.url, "slow-hand")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     trials: list[Route] = []
     page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - as above
     with page.expect_request("**/trials/"):
@@ -173,9 +169,7 @@ def test_what_is_typed_is_sent_and_downloaded_and_a_refused_save_sends_nothing(
     page: Page, stack: Stack
 ) -> None:
     sign_up(page, stack.url, "sender")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     editor, send = page.locator("#id_text"), page.get_by_role("button", name="Send to review")
     sound = editor.input_value().replace('"scaled_sum"', '"sent_sum"')
     editor.fill(f"{sound}# downloaded\n")
@@ -200,9 +194,7 @@ def test_what_is_typed_is_sent_and_downloaded_and_a_refused_save_sends_nothing(
 def test_what_was_not_seen_is_not_sent(page: Page, stack: Stack) -> None:
     """Saved in another tab while this one is as it was, though its panel has come anew."""
     sign_up(page, stack.url, "unseeing")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     other = page.context.new_page()
     other.goto(page.url)
     write(other, '"scaled_sum"', '"unseen_sum"')
@@ -218,8 +210,7 @@ def test_what_was_not_seen_is_not_sent(page: Page, stack: Stack) -> None:
 
 def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> None:
     sign_up(page, stack.url, "tidier")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
+    begin_example(page, stack.url)
     page.locator("#draft-files").get_by_role("button", name="kernels/naive.cpp").click()
     page.get_by_text("Rename or delete").click()
     page.get_by_text("Delete kernels/naive.cpp", exact=True).click()

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from kbench_web.processes.installation import WORKER_OPTIONS
 from tests.browser.conftest import Stack
-from tests.browser.walking import PASSWORD, sign_in
+from tests.browser.walking import PASSWORD, begin_example, sign_in
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 
 pytestmark = pytest.mark.timeout(180)
@@ -48,9 +48,7 @@ def endpoint(stack: Stack) -> Iterator[ScriptedEndpoint]:
 
 def test_a_draft_is_judged(page: Page, stack: Stack, endpoint: ScriptedEndpoint) -> None:
     sign_in(page, stack.url, "judge-admin")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     editor = page.locator("#id_text")
     editor.fill(editor.input_value().replace('"scaled_sum"', '"my_judged_sum"'))
     page.get_by_label("Most that it may cost, USD").fill("0.25")

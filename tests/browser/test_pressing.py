@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Stack
-from tests.browser.walking import sign_up
+from tests.browser.walking import begin_example, sign_up
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -68,9 +68,7 @@ def test_a_file_that_is_chosen_while_the_list_of_files_comes_anew_is_opened(
     page: Page, stack: Stack
 ) -> None:
     sign_up(page, stack.url, "quick-hand")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     savings: list[Route] = []
     page.route("**/drafts/*/", lambda route: savings.append(route))  # noqa: PLW0108 - playwright wants a function
     editor = page.locator("#id_text")
@@ -91,9 +89,7 @@ def test_a_file_that_is_chosen_while_the_list_of_files_comes_anew_is_opened(
 
 def test_the_list_of_files_comes_anew_once_the_press_is_over(page: Page, stack: Stack) -> None:
     sign_up(page, stack.url, "undecided")
-    page.goto(f"{stack.url}/drafts/")
-    page.get_by_role("button", name="Start from the example").click()
-    page.wait_for_load_state()
+    begin_example(page, stack.url)
     files = page.locator("#draft-files")
     editor = page.locator("#id_text")
     editor.fill(editor.input_value().replace('"large"', '"huge"'))

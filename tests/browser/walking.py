@@ -34,6 +34,14 @@ def sign_in(page: Page, url: str, name: str) -> None:
     page.get_by_role("link", name=name, exact=True).wait_for()
 
 
+def begin_example(page: Page, url: str) -> None:
+    """Start a draft from the example, and wait until its page's scripts are ready."""
+    page.goto(f"{url}/drafts/")
+    page.get_by_role("button", name="Start from the example").click()
+    page.locator("#id_text").wait_for()  # the new page's: until it is there, the old one is loaded
+    page.wait_for_load_state()
+
+
 def submit(page: Page, url: str, source: str, task: str = "vector_add") -> str:
     """Submit a kernel for the CPU in ranked mode; return the address of its page."""
     page.goto(f"{url}/submit/")
