@@ -17,13 +17,15 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
+from gpu_runner.supervisor.baseline_job import measure_baselines
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.device import DeviceError, cuda_devices, device_slug
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.jail import JailError
 from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.report import describe
+from gpu_runner.supervisor.report import describe, duration
+from gpu_runner.supervisor.session import RunnerUnfit
 from gpu_runner.supervisor.soundness import SEEDS, describe_soundness, survey
 
 _JUDGE = (
@@ -77,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(run=_evaluate)
     _add_doctor(commands)
     _add_filter(commands)
+    _add_baselines(commands)
     work = commands.add_parser("work", help="take jobs from a site's queue")
     daemon.add_arguments(work)
     work.set_defaults(run=_work)
@@ -97,6 +100,22 @@ def _add_filter(commands: Any) -> None:
     sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
     sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)
+
+
+def _add_baselines(commands: Any) -> None:
+    apart = commands.add_parser(
+        "baselines",
+        help="measure a task's baselines, compiled ones too, and remember them",
+        description="`evaluate --mode ranked` measures only what is quick, and compares with what"
+        " is remembered. Exit 0 if every baseline was measured, 1 if not, 2 for a broken task.",
+    )
+    apart.add_argument("--task", required=True, help="name of a built-in task, or its folder")
+    apart.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
+    apart.add_argument("--index", type=int, default=0, help="which CUDA device")
+    apart.add_argument("--direction", choices=[v.value for v in Direction], default="forward")
+    apart.add_argument("--cache", type=Path, default=default_cache_folder())
+    apart.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
+    apart.set_defaults(run=_baselines)
 
 
 def _add_doctor(commands: Any) -> None:
@@ -195,6 +214,29 @@ def _filter(options: argparse.Namespace) -> int:
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT
+
+
+def _baselines(options: argparse.Namespace) -> int:
+    kind = DeviceKind(options.device)
+    config = SupervisorConfig(
+        kind=kind,
+        index=options.index,
+        device=device_slug(kind, options.index),
+        cache_folder=options.cache,
+        allow_unjailed=options.allow_unjailed,
+    )
+    task, direction = find_task(options.task), Direction(options.direction)
+    try:
+        report = measure_baselines(task, direction, config, lambda text: None)
+    except (OracleError, JailError, RunnerUnfit) as error:
+        print(f"gpu_runner: {error}", file=sys.stderr)
+        return EXIT_MISUSE
+    for workload, found in report.baselines.items():
+        times = ", ".join(f"{name} {duration(each.time_ns)}" for name, each in found.items())
+        print(f"  {workload:<28} {times}")
+    for where, reason in report.errors.items():
+        print(f"  {where}: {reason}")
+    return EXIT_OTHER_VERDICT if report.errors else EXIT_CORRECT
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What pages show of suspicions, audits and the coordinator's own clock, ready to print."""
+"""What pages show of suspicions, audits and the supervisor's own clock, ready to print."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _CHECKS = {
     "library": "Built library",
     "floor": "Physical limit",
     "luck": "Few fast calls",
+    "clock": "Claimed times",
     "device": "State of the device",
     "audit": "Audit",
 }
@@ -76,10 +77,10 @@ class AuditView:
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideRow:
-    """The coordinator's clock beside the claimed time of one workload, in ns.
+    """The supervisor's clock beside the claimed time of one workload, in ns.
 
-    `claimed_ns` is None where nothing was claimed, `gate_ns` where calls pass no gate; `bursts` is
-    how many were timed.
+    `claimed_ns` is None where nothing was claimed. `gate_ns` and `cpu_ns`: of calls on a CPU, None
+    elsewhere. `bursts`: how many were timed on a GPU; `empty_ns`: what one adds beside its calls.
     """
 
     name: str
@@ -87,17 +88,14 @@ class OutsideRow:
     claimed_ns: float | None
     bound_ns: float
     error_ns: float
-    slope_ns: float
-    intercept_ns: float
-    null_slope_ns: float
-    null_intercept_ns: float
-    null_deviation_ns: float
     bursts: int
     gate_ns: float | None = None
+    cpu_ns: float | None = None
+    empty_ns: float | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether the claimed time is not below what the coordinator waited at least."""
+        """Whether the claimed time is not below what the supervisor saw at least."""
         return self.claimed_ns is None or self.claimed_ns >= self.bound_ns - self.error_ns
 
 
@@ -135,25 +133,29 @@ def audit_view(document: Mapping[str, Any]) -> AuditView | None:
 
 
 def outside_rows(document: Mapping[str, Any]) -> list[OutsideRow]:
-    """The workloads that the coordinator timed from outside, in the result's order."""
+    """The workloads that the supervisor timed from outside, in the result's order."""
     return [
         OutsideRow(
             name=workload["name"],
             hidden=bool(workload.get("hidden")),
-            claimed_ns=(workload.get("measurement") or {}).get("time_ns"),
-            bursts=len(workload["outside"].get("bursts", ())),
-            gate_ns=workload["outside"].get("gate_ns"),
-            **{name: float(workload["outside"].get(name) or 0.0) for name in _OUTSIDE},
+            claimed_ns=_claimed_ns(workload),
+            bound_ns=float(outside["bound_ns"]),
+            error_ns=float(outside["error_ns"]),
+            bursts=len(outside.get("bursts", ())),
+            gate_ns=outside.get("gate_ns"),
+            cpu_ns=outside.get("cpu_ns"),
+            empty_ns=outside.get("null_intercept_ns"),
         )
         for workload in document.get("workloads", [])
-        if workload.get("outside")
+        if (outside := workload.get("outside"))
     ]
 
 
-_OUTSIDE = (
-    "bound_ns", "error_ns", "slope_ns", "intercept_ns",
-    "null_slope_ns", "null_intercept_ns", "null_deviation_ns",
-)  # fmt: skip
+def _claimed_ns(workload: Mapping[str, Any]) -> float | None:
+    """What the kernel's process claimed: the time itself, unless that was raised."""
+    raised = workload.get("claimed_ns")
+    measured = (workload.get("measurement") or {}).get("time_ns")
+    return measured if raised is None else raised
 
 
 def _by_line(suspicions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -129,6 +129,7 @@ def request_of(evaluation: Evaluation) -> EvaluationRequest:
         mode=Mode(evaluation.mode),
         device=evaluation.device_id,
         attempt=evaluation.attempt,
+        urgency=evaluation.urgency,
     )
 
 

@@ -17,12 +17,15 @@ from rq.timeouts import JobTimeoutException
 from gpu_runner.daemon.events import EventStream, Reporter, Spool
 from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.data import codec
+from gpu_runner.data.baselines import BaselineReport, BaselineRequest
 from gpu_runner.data.check import REPORT_LIMIT_BYTES, CheckRequest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import Event, EventKind
-from gpu_runner.data.verdict import Stage, Verdict
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Direction, Stage, Verdict
 from gpu_runner.supervisor import health
+from gpu_runner.supervisor.baseline_job import measure_baselines as measure_apart
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.soundness import Progress
@@ -34,6 +37,8 @@ ALIVE_S = 5.0
 _LAST_SENDING_S = 10.0
 _LONGEST_REASON = 4000  # characters; of what is longer, both ends are kept
 
+_IDS = ("check_id", "measurement_id")  # of requests that are for no evaluation
+
 T = TypeVar("T")
 
 Report = Callable[[Stage, str, str], None]
@@ -44,6 +49,9 @@ Evaluate = Callable[[EvaluationRequest, SupervisorConfig, Report], EvaluationRes
 
 CheckTask = Callable[[CheckRequest, SupervisorConfig, Progress], Mapping[str, Any]]
 """Makes a task's soundness report; raises `OracleError` where the task's own code fails."""
+
+MeasureBaselines = Callable[[Task, Direction, SupervisorConfig, Progress], BaselineReport]
+"""Measures all baselines of a task; raises as `CheckTask` does."""
 
 After = Callable[[SupervisorConfig, Verdict], str]
 """Looks at the device after such a verdict, and marks it unfit if it does not work any more."""
@@ -60,6 +68,7 @@ class JobContext:
     spool: Spool
     evaluate: Evaluate
     check_task: CheckTask = check_task
+    measure_baselines: MeasureBaselines = measure_apart
     after: After = health.after
     alive_s: float = ALIVE_S
 
@@ -68,7 +77,7 @@ def identity(request: object) -> tuple[str, int]:
     """Id and attempt of a raw request, of an evaluation or of a check; raises `DataError`."""
     if not isinstance(request, Mapping):
         raise DataError("request", "must be an object")
-    field = "check_id" if "check_id" in request else "evaluation_id"
+    field = next((name for name in _IDS if name in request), "evaluation_id")
     about, attempt = request.get(field), request.get("attempt", 1)
     if not isinstance(about, str) or not 0 < len(about) <= 100:
         raise DataError(field, "must be a string of 1 to 100 characters")
@@ -90,17 +99,50 @@ def evaluate(request: Mapping[str, Any], *, context: JobContext) -> str:
     return result.verdict.value
 
 
+def measure_baselines(request: Mapping[str, Any], *, context: JobContext) -> str:
+    """Measure the baselines of an encoded `BaselineRequest`; "" or why there are none.
+
+    Reports as `evaluate` does. A task whose own code fails ends like any other measurement.
+    """
+
+    def measure(decoded: BaselineRequest, tell: Progress) -> dict[str, Any]:
+        report = context.measure_baselines(
+            decoded.task, decoded.direction, context.supervisor, tell
+        )
+        return {"report": codec.encode(report)}
+
+    return _apart(BaselineRequest, request, context, measure)
+
+
 def filter_task(request: Mapping[str, Any], *, context: JobContext) -> str:
     """Make the soundness report of the task of an encoded `CheckRequest`; "" or why there is none.
 
     Reports as `evaluate` does. A task whose own code fails ends like any other check.
     """
-    with _attempt(CheckRequest, request, context) as (decoded, journal):
-        outcome = _check(decoded, context, journal)
+
+    def check(decoded: CheckRequest, tell: Progress) -> dict[str, Any]:
+        report = codec.encode(context.check_task(decoded, context.supervisor, tell))
+        size = len(json.dumps(report))
+        if size <= REPORT_LIMIT_BYTES:
+            return {"report": report}
+        return {"reason": f"its report has {size} bytes, at most {REPORT_LIMIT_BYTES} are read"}
+
+    return _apart(CheckRequest, request, context, check)
+
+
+def _apart(
+    cls: type[T],
+    request: Mapping[str, Any],
+    context: JobContext,
+    make: Callable[[T, Progress], dict[str, Any]],
+) -> str:
+    """Do a job that is about a task and no submission; "" or why nothing came of it."""
+    with _attempt(cls, request, context) as (decoded, journal):
+        outcome = _made(lambda tell: make(decoded, tell), context, journal)
         journal.write(EventKind.FINISHED, outcome, keep=True)
     reason = str(outcome.get("reason", ""))
     verdict = Verdict.RUNTIME_ERROR if reason else Verdict.CORRECT
-    _look_after(context, verdict, decoded.check_id)
+    _look_after(context, verdict, identity(request)[0])
     return reason
 
 
@@ -193,8 +235,10 @@ def _evaluate(
             return _system_error(request, error)
 
 
-def _check(request: CheckRequest, context: JobContext, journal: Journal) -> dict[str, Any]:
-    """Payload of the event that ends a check."""
+def _made(
+    make: Callable[[Progress], dict[str, Any]], context: JobContext, journal: Journal
+) -> dict[str, Any]:
+    """Payload of the event that ends a job about a task."""
     began_at = time.monotonic()
     stage = "it had not begun"
 
@@ -206,18 +250,14 @@ def _check(request: CheckRequest, context: JobContext, journal: Journal) -> dict
 
     with _saying_alive(context, journal):
         try:
-            report = codec.encode(context.check_task(request, context.supervisor, progress))
-            size = len(json.dumps(report))
-            if size <= REPORT_LIMIT_BYTES:
-                return {"report": report}
-            reason = f"its report has {size} bytes, at most {REPORT_LIMIT_BYTES} are read"
+            return make(progress)
         except OracleError as error:
             reason = str(error)
         except JobTimeoutException:
             elapsed_s = time.monotonic() - began_at
-            reason = f"stopped after {elapsed_s:.0f} s, the most that a check may take, at: {stage}"
+            reason = f"stopped after {elapsed_s:.0f} s, the most that it may take, at: {stage}"
         except Exception as error:
-            logger.exception("the check %s failed, through our fault", request.check_id)
+            logger.exception("a job about a task failed, through our fault")
             reason = _our_fault(error)
     return {"reason": _shortened(reason)}
 

@@ -28,7 +28,10 @@ EVALUATE = "gpu_runner.daemon.jobs.evaluate"
 """Name under which the site enqueues an evaluation."""
 
 FILTER_TASK = "gpu_runner.daemon.jobs.filter_task"
-"""Name under which the site enqueues the check of a task; these two are the whole allow-list."""
+"""Name under which the site enqueues the check of a task."""
+
+MEASURE_BASELINES = "gpu_runner.daemon.jobs.measure_baselines"
+"""Name under which it enqueues baselines; these three are the whole allow-list."""
 
 SOCKET_TIMEOUT_S = 5.0
 _FIRST_PAUSE_S = 0.5
@@ -88,6 +91,7 @@ def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
             functions={
                 EVALUATE: functools.partial(jobs.evaluate, context=job_context),
                 FILTER_TASK: functools.partial(jobs.filter_task, context=job_context),
+                MEASURE_BASELINES: functools.partial(jobs.measure_baselines, context=job_context),
             },
             state=slot.state,
             on_loss=functools.partial(_report_loss, slot.state, context, job_context.stream),

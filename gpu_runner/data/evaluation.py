@@ -10,6 +10,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.integrity import Audit, Burst, OutsideTime, Suspicion
 from gpu_runner.data.profile import KernelResources, Profile
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
@@ -22,14 +23,18 @@ JUDGED_FLOOR_NS = 50_000.0
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest:
-    """Everything that a runner needs to know of an evaluation."""
+    """Everything that a runner needs to know of an evaluation.
+
+    device: name of the device's queue and board, such as "cpu" or "nvidia-h200".
+    """
 
     evaluation_id: str
     task: Task
     solution: Solution
     mode: Mode
-    device: str  # name of the device's queue and board, such as "cpu" or "nvidia-h200"
+    device: str
     attempt: int = 1
+    urgency: Urgency = Urgency.PEOPLE
     schema_version: int = codec.SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -77,11 +82,10 @@ class ProcessRun:
     whose outputs were compared with the reference. The same of the calls that were made in bursts,
     which have no times of their own. host_ns: median time that the
     host needed to queue a call on a device, as the process says. held_ns: of each single call,
-    as `Burst.held_ns`. gate_ns: of each, as the coordinator saw it pass the gate, where there is
-    one. whole_ns: the same from when the process was let run, of a torch runner; none for calls in
-    which it waited for a processor. late_ns: how long the coordinator itself had no processor while
-    it watched each of them. varied: how many calls with other families of values were
-    verified, besides these; they are not timed.
+    how long it held the process: on a GPU by the supervisor's clock, on a CPU by processor time.
+    gate_ns: of each, as the supervisor saw it pass the gate, where there is
+    one. threads: of the process, at most, after a call on a CPU. varied: how many calls with other
+    families of values were verified, besides these; they are not timed.
     """
 
     process: int
@@ -94,8 +98,7 @@ class ProcessRun:
     host_ns: float = 0.0
     held_ns: tuple[float, ...] = ()
     gate_ns: tuple[float, ...] = ()
-    whole_ns: tuple[float | None, ...] = ()
-    late_ns: tuple[int, ...] = ()
+    threads: int = 0
     varied: int = 0
 
 
@@ -129,7 +132,11 @@ class Mismatch:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadResult:
-    """Times, errors and baselines of one workload."""
+    """Times, errors and baselines of one workload.
+
+    claimed_ns: what the runner claimed, where the supervisor saw more. `measurement` is what it
+    saw.
+    """
 
     name: str
     parameters: Mapping[str, Any]
@@ -143,7 +150,8 @@ class WorkloadResult:
     bytes: float | None = None
     weight: float = 1.0
     floor_ns: float | None = None  # physical limit: work over the device's theoretical peak
-    outside: OutsideTime | None = None  # the coordinator's own clock
+    outside: OutsideTime | None = None  # the supervisor's own clock
+    claimed_ns: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +190,8 @@ class EvaluationResult:
     limit over time. score: MSKernelBench's P against the best baseline, weighted by work. profile:
     in mode `profile`, of a kernel whose outputs were right. audit: in mode `audit`, likewise.
     suspicions: while there are any, a person must decide before the result counts.
+    pending_baselines: names of those that are not known on this device yet, because they take long
+    to compile; they are measured apart, and then join the result.
     """
 
     evaluation_id: str
@@ -199,6 +209,7 @@ class EvaluationResult:
     floor_fraction: float | None = None
     score: float | None = None
     workloads: tuple[WorkloadResult, ...] = ()
+    pending_baselines: tuple[str, ...] = ()
     mismatch: Mismatch | None = None
     build: BuildReport | None = None
     profile: Profile | None = None

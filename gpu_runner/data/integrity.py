@@ -15,6 +15,7 @@ class Check(StrEnum):
     LIBRARY = "library"  # the built library needs or holds what a kernel does not
     FLOOR = "floor"  # a time below the device's theoretical limit
     LUCK = "luck"  # on a CPU, few calls are far faster than all others
+    CLOCK = "clock"  # claimed times far below what the supervisor's own clock saw
     DEVICE = "device"  # the device was not as it was found before
     AUDIT = "audit"  # an audit's profiler or sanitizer saw something that the result does not say
 
@@ -33,11 +34,10 @@ class Suspicion:
 
 @dataclass(frozen=True, kw_only=True)
 class Burst:
-    """How long `calls` calls that were released together held the runner at least, in ns.
+    """How long `calls` calls that were released together held a GPU's runner at least, in ns.
 
-    On a device by the coordinator's clock, less what the host's scheduler gave to others; on a CPU
-    by the time that the scheduler has accounted to the runner, less what waiting threads cost.
-    large: released with at least half as many calls as it can be.
+    By the supervisor's clock, less what the host's scheduler gave to others. large: released with
+    at least half as many calls as it can be.
     """
 
     calls: int
@@ -47,33 +47,27 @@ class Burst:
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideTime:
-    """What the coordinator itself knows of one workload's time, in ns.
+    """What the supervisor itself knows of one workload's time, in ns.
 
-    bound_ns: a call cannot have taken less, but for error_ns. slope_ns, intercept_ns: of the line
-    through the bursts; null_slope_ns, null_intercept_ns: of the same line for a kernel that does
-    nothing, and null_deviation_ns how far its bursts typically lie off that. single_ns: of calls
-    released one by one, less an empty one, where that is comparable; scatter_ns: how much longer a
-    typical one took; null_spread_ns: interquartile range of the empty one. idle_ns: left out for
-    each thread that may only have waited. gate_ns: least time of calls that passed the gate, less
-    that of an empty one, null_gate_ns; whole_ns, null_whole_ns: the same from when the process was
-    let run, where it copies its inputs before.
+    bound_ns: a call cannot have taken less, but for error_ns.
+    On a CPU, cpu_ns: least processor time of a call, less an empty one's, which scatters by
+    null_spread_ns; idle_ns: left out of it for each thread that may only have waited. gate_ns:
+    least time of a call of the c ABI from when it was let begin until it was over, less an empty
+    one's, null_gate_ns; None of a torch extension, which processor time alone bounds.
+    On a GPU, null_slope_ns, null_intercept_ns: of the line through bursts of a kernel that does
+    nothing, which lie off it by null_deviation_ns.
     """
 
     bound_ns: float
     error_ns: float
-    slope_ns: float
-    intercept_ns: float
-    null_slope_ns: float
-    null_intercept_ns: float
-    null_deviation_ns: float | None = None
+    cpu_ns: float | None = None
     null_spread_ns: float | None = None
     idle_ns: float | None = None
-    scatter_ns: float | None = None
-    single_ns: float | None = None
     gate_ns: float | None = None
     null_gate_ns: float | None = None
-    whole_ns: float | None = None
-    null_whole_ns: float | None = None
+    null_slope_ns: float | None = None
+    null_intercept_ns: float | None = None
+    null_deviation_ns: float | None = None
     bursts: tuple[Burst, ...] = ()
 
 

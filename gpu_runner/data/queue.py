@@ -6,14 +6,23 @@ from enum import StrEnum
 
 
 class Urgency(StrEnum):
-    """Who waits for a job; runners take from a queue while those before it here are empty.
+    """Who waits for a job, the most urgent first; each value ends the name of its queue.
 
-    Each value ends the name of its queue.
+    Runners take from a queue while those before it here are empty, and whoever is less urgent steps
+    aside from the device.
     """
 
-    PEOPLE = ""  # somebody submitted it, or a run asked for it
+    BUILDS = "-builds"  # mode `compile`: needs no device
+    PEOPLE = ""  # somebody submitted it
+    RUNS = "-runs"  # a candidate of an optimisation run
     AUDITS = "-audits"  # the site's own, and a place on a board stays unverified without it
     BACKGROUND = "-background"  # the site's own, and nobody waits for it
+    BASELINES = "-baselines"  # those that are compiled for a minute: results wait for them
+
+    @property
+    def is_of_people(self) -> bool:
+        """Whether a person waits for it."""
+        return self in (Urgency.BUILDS, Urgency.PEOPLE)
 
 
 def queue_name(device: str, urgency: Urgency = Urgency.PEOPLE) -> str:

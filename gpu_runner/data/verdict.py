@@ -39,6 +39,7 @@ class Stage(StrEnum):
     BUILD = "build"
     DEVICE = "device"  # waiting for the device to be free
     PREPARE = "prepare"  # the oracle reads the task and describes its workloads
+    CHECK = "check"  # a few verified calls, before anything is timed
     BASELINES = "baselines"
     MEASURE = "measure"
     VERIFY = "verify"

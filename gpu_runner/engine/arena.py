@@ -44,6 +44,10 @@ class Arena:
             raise ValueError(f"bad range of an arena: {low} to {high}")
         return torch.frombuffer(self._mapped(high), dtype=torch.uint8, count=high - low, offset=low)
 
+    def whole(self) -> Tensor:
+        """All of its bytes; see `bytes`."""
+        return self.bytes(0, os.fstat(self._descriptor).st_size)
+
     def tensor(self, offset: int, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
         """A contiguous tensor whose first byte is at `offset`; see `bytes`."""
         nbytes = dtype.itemsize
@@ -58,7 +62,8 @@ class Arena:
             have = os.fstat(self._descriptor).st_size
             if have < size:
                 raise ValueError(f"an arena has {have} bytes, not {size}")
-            self._maps.append(mmap.mmap(self._descriptor, have, mmap.MAP_SHARED, self._access))
+            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE  # no page fault falls into a timed call
+            self._maps.append(mmap.mmap(self._descriptor, have, flags, self._access))
             if self.pinned:
                 memory = torch.frombuffer(self._maps[-1], dtype=torch.uint8)
                 cuda_runtime.pin(memory, writable=bool(self._access & mmap.PROT_WRITE))

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from gpu_runner.engine import cuda_runtime
-from gpu_runner.engine.gate import Gate
 
 _SHORTEST_NS = 1.0  # a time must be positive even where the overhead is more than the call
 _EMPTY_CALLS = 201
@@ -56,13 +55,11 @@ class HeadStart:
 class Clock(Protocol):
     """Measures calls; `overhead_ns` is the cost of an empty call, subtracted from every time.
 
-    host_ns: how long the host took to queue the last call; 0 where that is the call itself. gate:
-    what the next call passes right before it is timed, if one is expected there.
+    host_ns: how long the host took to queue the last call; 0 where that is the call itself.
     """
 
     overhead_ns: float
     host_ns: int
-    gate: Gate
 
     def flush(self, tensor: Tensor) -> None:
         """Put a tensor's memory out of the caches, where that is done range by range."""
@@ -92,7 +89,6 @@ class CpuClock:
         self._wake.restype = None
         self.overhead_ns = 0.0
         self.host_ns = 0
-        self.gate = Gate()
         empty = [self._ns(_nothing, ())[1] for _ in range(_EMPTY_CALLS)]
         self.overhead_ns = float(statistics.median(empty))
 
@@ -112,7 +108,6 @@ class CpuClock:
 
     def _ns(self, function: Function, arguments: Sequence[Any]) -> tuple[Any, int]:
         self._wake()
-        self.gate.enter()
         now = time.perf_counter_ns
         start = now()
         result = function(*arguments)
@@ -137,7 +132,6 @@ class CudaClock:
         self._profiled = "KERNEL_PROFILED" in os.environ  # only where a profiler wraps us
         self.overhead_ns = 0.0
         self.host_ns = 0
-        self.gate = Gate()  # nothing passes it
         self._measure_overhead(_EMPTY_PAIRS)
 
     def flush(self, tensor: Tensor) -> None:

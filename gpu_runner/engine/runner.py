@@ -34,13 +34,12 @@ from gpu_runner.engine import torch_settings
 from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.clock import Clock, make_clock
 from gpu_runner.engine.device_memory import MappedArena
-from gpu_runner.engine.gate import Gate
 from gpu_runner.engine.heap import Poison, keep_freed_memory
 from gpu_runner.engine.placement import Placement
 from gpu_runner.engine.returned import copy_out, record_of, returned_tensors
 from gpu_runner.engine.subject import Baseline, Extension, Null, Prepared, Subject
 
-_SETUP_LIMIT_BYTES = 64 << 20  # the coordinator is trusted; a task's files come with it
+_SETUP_LIMIT_BYTES = 64 << 20  # the supervisor is trusted; a task's files come with it
 _WARM_CALLS = 6
 _READ = (ArgumentKind.INPUT, ArgumentKind.INOUT)
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
@@ -48,25 +47,18 @@ _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 
 @dataclass(frozen=True)
 class Arenas:
-    """Where calls find their inputs and leave their outputs.
-
-    echo: takes the inputs as they are after the call; none where they are used in place.
-    """
+    """Where calls find their inputs, which on a CPU are read-only, and leave their outputs."""
 
     inputs: Arena | MappedArena
     outputs: Arena | MappedArena
-    echo: Arena | None
 
     @classmethod
     def open(cls, words: Sequence[str], device: str) -> Arenas:
         """From the words of the command line (see `torch_runner`)."""
-        inputs, outputs, echo = words
-        if echo == "-":
-            return cls(_mapped(inputs), _mapped(outputs), None)
-        shared = [Arena(int(word), writable=word != inputs) for word in words]
-        for arena in shared:
-            arena.pinned = device == "cuda"
-        return cls(*shared)
+        inputs, outputs = words
+        if device == "cuda":
+            return cls(_mapped(inputs), _mapped(outputs))
+        return cls(Arena(int(inputs), writable=False), Arena(int(outputs), writable=True))
 
 
 def _mapped(word: str) -> MappedArena:
@@ -90,10 +82,9 @@ class Runner:
         self._prepared.append(prepared)
         if not prepared.warm:
             return
-        placement = Placement.for_tensors(prepared.warm, self._device)
+        sizes = [entry["nbytes"] for entry in setup["outputs"]]
         for _ in range(_WARM_CALLS):
-            sizes = [entry["nbytes"] for entry in setup["outputs"]]
-            tensors = placement.load(prepared.inputs)
+            tensors = Placement.of(prepared.warm, self._device).load(prepared.inputs)
             self._timed(prepared, tensors, sizes)
         prepared.warm.clear()  # gives their memory back
 
@@ -107,46 +98,31 @@ class Runner:
         """One timed call on the inputs of `call`. Raises `CallError`, or whatever was raised."""
         prepared = self._prepared[call.setup]
         places = [a for a in call.arguments if a.kind in _WRITTEN]
-        placement, tensors = self._loaded(call, prepared)
-        self._clock.gate.expect(call.call_id)
+        tensors = self._loaded(call, prepared)
         result, time_ns = self._timed(prepared, tensors, [place.nbytes for place in places])
         outputs = self._hand_out(call, prepared, result)
-        self._clock.gate.leave()  # only now: a result may do its work when it is first read
-        self._echo(call, placement)
         return Done(call.call_id, time_ns, tuple(map(record_of, outputs)), self._clock.host_ns)
 
     def burst(self, burst_id: int, calls: Sequence[Call]) -> Done:
-        """Calls that the coordinator times: as few other things as possible happen in between."""
+        """Calls that the supervisor times: as few other things as possible happen in between."""
         prepared = self._prepared[calls[0].setup]
         loaded = [self._loaded(call, prepared) for call in calls]
-        results = []
-        for _, tensors in loaded:
-            for tensor in tensors:
-                self._clock.flush(tensor)
-            results.append(prepared.function(*prepared.arrange(tensors)))
+        results = [prepared.function(*prepared.arrange(tensors)) for tensors in loaded]
         self._clock.finish()
-        for call, result, (placement, _) in zip(calls, results, loaded, strict=True):
+        for call, result in zip(calls, results, strict=True):
             self._hand_out(call, prepared, result)
-            self._echo(call, placement)
         return Done(burst_id, 1.0, ())
 
-    def _loaded(self, call: Call, prepared: Prepared) -> tuple[Placement, list[Tensor]]:
+    def _loaded(self, call: Call, prepared: Prepared) -> list[Tensor]:
         inputs = [a for a in call.arguments if a.kind in _READ]
         source = self._arenas.inputs.bytes(call.inputs_low, call.inputs_high)
-        in_place = self._arenas.echo is None
-        placement = Placement(source, _offsets(call, inputs), self._device, in_place=in_place)
-        return placement, placement.load(prepared.inputs)
+        return Placement(source, _offsets(call, inputs)).load(prepared.inputs)
 
     def _hand_out(self, call: Call, prepared: Prepared, result: Any) -> list[Tensor]:
         places = [a for a in call.arguments if a.kind in _WRITTEN]
         outputs = returned_tensors(result, self._device)
         copy_out(outputs, prepared.dtypes, places, self._arenas.outputs)
         return outputs
-
-    def _echo(self, call: Call, placement: Placement) -> None:
-        if self._arenas.echo is not None:
-            echo = self._arenas.echo.bytes(call.inputs_low, call.inputs_high)
-            echo.copy_(placement.content())
 
     def _timed(
         self, prepared: Prepared, tensors: list[Tensor], sizes: Sequence[int]
@@ -156,8 +132,6 @@ class Runner:
             function, arguments = prepared.before(arguments), ()
         gc.collect()
         self._poison.spread(sizes, self._clock.flush)
-        for tensor in tensors:
-            self._clock.flush(tensor)
         return self._clock.call(function, arguments, prepared.head_start)
 
 
@@ -223,20 +197,28 @@ def confine(support: Path, device: str) -> None:
         raise OSError(status, "the runner cannot be confined")
 
 
+def catch_signals(control: socket.socket, inputs: Arena, support: Path) -> None:
+    """Have signals that end this process told on `control`, writes to the inputs among them."""
+    memory = inputs.whole()
+    ctypes.CDLL(str(support)).kb_catch_signals(
+        ctypes.c_int(control.fileno()),
+        ctypes.c_void_p(memory.data_ptr()),
+        ctypes.c_size_t(memory.nbytes),
+    )
+
+
 def run(control: socket.socket, shared: Sequence[str], words: Sequence[str], device: str) -> None:
     """Measure the clock's overhead before a line of the subject has run, then serve.
 
-    shared: the words of `Arenas.open`, and the gate's. words: see `subject_of`. Raises what `serve`
-    raises.
+    shared: the words of `Arenas.open`. words: see `subject_of`. Raises what `serve` raises.
     """
     keep_freed_memory()
     torch_settings.settle()
-    *arenas, gate = shared
     clock = make_clock(device, Path(words[-1]))
-    if gate != "-":
-        clock.gate = Gate(int(gate), Path(words[-1]))
     gc.disable()
     gc.freeze()
     with torch.no_grad():
-        opened = Arenas.open(arenas, device)
+        opened = Arenas.open(shared, device)
+        if isinstance(opened.inputs, Arena):
+            catch_signals(control, opened.inputs, Path(words[-1]))
         serve(control, Runner(opened, device, clock), lambda: subject_of(words, device), clock)

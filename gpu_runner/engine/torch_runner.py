@@ -1,10 +1,9 @@
 """The process that runs functions over tensors, a submission's or a baseline: bytes in, bytes out.
 
-Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS OUTPUTS ECHO GATE
+Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS OUTPUTS
            (extension PATH NAME SUPPORT | baseline eager|compiled|null DIRECTION SUPPORT) DEVICE
 
-INPUTS, OUTPUTS and ECHO are descriptors of shared files; or FD:BYTES of a device's memory, and
-then ECHO is "-". GATE is a descriptor of a shared page, or "-" where calls pass none.
+INPUTS and OUTPUTS are descriptors of shared files, or FD:BYTES of a device's memory.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sys
 
 
 def main(argv: list[str]) -> None:
-    """Serve the coordinator; any failure is an ERROR frame and the end."""
+    """Serve the supervisor; any failure is an ERROR frame and the end."""
     # OpenMP reads what this sets when PyTorch is imported, and so the imports come after it.
     ctypes.CDLL(argv[-2]).kb_spin_briefly()
     from gpu_runner.data.wire import Reply, frame, pack_error
@@ -25,8 +24,8 @@ def main(argv: list[str]) -> None:
 
     control = socket.socket(fileno=int(argv[0]))
     try:
-        run(control, argv[1:5], argv[5:-1], argv[-1])
-    except EOFError:  # the coordinator is gone
+        run(control, argv[1:3], argv[3:-1], argv[-1])
+    except EOFError:  # the supervisor is gone
         os._exit(3)
     except (Exception, SystemExit) as error:
         failure = failure_of(error)

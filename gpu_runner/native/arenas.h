@@ -26,10 +26,6 @@ struct Arena {
 
   bool on_device() const { return device_fd >= 0; }
 
-  bool holds(const void* address) const {
-    return data != nullptr && !on_device() && address >= data && address < data + size;
-  }
-
  private:
   static Arena map(int fd, int protection) {
     struct stat status {};

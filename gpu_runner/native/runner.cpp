@@ -8,14 +8,12 @@
 // of the arguments and calls the function.
 
 #include <dlfcn.h>
-#include <signal.h>
-
-#include <cstdio>
 #include <exception>
 #include <new>
 
 #include "arenas.h"
 #include "confine.h"
+#include "signals.h"
 #include "wire.h"
 #ifdef KBENCH_SANITIZED
 #include "device_sanitized.h"
@@ -29,32 +27,6 @@ namespace {
 
 Arenas arenas;
 using Shim = void (*)(void* function, void** arguments);
-
-void on_signal(int number, siginfo_t* info, void*) {
-  char text[160];
-  if (number == SIGSEGV && arenas.inputs.holds(info->si_addr)) {
-    snprintf(text, sizeof text, "wrote to a read-only input, %zu bytes into the inputs",
-             static_cast<size_t>(static_cast<char*>(info->si_addr) - arenas.inputs.data));
-    wire::fail(arenas.control, wire::kInputWrite, text);
-  }
-  if (number == SIGSEGV || number == SIGBUS)
-    snprintf(text, sizeof text, "%s at address %p", strsignal(number), info->si_addr);
-  else
-    snprintf(text, sizeof text, "%s", strsignal(number));
-  wire::fail(arenas.control, wire::kSignal, text);
-}
-
-void catch_signals() {
-  static char stack[64 * 1024];
-  stack_t alternate{};
-  alternate.ss_sp = stack;
-  alternate.ss_size = sizeof stack;
-  sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
-  action.sa_sigaction = on_signal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &action, nullptr);
-}
 
 void* symbol(const char* library, const char* name) {
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -133,7 +105,8 @@ int main(int argc, char** argv) {
   arenas.inputs = Arena::open(argv[2], PROT_READ);
   arenas.outputs = Arena::open(argv[3], PROT_READ | PROT_WRITE);
   if (strcmp(argv[4], "-") != 0) arenas.gate = Arena::open(argv[4], PROT_READ | PROT_WRITE);
-  catch_signals();
+  kb_catch_signals(arenas.control, arenas.inputs.data,
+                   arenas.inputs.on_device() ? 0 : arenas.inputs.size);
   try {
     // A profiler or a sanitizer around this process needs more than a submission may have.
     bool wrapped = getenv("KERNEL_PROFILED") != nullptr;

@@ -1,8 +1,9 @@
-// Cache flush, clock, gate, wake-up and confinement as a shared library, for what is not written in
-// C++: the coordinator and the torch runner.
+// Cache flush, clock, gate, signals, wake-up and confinement as a shared library, for what is not
+// written in C++: the supervisor and the torch runner.
 #include "confine.h"
 #include "flush.h"
 #include "gate.h"
+#include "signals.h"
 #include "wake.h"
 
 // Confines this process as `confine` says; a process that works on a GPU keeps memory files.

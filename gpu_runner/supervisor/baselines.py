@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gpu_runner.data.baselines import BaselineReport, carried
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import Measurement, Mismatch
 from gpu_runner.data.task import Task, Workload
@@ -22,11 +23,10 @@ from gpu_runner.supervisor.session import FaultError
 from gpu_runner.supervisor.statistics import ESTIMATORS, measure
 from gpu_runner.supervisor.target import Target
 
-ANCHOR_DEAD_BAND = 0.02
-"""Relative changes of the anchor below this are its own noise, and correct nothing."""
-
 SLOW_TO_START = frozenset({"compiled"})
-"""Baselines that are compiled for every workload: measured on the public ones only."""
+"""Baselines that are compiled for every workload: measured on the public ones only, and apart."""
+
+_AT_A_TIME = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,19 +42,10 @@ class Baseline:
 
     def carried(self, anchor_ns: float | None) -> Baseline:
         """The same baseline as it would be at the device's speed of now."""
-        if self.measurement is None or not self.anchor_ns or not anchor_ns:
+        if self.measurement is None:
             return self
-        ratio = anchor_ns / self.anchor_ns
-        if abs(ratio - 1) <= ANCHOR_DEAD_BAND:
-            return self
-        then = self.measurement
-        now = Measurement(
-            time_ns=then.time_ns * ratio,
-            low_ns=then.low_ns * ratio,
-            high_ns=then.high_ns * ratio,
-            calls=then.calls,
-        )
-        return replace(self, measurement=now, anchor_ns=anchor_ns)
+        now = carried(self.measurement, self.anchor_ns, anchor_ns)
+        return replace(self, measurement=now, anchor_ns=anchor_ns or self.anchor_ns)
 
 
 class Baselines:
@@ -84,16 +75,54 @@ class Baselines:
     def measure_missing(
         self, bench: Bench, workloads: Sequence[Workload], progress: Progress
     ) -> None:
-        """Measure what is not remembered, under the same call protocol as a submission."""
+        """Measure what is not remembered, under the same call protocol as a submission.
+
+        Those that are slow to start are left to `measure_slow`.
+        """
         for name in self._task.baselines:
-            missing = [
-                workload
-                for workload in workloads
-                if not self._path(workload, name).exists()
-                and not (workload.hidden and name in SLOW_TO_START)
-            ]
-            if missing:
+            missing = [w for w in workloads if not self._path(w, name).exists()]
+            if missing and name not in SLOW_TO_START:
                 self._measure(bench, name, missing, progress)
+
+    def measure_slow(self, bench: Bench, workloads: Sequence[Workload], progress: Progress) -> None:
+        """Measure those that `measure_missing` leaves out, a few workloads at a time.
+
+        So little is lost when somebody more urgent interrupts it.
+        """
+        for name in self.pending(workloads):
+            missing = [w for w in self._of_slow(workloads) if not self._path(w, name).exists()]
+            for at in range(0, len(missing), _AT_A_TIME):
+                self._measure(bench, name, missing[at : at + _AT_A_TIME], progress)
+
+    def pending(self, workloads: Sequence[Workload]) -> tuple[str, ...]:
+        """Names of the slow ones that are not known for every public workload."""
+        return tuple(
+            name
+            for name in self._task.baselines
+            if name in SLOW_TO_START
+            and any(name not in self.known(w) for w in self._of_slow(workloads))
+        )
+
+    def report(self, workloads: Sequence[Workload]) -> BaselineReport:
+        """What is known of them all, and why a baseline is missing."""
+        known = {workload.name: self.known(workload) for workload in workloads}
+        return BaselineReport(
+            task_digest=self._task.digest(),
+            baselines={
+                workload: {name: b.measurement for name, b in each.items() if b.measurement}
+                for workload, each in known.items()
+            },
+            errors={
+                f"{workload}: {name}": b.error
+                for workload, each in known.items()
+                for name, b in each.items()
+                if b.error
+            },
+            anchor_ns=self.anchor_ns,
+        )
+
+    def _of_slow(self, workloads: Sequence[Workload]) -> list[Workload]:
+        return [workload for workload in workloads if not workload.hidden]
 
     def _measure(
         self, bench: Bench, name: str, workloads: Sequence[Workload], progress: Progress

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpu_runner.data.evaluation import OutputError
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.bursts import affordable, cut_short, draw_sizes, most_calls, room_bytes
 from gpu_runner.supervisor.checks import check_returned
-from gpu_runner.supervisor.collected import (
-    BURSTS,
-    SINGLES,
-    Checked,
-    Collected,
-    Measured,
-    counted_time,
-    larger_error,
-)
+from gpu_runner.supervisor.collected import Checked, Collected, Measured, counted_time
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
-from gpu_runner.supervisor.oracle import Description, Oracle, Verification
+from gpu_runner.supervisor.manners import Interrupted, Manners, Undisturbed, patiently
+from gpu_runner.supervisor.oracle import Description, Oracle
 from gpu_runner.supervisor.outside import MARGINS, NullTime, counted, mean_ns
-from gpu_runner.supervisor.plan import NULL_PLAN, Plan
+from gpu_runner.supervisor.plan import Plan
 from gpu_runner.supervisor.session import (
     Answer,
+    Conditions,
     Fault,
     FaultError,
     Session,
@@ -41,12 +35,14 @@ from gpu_runner.supervisor.statistics import ESTIMATORS
 from gpu_runner.supervisor.taken import Kept, TakenOutputs
 from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.varied import Decks
+from gpu_runner.supervisor.verification import verify
 from gpu_runner.supervisor.wrapper import Wrapper
 
 SEED_BITS = 62
 CALL_ID_BITS = 63
 _CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
-_NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 20}
+NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 20}
+"""Single calls of an empty kernel, for each workload."""
 _BURST_SHARE = 0.2  # of the draws, while there are bursts to be made
 _VARIED_SHARE = 1 / 16  # of the draws, at any time of a process: none of its calls is safe
 
@@ -64,8 +60,14 @@ class Bench:
         taken: Arena,
         config: SupervisorConfig,
         rng: random.Random,
+        manners: Manners | None = None,
     ) -> None:
-        """`taken` is the arena that the oracle has inherited; `rng` one that nobody can guess."""
+        """`taken` is the arena that the oracle has inherited; `rng` one that nobody can guess.
+
+        manners: whoever is more urgent gets the device between two calls; the process is ended
+        then, and measured anew.
+        """
+        self._manners = manners or Undisturbed()
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
         self._keeps_extremes = ESTIMATORS[config.kind].fastest
         self._taken = TakenOutputs(taken, rng, extremes=self._keeps_extremes)
@@ -96,7 +98,7 @@ class Bench:
         self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
 
     def know_null(self, times: Mapping[str, NullTime]) -> None:
-        """What the coordinator's clock adds to each workload's bursts, from now on."""
+        """What the supervisor's clock adds, by workload: from now on it looks at these."""
         self._nulls = times
 
     def run(
@@ -111,6 +113,18 @@ class Bench:
 
         Raises `FaultError` for whatever the process does wrong.
         """
+        return patiently(
+            self._manners, lambda: self._run(target, workloads, plan, progress, setup or {})
+        )
+
+    def _run(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        plan: Plan,
+        progress: Progress,
+        setup: Mapping[str, Any],
+    ) -> Measured:
         described = {workload.name: self._described[workload.name] for workload in workloads}
         self._taken.prepare(described, plan)
         collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
@@ -124,8 +138,10 @@ class Bench:
             session.ready()
             if target.python:
                 for workload in workloads:
-                    session.setup(self._setup(workload, setup or {}))
+                    session.setup(self._setup(workload, setup))
             while pending:
+                if self._manners.is_wanted():
+                    raise Interrupted
                 workload = self._whose_turn(pending, collected)
                 state = collected[workload.name]
                 began = time.monotonic()
@@ -143,13 +159,18 @@ class Bench:
         self,
         target: Target,
         workloads: Sequence[Workload],
+        bursts: int,
         idle_ns: float = 0.0,
-        bursts: int = NULL_PLAN.bursts,
     ) -> dict[str, Collected]:
         """Bursts and a few single calls of a kernel that does nothing, in one fresh process.
 
         idle_ns: what a call costs a waiting thread. Raises `FaultError` if the process fails.
         """
+        return patiently(self._manners, lambda: self._run_null(target, workloads, bursts, idle_ns))
+
+    def _run_null(
+        self, target: Target, workloads: Sequence[Workload], bursts: int, idle_ns: float
+    ) -> dict[str, Collected]:
         found: dict[str, Collected] = {}
         with (
             self._memory.watched(),
@@ -161,9 +182,13 @@ class Bench:
                 for workload in workloads:
                     session.setup(self._setup(workload, {}))
             for index, workload in enumerate(workloads):
+                if self._manners.is_wanted():
+                    raise Interrupted
                 state = found[workload.name] = Collected(most=self._most[workload.name])
-                for _ in range(_NULL_CALLS[self._config.kind]):
+                for _ in range(NULL_CALLS[self._config.kind]):
                     self._null_call(session, workload, index, state)
+                if bursts == 0:
+                    continue
                 sizes = [self._rng.randint(1, state.most) for _ in range(bursts)]
                 # The first two find code and memory that nobody has touched before.
                 made = [self._null_burst(session, workload, index, n) for n in (1, 1, *sizes)]
@@ -176,11 +201,22 @@ class Bench:
 
         Nothing of them is timed or verified. Raises `FaultError` for whatever goes wrong.
         """
+        return patiently(self._manners, lambda: self._run_profiled(target, workload, ncu))
+
+    def _run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+        os.ftruncate(ncu.descriptor, 0)  # of a process that was interrupted
+        os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
         config = replace(self._config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
         with (
             self._memory.watched(),
-            Session(target, self._memory.arenas, config, ncu) as session,
+            Session(
+                target,
+                self._memory.arenas,
+                config,
+                ncu,
+                Conditions(is_wanted=self._manners.is_wanted),
+            ) as session,
             keeping_output(session),
         ):
             session.ready()
@@ -188,7 +224,7 @@ class Bench:
                 session.setup(self._setup(workload, {}))
             for _ in range(2):
                 batch = self._batch(workload, 1, 0)
-                self._memory.stage(batch, cold=True)
+                self._memory.stage(batch)
                 session.call(batch.calls[0])
             session.end()
             return session.output
@@ -203,31 +239,7 @@ class Bench:
 
     def verify(self, workload: Workload, collected: Collected) -> Checked:
         """Compare what was taken from a process, which has exited, with the reference."""
-        errors: dict[str, OutputError] = {}
-        mismatch = None
-        for reasons, seeds in (SINGLES, collected.seeds), (BURSTS, collected.burst_seeds):
-            calls = [(workload, seed) for seed in seeds]
-            for found in self._verified(calls, collected, reasons):
-                for error in found.errors:
-                    errors[error.output] = larger_error(errors.get(error.output), error)
-                mismatch = mismatch or found.mismatch
-        calls = [(replace(workload, values=values), seed) for values, seed in collected.varied]
-        varied = [found.mismatch for found in self._verified(calls, collected, (Kept.VARIED,))]
-        return Checked(tuple(errors.values()), mismatch, next(filter(None, varied), None))
-
-    def _verified(
-        self, calls: Sequence[tuple[Workload, int]], collected: Collected, reasons: Sequence[Kept]
-    ) -> Iterator[Verification]:
-        """What is found in the calls that were kept for these reasons, each once."""
-        places = {
-            index: (slot, kept)
-            for kept in reasons
-            for slot, index in collected.taken.get(kept, {}).items()
-        }
-        for index, (slot, kept) in sorted(places.items()):
-            workload, seed = calls[index]
-            offsets = self._taken.offsets(workload.name, slot, kept)
-            yield self._oracle.verify(workload, self._direction, seed, offsets)
+        return verify(self._oracle, self._taken, workload, self._direction, collected)
 
     def _spend(self, seconds: float) -> None:
         """Raise `FaultError` once the calls of all of a submission's processes took too long."""
@@ -250,7 +262,8 @@ class Bench:
 
     def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:
         most = self._most[workload.name]
-        sizes = draw_sizes(most, plan.bursts, self._rng)
+        is_clocked = workload.name in self._nulls and self._config.kind is DeviceKind.CUDA
+        sizes = draw_sizes(most, plan.bursts if is_clocked else 0, self._rng)
         if target.python:  # the largest comes first: later ones find memory for their outputs
             sizes.sort()
         return Collected(sizes=sizes, most=most)
@@ -280,11 +293,11 @@ class Bench:
         return timed and enough and not self._is_cut(state)
 
     def _is_cut(self, state: Collected) -> bool:
-        return cut_short(state.bursts, state.most, state.counted_ns, self._config.kind)
+        return cut_short(state.bursts, state.most, state.counted_ns)
 
     def _one_call(self, session: Session, workload: Workload, setup: int) -> tuple[Batch, Answer]:
         batch = self._batch(workload, 1, setup)
-        self._memory.stage(batch, cold=not session.target.python)
+        self._memory.stage(batch)
         answer = session.call(batch.calls[0])
         if session.target.python:
             check_returned(answer.done, batch.layouts[0].description)
@@ -319,18 +332,17 @@ class Bench:
 
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()
-        size = affordable(drawn, state.counted_ns, self._config.kind)
+        size = affordable(drawn, state.counted_ns)
         batch = self._batch(workload, size, setup)
-        self._memory.stage(batch, cold=not session.target.python)
+        self._memory.stage(batch)
         held_ns = session.burst(self._call_id(), batch.calls).held_ns
         self._memory.check(batch)
         burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
         state.bursts.append(burst)
         null = self._nulls.get(workload.name)
         mean = mean_ns(burst, null) if null is not None else held_ns / size
-        margin = MARGINS[self._config.kind, session.target.abi]
-        outdated = margin.large_alone and 2 * state.least_calls < size
-        least = burst in counted(state.bursts, margin)
+        outdated = 2 * state.least_calls < size
+        least = burst in counted(state.bursts)
         least = least and (mean < state.least_mean_ns or outdated)
         if least:
             state.least_mean_ns, state.least_calls = mean, size
@@ -355,21 +367,21 @@ class Bench:
         """Take the outputs of the call at a place of its batch: reason, slot, and its index."""
         kept, slot, index = where
         offsets = self._taken.offsets(batch.workload.name, slot, kept)
-        self._memory.take(batch.layouts[place], offsets, echoed=session.target.python)
+        self._memory.take(batch.layouts[place], offsets)
         state.taken.setdefault(kept, {})[slot] = index
 
     def _null_call(
         self, session: Session, workload: Workload, setup: int, state: Collected
     ) -> None:
         batch = self._batch(workload, 1, setup)
-        self._memory.stage(batch, cold=not session.target.python)
+        self._memory.stage(batch)
         answer = session.call(batch.calls[0])
         state.add(answer, answer.done.time_ns)
         state.others_ns += session.others_ns
 
     def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
-        self._memory.stage(batch, cold=not session.target.python, drawn=False)
+        self._memory.stage(batch, drawn=False)
         held_ns = session.burst(self._call_id(), batch.calls).held_ns
         return Burst(calls=size, held_ns=held_ns)
 
@@ -383,8 +395,10 @@ class Bench:
         return {**told, **extra}
 
     def _session(self, target: Target, idle_ns: float) -> Session:
-        landing = self._memory.landing
-        return Session(target, self._memory.arenas, self._config, landing=landing, idle_ns=idle_ns)
+        conditions = Conditions(
+            landing=self._memory.landing, idle_ns=idle_ns, is_wanted=self._manners.is_wanted
+        )
+        return Session(target, self._memory.arenas, self._config, None, conditions)
 
     def _call_id(self) -> int:
         """One that cannot be acknowledged before it is known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import time
 from typing import Any
@@ -30,7 +31,7 @@ class Channel:
 
     @property
     def descriptor(self) -> int:
-        """The coordinator's own end."""
+        """The supervisor's own end."""
         return self._ours.fileno()
 
     @property
@@ -50,6 +51,10 @@ class Channel:
     def allow(self, seconds: float) -> None:
         """Set the deadline of all that follows."""
         self._deadline = time.monotonic() + seconds
+
+    def is_readable(self, wait_s: float) -> bool:
+        """Whether something can be read, or the end be seen, within so many seconds."""
+        return bool(self._buffer) or bool(select.select([self._ours], [], [], wait_s)[0])
 
     def send(self, data: bytes) -> None:
         """Send all of `data`."""

@@ -1,15 +1,13 @@
-"""What is checked of every call besides its values: returned tensors, guard bands, inputs."""
+"""What is checked of every call besides its values: returned tensors and guard bands."""
 
 from __future__ import annotations
 
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import Done, OutputRecord
-from gpu_runner.supervisor.arena import GUARD_BYTES, Poison, Region
+from gpu_runner.supervisor.arena import GUARD_BYTES, Poison
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.oracle import Description, OutputSpec
 from gpu_runner.supervisor.session import Fault, FaultError
-
-_COMPARE_BYTES = 16 << 20
 
 
 def check_returned(done: Done, described: Description) -> None:
@@ -48,24 +46,3 @@ def check_guards(outputs: memoryview, poison: Poison, layout: Layout) -> None:
             if not poison.intact(outputs, *band):
                 reason = f"wrote out of bounds: {where} its output {spec.name!r}"
                 raise FaultError(Fault(Verdict.VIOLATION, reason))
-
-
-def check_inputs(inputs: memoryview, echo: memoryview, layout: Layout) -> None:
-    """The inputs as they were after the call must be those that were handed over."""
-    tensors = layout.description.tensors()
-    for region, tensor in zip(layout.inputs, tensors, strict=True):
-        if tensor["kind"] == "tensor" and not _same(inputs, echo, region):
-            reason = f"changed its input {tensor['name']!r}: inputs must not be changed"
-            raise FaultError(Fault(Verdict.VIOLATION, reason))
-
-
-def _same(inputs: memoryview, echo: memoryview, region: Region) -> bool:
-    stops = (min(at + _COMPARE_BYTES, region.end) for at in _steps(region))
-    return all(
-        bytes(inputs[at:stop]) == bytes(echo[at:stop])
-        for at, stop in zip(_steps(region), stops, strict=True)
-    )
-
-
-def _steps(region: Region) -> range:
-    return range(region.offset, region.end, _COMPARE_BYTES)

@@ -15,7 +15,7 @@ from gpu_runner.supervisor.plan import Plan
 from gpu_runner.supervisor.session import Answer
 from gpu_runner.supervisor.taken import Kept
 
-SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST, Kept.GATED, Kept.WHOLE)
+SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST, Kept.GATED)
 BURSTS = (Kept.BURST, Kept.LEAST_BURST)
 
 
@@ -31,8 +31,7 @@ class Collected:
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
     gate_ns: list[float] = field(default_factory=list)
-    whole_ns: list[float | None] = field(default_factory=list)
-    late_ns: list[int] = field(default_factory=list)
+    threads: int = 0
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
     taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
@@ -47,12 +46,10 @@ class Collected:
 
     def least_of(self, answer: Answer, counted_ns: float) -> list[Kept]:
         """In what a single call that comes now is the least so far."""
-        whole_ns = [time_ns for time_ns in self.whole_ns if time_ns is not None]
         times = {
             Kept.FASTEST: (counted_ns, self.counted_ns),
             Kept.LEAST: (answer.held_ns, self.held_ns),
             Kept.GATED: (answer.gate_ns, self.gate_ns),
-            Kept.WHOLE: (answer.whole_ns, whole_ns),
         }
         return [
             kept
@@ -66,10 +63,9 @@ class Collected:
         self.counted_ns.append(counted_ns)
         self.host_ns.append(answer.done.host_ns)
         self.held_ns.append(answer.held_ns)
+        self.threads = max(self.threads, answer.threads)
         if answer.gate_ns is not None:
             self.gate_ns.append(answer.gate_ns)
-            self.whole_ns.append(answer.whole_ns)
-            self.late_ns.append(answer.late_ns)
 
     def is_timed(self, plan: Plan) -> bool:
         """Whether a process needs no further single call."""
@@ -88,8 +84,7 @@ class Collected:
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
-            whole_ns=tuple(self.whole_ns) if any(self.whole_ns) else (),
-            late_ns=tuple(self.late_ns),
+            threads=self.threads,
             varied=len(self.verified(Kept.VARIED)),
         )
 
@@ -107,7 +102,7 @@ def counted_time(answer: Answer, null: NullTime | None, margin: Margin) -> float
     """What counts of a single call: the claimed time, or what we saw of it at least, in ns."""
     if null is None or answer.gate_ns is None:
         return answer.done.time_ns
-    return max(answer.done.time_ns, least_of_call(answer.gate_ns, answer.whole_ns, null, margin))
+    return max(answer.done.time_ns, least_of_call(answer.gate_ns, null, margin))
 
 
 @dataclass(frozen=True)

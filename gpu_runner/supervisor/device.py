@@ -1,20 +1,16 @@
-"""What a device is: its name, its theoretical peaks, and the lock that makes it exclusive."""
+"""What a device is: its name, and its theoretical peaks."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import os
 import re
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor import cpu, nvml
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.nvml import NvmlError
 
 
@@ -160,29 +156,3 @@ def device_slug(kind: DeviceKind, index: int) -> str:
 def cuda_devices() -> list[int]:
     """Indices of the GPUs of this host; empty where there is none."""
     return list(range(nvml.device_count()))
-
-
-@contextlib.contextmanager
-def exclusive(config: SupervisorConfig) -> Iterator[None]:
-    """Hold the device: one measurement at a time. The kernel frees it if this process dies."""
-    folder = config.cache_folder / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{config.kind}-{config.index}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        deadline = time.monotonic() + config.device_timeout_s
-        while not _locked(descriptor):
-            if time.monotonic() > deadline:
-                raise DeviceError(f"{config.device} was not free in {config.device_timeout_s:g} s")
-            time.sleep(0.02)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

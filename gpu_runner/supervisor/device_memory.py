@@ -88,10 +88,10 @@ class DeviceMemory:
             raise RuntimeError("the device's memory has not been made")
         return self._staged(self._first, drawn=False) > BUSY_NS
 
-    def stage(self, batch: Batch, *, cold: bool, drawn: bool = True) -> None:
+    def stage(self, batch: Batch, *, drawn: bool = True) -> None:
         """See `Memory.stage`; also refuses a runner that has left the device at work.
 
-        On a device everything is always made cold. Raises `RunnerUnfit` where others use it.
+        Raises `RunnerUnfit` where others use it.
         """
         with self._room():
             busy_ns = self._staged(batch, drawn=drawn)
@@ -132,8 +132,8 @@ class DeviceMemory:
             reason = f"changed its input {name!r}: inputs must not be changed"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
 
-    def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
-        """See `Memory.take`; all inputs have been checked."""
+    def take(self, layout: Layout, offsets: Sequence[int]) -> None:
+        """See `Memory.take`."""
         pairs = zip(layout.outputs, offsets, strict=True)
         with self._room():
             self._oracle.take([(region.offset, at, region.nbytes) for region, at in pairs])

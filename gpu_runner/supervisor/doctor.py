@@ -21,11 +21,11 @@ from gpu_runner.supervisor.device import (
     cuda_devices,
     device_name,
     device_slug,
-    exclusive,
 )
 from gpu_runner.supervisor.peaks import KnownPeak, ceiling
 from gpu_runner.supervisor.session import RunnerUnfit
 from gpu_runner.supervisor.toolchain import ToolchainError
+from gpu_runner.supervisor.turn import exclusive
 
 
 def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]:

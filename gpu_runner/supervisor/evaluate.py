@@ -7,7 +7,7 @@ import math
 import random
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
@@ -30,15 +30,21 @@ from gpu_runner.supervisor.build import (
     build_support,
 )
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import DeviceError, exclusive
+from gpu_runner.supervisor.device import DeviceError
 from gpu_runner.supervisor.device_log import DeviceLog
 from gpu_runner.supervisor.device_memory import DeviceMemory
 from gpu_runner.supervisor.environment import environment
-from gpu_runner.supervisor.null import NullTimes
+from gpu_runner.supervisor.manners import Manners
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.oracles import Oracles, an_oracle
-from gpu_runner.supervisor.outside import UNSEEN
-from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, Plan
+from gpu_runner.supervisor.own_clock import OwnClock
+from gpu_runner.supervisor.plan import (
+    CHECK_PLAN,
+    NOISE_LIMIT,
+    PLANS,
+    UNSTABLE_FROM,
+    Plan,
+)
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
@@ -46,17 +52,13 @@ from gpu_runner.supervisor.staging import HostMemory
 from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.toolchain import ToolchainError
+from gpu_runner.supervisor.turn import Courteous, exclusive
 from gpu_runner.supervisor.varied import OtherValues
 
 logger = logging.getLogger(__name__)
 
-CONFIRMATIONS = 2
-"""How often a claim that the outside clock contradicts is measured again before it counts."""
-
 _OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
-
-FAILED_LATER = "right at first, but not when it was measured again"
 
 TASK_FAILED = "the task's own code, or what runs it, failed; the log says how, to admins alone"
 """The reason where there are hidden workloads: such words could give away sizes and values."""
@@ -146,8 +148,11 @@ class _Evaluation:
             an_oracle(self._oracles, self._config, self._task) as oracle,
         ):
             target = self._target(self._compile())
-            with self._device(), closing(self._memory(oracle, inputs, taken, rng)) as memory:
-                bench = Bench(oracle, memory, taken, self._config, rng)
+            with (
+                self._device() as manners,
+                closing(self._memory(oracle, inputs, taken, rng)) as memory,
+            ):
+                bench = Bench(oracle, memory, taken, self._config, rng, manners)
                 with self._timeline.stage(Stage.PREPARE):
                     self._record.environment["oracle"] = dict(
                         oracle.load(self._task, inputs, taken)
@@ -197,14 +202,13 @@ class _Evaluation:
         )
 
     @contextmanager
-    def _device(self) -> Iterator[None]:
+    def _device(self) -> Iterator[Manners]:
         with ExitStack() as held:
             with self._timeline.stage(Stage.DEVICE):
-                held.enter_context(exclusive(self._config))
-            if reason := health.settle(self._config):
-                raise RunnerUnfit(reason)
+                turn = held.enter_context(exclusive(self._config, self._request.urgency))
+            self._settle()
             try:
-                yield
+                yield Courteous(turn, self._stepping_aside, self._settle)
             except FaultError as error:  # before another evaluation gets the device
                 health.suspect(self._config, error.fault.verdict)
                 raise
@@ -212,33 +216,60 @@ class _Evaluation:
                 health.suspect(self._config, Verdict.RUNTIME_ERROR)
                 raise
 
+    def _stepping_aside(self) -> AbstractContextManager[None]:
+        return self._timeline.stage(Stage.DEVICE, "stepped aside for somebody more urgent")
+
+    def _settle(self) -> None:
+        if reason := health.settle(self._config):
+            raise RunnerUnfit(reason)
+
     def _on_device(self, bench: Bench, target: Target, plan: Plan) -> Fault:
+        if plan.is_checked or self._config.kind is DeviceKind.CPU:
+            self._check(bench, target)
         baselines = self._baselines(bench, plan)
-        limit = NOISE_LIMIT[self._config.kind]
-        self._calibrate(bench, target, plan, fresh=False)
+        clock = OwnClock(self._request, self._config, bench, target, self._record)
+        with self._timeline.stage(Stage.PREPARE):
+            clock.calibrate(self._workloads, plan)
         done = 0
-        for upto in plan.looks(self._config.kind):
+        for upto in plan.looks():
             for process in range(done, upto):
                 self._record.output = self._one_process(bench, target, plan, process)
             done = upto
-            if self._record.noise()[1] <= limit:
+            if self._record.noise()[1] <= NOISE_LIMIT[self._config.kind]:
                 break
         self._hidden_processes(bench, target, plan)
         self._record.environment["blocks"] = self._log.blocks
         self._carry(baselines, plan)
-        if impossible := self._record.impossible() or self._too_fast(bench, target, plan):
+        if impossible := self._record.impossible():
             return Fault(Verdict.VIOLATION, impossible)
-        name, noise = self._record.noise()
-        if plan.judges_noise and noise > limit:
-            reason = (
-                f"the time of {name!r} is known only to +-{noise:.0%}; the limit is "
-                f"+-{limit:.0%}: the device was noisy, or the kernel's time varies by itself"
-            )
-            return Fault(Verdict.UNSTABLE, reason)
-        if plan.judges_noise and self._record.is_blind():
-            return Fault(Verdict.UNSTABLE, UNSEEN)
+        if self._request.mode in (Mode.RANKED, Mode.AUDIT):
+            with self._timeline.stage(Stage.PREPARE):
+                clock.look_again(self._workloads)
+            name, noise = self._record.noise()
+            if noise > UNSTABLE_FROM:
+                reason = (
+                    f"the time of {name!r} is known only to +-{noise:.0%}, after {done} processes:"
+                    " the device was noisy, or the kernel's time varies by itself"
+                )
+                return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
+
+    def _check(self, bench: Bench, target: Target) -> None:
+        """A few verified calls of the public workloads, before anything is timed."""
+        workloads = [w for w in self._workloads if not w.hidden]
+        with self._timeline.stage(Stage.CHECK):
+            progress = self._progress(Stage.CHECK, "")
+            measured = bench.run(target, workloads, CHECK_PLAN, progress)
+            for workload in workloads:
+                checked = bench.verify(workload, measured.workloads[workload.name])
+                self._record.add_check(checked)
+        self._record.output = measured.output
+        self._raise_mismatch()
+
+    def _raise_mismatch(self) -> None:
+        if self._record.mismatch is not None:
+            raise FaultError(self._record.wrong_result(self._record.mismatch))
 
     def _baselines(self, bench: Bench, plan: Plan) -> Baselines:
         baselines = Baselines(self._task, self._direction, self._config)
@@ -250,46 +281,6 @@ class _Evaluation:
                 baselines.measure_missing(bench, self._workloads, progress)
         return baselines
 
-    def _calibrate(self, bench: Bench, target: Target, plan: Plan, *, fresh: bool) -> None:
-        """Learn what the coordinator's own clock adds, from a kernel that does nothing."""
-        if plan.bursts > 0:
-            with self._timeline.stage(Stage.PREPARE):
-                times = NullTimes(self._task, self._direction, self._config, target)
-                found = times.of(bench, self._workloads, fresh=fresh)
-                self._record.know_null(found)
-                bench.know_null(found)
-
-    def _too_fast(self, bench: Bench, target: Target, plan: Plan) -> str:
-        """Which claim the outside clock contradicts, also after it was calibrated again.
-
-        Another process is measured then, so that no bad moment of the host accuses a kernel.
-        """
-        for _ in range(CONFIRMATIONS):
-            self._see(bench, target, plan)
-            if not self._record.too_fast():
-                return ""
-            self._calibrate(bench, target, plan, fresh=True)
-            number = plan.looks(self._config.kind)[-1]  # which no process before it has
-            hidden = any(workload.hidden for workload in self._workloads)
-            try:
-                self._one_process(bench, target, plan, number)
-            except FaultError as error:
-                if not hidden:
-                    raise
-                self._record.mismatch = None  # processes before it have seen what is hidden
-                raise FaultError(Fault(error.fault.verdict, FAILED_LATER)) from None
-            if hidden:
-                self._hidden_process(bench, target, plan, number)
-        self._see(bench, target, plan)
-        return self._record.too_fast()
-
-    def _see(self, bench: Bench, target: Target, plan: Plan) -> None:
-        """Calibrate the outside clock again where a bad moment has made it blind."""
-        for _ in range(CONFIRMATIONS):
-            if not self._record.is_blind():
-                return
-            self._calibrate(bench, target, plan, fresh=True)
-
     def _carry(self, baselines: Baselines, plan: Plan) -> None:
         """Bring remembered baselines to the speed that the anchor had around the measurement."""
         if plan.baselines and baselines.anchor_ns is not None:
@@ -298,6 +289,8 @@ class _Evaluation:
             baselines.anchor_ns = math.sqrt(before * after)
         for workload in self._workloads:
             self._record.add_baselines(workload, baselines.known(workload))
+        if plan.baselines:
+            self._record.pending_baselines = baselines.pending(self._workloads)
 
     def _hidden_processes(self, bench: Bench, target: Target, plan: Plan) -> None:
         """Measure hidden workloads last, in processes of their own, and say little of them.
@@ -307,7 +300,7 @@ class _Evaluation:
         """
         if not any(workload.hidden for workload in self._workloads):
             return
-        for process in range(plan.processes):
+        for process in range(plan.for_hidden().processes):
             self._hidden_process(bench, target, plan, process)
 
     def _hidden_process(self, bench: Bench, target: Target, plan: Plan, process: int) -> None:
@@ -343,8 +336,7 @@ class _Evaluation:
                 checked = bench.verify(workload, collected)
                 self._record.add(workload, process, collected, checked)
                 varied = varied or checked.varied
-        if self._record.mismatch is not None:
-            raise FaultError(self._record.wrong_result(self._record.mismatch))
+        self._raise_mismatch()
         if varied is not None:
             self._log_hidden(f"{varied.workload}, with other values: {varied.reason}")
             reason = f"right on {varied.workload} as it is drawn, but not on other values"

@@ -133,6 +133,11 @@ class Freezer:
         worked = (ran - self._idled_ns(pid) for pid, ran in self._spent().items())
         return max(busiest, max(worked, default=0) / self._processors)
 
+    @property
+    def threads(self) -> int:
+        """How many the tree has, as of the last stop."""
+        return len(self._now)
+
     def others_ns(self) -> list[int]:
         """How long each thread but a process's busiest has run between the last two stops."""
         return [ran for pid in self._clocks for ran in self._others(pid)]

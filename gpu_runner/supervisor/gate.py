@@ -1,4 +1,4 @@
-"""The gate that a timed call on a CPU passes, as the coordinator watches it."""
+"""The gate that a timed call on a CPU passes, as the supervisor watches it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from gpu_runner.data import wire
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.arena import Arena
-from gpu_runner.supervisor.freeze import own_delay_ns
 
 PAGE_BYTES = 4096
 LOOKS, LOOKS_EACH = 32, 2
@@ -37,7 +36,6 @@ class Gate:
         self._places: list[int] = []
         self._seen = b""
         self._opened_ns = self._over_ns = 0
-        self.late_ns = 0  # how long others kept us from our processor while it was watched
         self._asked: tuple[Any, ...] = ()
         self._call = ctypes.c_uint64(0)
         self.is_passed = False  # whether the last call began and was over here
@@ -65,11 +63,10 @@ class Gate:
         )
         self._call = ctypes.c_uint64(call.call_id)
 
-    def watch(self, control: int, longest_s: float, delay_ns: int) -> None:
+    def watch(self, control: int, longest_s: float) -> None:
         """Open for the call, which has just been released, and wait until it is over.
 
         Or until the process has something to say on the descriptor `control`, or for `longest_s`.
-        delay_ns: `own_delay_ns` as it was before the release; to read it takes longer than waking.
         """
         seen, times = (ctypes.c_ubyte * len(self._places))(), (ctypes.c_uint64 * 2)()
         over = self._watch(
@@ -81,7 +78,6 @@ class Gate:
             seen,
             times,
         )
-        self.late_ns = own_delay_ns() - delay_ns
         self.is_passed = bool(over)
         self._opened_ns, self._over_ns = times
         self._seen = bytes(seen)
@@ -89,11 +85,7 @@ class Gate:
     @property
     def time_ns(self) -> float:
         """Time of the last call in ns."""
-        return self.whole_ns(self._opened_ns)
-
-    def whole_ns(self, began_ns: int) -> float:
-        """The same from when the process was let run, before it came to the gate."""
-        return float(self._over_ns - began_ns)
+        return float(self._over_ns - self._opened_ns)
 
     def is_final(self) -> bool:
         """Whether the outputs, now that the process stands still, are what the call left there."""

@@ -12,13 +12,13 @@ from typing import Any
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor import gpu_state, probe
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import exclusive
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.gpu_state import Gpu
 from gpu_runner.supervisor.leftovers import Snapshot, left_behind, orphans, snapshot
 from gpu_runner.supervisor.nvml import NvmlError
 from gpu_runner.supervisor.probe import Probe, ProbeFailed
 from gpu_runner.supervisor.toolchain import ToolchainError
+from gpu_runner.supervisor.turn import exclusive
 
 __all__ = ["Snapshot", "left_behind", "snapshot"]  # for those who look after whole evaluations
 

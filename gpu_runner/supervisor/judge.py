@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from gpu_runner.data.evaluation import (
     Measurement,
@@ -15,20 +14,21 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.integrity import Check, OutsideTime, Suspicion
+from gpu_runner.data.scores import geometric_mean, speedups
 from gpu_runner.data.task import Cost, Task, Workload
-from gpu_runner.data.verdict import Direction
+from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.outside import (
     Margin,
     NullTime,
+    Seen,
     at_least,
-    at_the_gate,
-    from_the_start,
+    host_share_ns,
     least_of_call,
     outside_time,
 )
 from gpu_runner.supervisor.report import duration
-from gpu_runner.supervisor.statistics import Estimator, geometric_mean, measure
+from gpu_runner.supervisor.statistics import ESTIMATORS, Estimator, measure
 
 _SAVED = 4.0
 """Direct operations for one of a cleverer algorithm: Winograd's F(4x4, 3x3) needs a quarter."""
@@ -45,44 +45,54 @@ LUCKY, LUCKY_NS = 2.0, 5_000.0
 """How much slower nine of ten calls may be than the fastest, as a ratio and beyond cold memory."""
 
 
+BESIDE_NS = 40_000.0
+"""Processor time of a call beside its kernel scatters by so much on a virtual machine."""
+
+WAITING_NS = 10_000.0
+"""So much of it a thread may take that is woken, spins for a moment and sleeps again."""
+
+GAP = 1.25
+"""A claim is far off where the supervisor saw more than so many times of it: a person looks."""
+
+
 @dataclass
 class Facts:
     """What is known of one workload: runs, largest errors by output, baselines by name.
 
-    estimator: how they become a time. null, margin: what the outside clock must allow for.
+    kind: of the device. null, margin: what the outside clock must allow for.
     """
 
-    estimator: Estimator
+    kind: DeviceKind
     runs: list[ProcessRun] = field(default_factory=list)
     errors: dict[str, OutputError] = field(default_factory=dict)
     baselines: Mapping[str, Measurement] = field(default_factory=dict)
     null: NullTime | None = None
     margin: Margin | None = None
 
-    def counted(self) -> list[ProcessRun]:
-        """The runs with the times that count: claimed ones, or what we saw of a call at least.
+    @property
+    def estimator(self) -> Estimator:
+        """How its calls become a time."""
+        return ESTIMATORS[self.kind]
 
-        A host may take the coordinator's processor away, so that it sees an end too late: such a
-        call counts as a slow one, and another is the fastest. What is claimed below it gains
-        nothing. Where it is so for most calls, though the coordinator had its processor, it is the
-        process that lies, and its claims stand as they are, to be contradicted.
+    def counted(self) -> list[Sequence[float]]:
+        """Of each run the times that count: claimed ones, or what the gate saw of a call at least.
+
+        A host may take the supervisor's processor away, so that it sees an end too late: such a
+        call counts as a slow one, and another is the fastest. What is claimed below what was seen
+        gains nothing.
         """
         return [_counted(run, self.null, self.margin) for run in self.runs]
 
+    def claimed_ns(self) -> float:
+        """The time that the claims alone would give."""
+        return self.estimator([run.times_ns for run in self.runs])
 
-def _counted(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> ProcessRun:
+
+def _counted(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> Sequence[float]:
     if null is None or margin is None or not run.gate_ns:
-        return run
-    whole = run.whole_ns or (None,) * len(run.times_ns)
-    late = run.late_ns or (0,) * len(run.times_ns)
-    times, lies = [], 0
-    for claimed_ns, gate_ns, whole_ns, late_ns in zip(
-        run.times_ns, run.gate_ns, whole, late, strict=True
-    ):
-        in_time_ns = None if whole_ns is None else whole_ns - late_ns
-        lies += least_of_call(gate_ns - late_ns, in_time_ns, null, margin) > claimed_ns
-        times.append(max(claimed_ns, least_of_call(gate_ns, whole_ns, null, margin)))
-    return run if 2 * lies >= len(times) else replace(run, times_ns=tuple(times))
+        return run.times_ns
+    calls = zip(run.times_ns, run.gate_ns, strict=True)
+    return [max(claimed, least_of_call(gate, null, margin)) for claimed, gate in calls]
 
 
 def workload_result(
@@ -90,10 +100,12 @@ def workload_result(
 ) -> WorkloadResult:
     """Time, interval, speedups and floor of one workload; the same facts give the same result."""
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
-    estimator, runs = facts.estimator, facts.counted()
-    claimed = measure([run.times_ns for run in runs], estimator, rng) if runs else None
-    outside = _outside(facts, runs)
-    measurement = at_least(claimed, outside) if claimed and outside else claimed
+    measurement = measure(facts.counted(), facts.estimator, rng) if facts.runs else None
+    outside = _outside(facts)
+    if measurement and outside and facts.null:
+        host_ns = statistics.median(run.host_ns for run in facts.runs)
+        share_ns = host_share_ns(host_ns, facts.null, outside)
+        measurement = at_least(measurement, outside, share_ns)
     cost = task.cost(workload, direction)
     return WorkloadResult(
         name=workload.name,
@@ -103,60 +115,42 @@ def workload_result(
         processes=tuple(facts.runs),
         errors=tuple(facts.errors.values()),
         baselines=facts.baselines,
-        speedups=_speedups(measurement, facts.baselines),
+        speedups=speedups(measurement, facts.baselines),
         flops=cost.flops if cost else None,
         bytes=cost.bytes if cost else None,
         weight=cost.weight if cost and cost.weight > 0 else 1.0,
         floor_ns=floor_ns(cost, peak, task.dtype) if cost and peak else None,
         outside=outside,
+        claimed_ns=_claimed(facts, measurement),
     )
 
 
-def _outside(facts: Facts, runs: Sequence[ProcessRun]) -> OutsideTime | None:
-    """What the coordinator's clock says, from the same processes and calls as the claim.
+def _claimed(facts: Facts, measurement: Measurement | None) -> float | None:
+    """The claim, where the supervisor saw more."""
+    claimed_ns = facts.claimed_ns() if measurement else 0.0
+    return claimed_ns if measurement and measurement.time_ns > claimed_ns else None
+
+
+def _outside(facts: Facts) -> OutsideTime | None:
+    """What the supervisor's clock says, from the same processes and calls as the claim.
 
     Another choice could contradict it.
     """
-    estimator, null, margin = facts.estimator, facts.null, facts.margin
-    bursts = [burst for run in runs for burst in run.bursts]
-    if not bursts or null is None or margin is None:
+    runs, estimator = facts.runs, facts.estimator
+    if not runs or facts.null is None or facts.margin is None:
         return None
 
-    def least(of_runs: Sequence[Sequence[float]]) -> float:
+    def least(of_runs: Sequence[Sequence[float]]) -> float | None:
+        if not all(of_runs):  # the claim is of all processes; this clock says nothing of one
+            return None
         return estimator.of_all([estimator.held(calls) for calls in of_runs])
 
-    single_ns, scatter_ns = None, 0.0
-    held = [run.held_ns for run in runs if run.held_ns]
-    if held and estimator.fastest:
-        single_ns = least(held)
-        typical_ns = estimator.of_all([statistics.median(calls) for calls in held])
-        scatter_ns = max(0.0, typical_ns - single_ns)
-    outside = outside_time(bursts, null, margin, single_ns, scatter_ns)
-    # The claim is of all processes, so one that this clock says nothing of leaves it silent.
-    if all(gated := [run.gate_ns for run in runs]):
-        outside = at_the_gate(outside, least(gated), null, margin)
-    if all(whole := [_whole(run) for run in runs]):
-        outside = from_the_start(outside, least(whole), null, margin)
-    return outside
-
-
-def _whole(run: ProcessRun) -> list[float]:
-    """Times since the process was let run, of calls that did not wait for a processor.
-
-    None if the fastest call has none: those of the others do not bound its time.
-    """
-    if not run.whole_ns or run.whole_ns[run.times_ns.index(min(run.times_ns))] is None:
-        return []
-    return [whole_ns for whole_ns in run.whole_ns if whole_ns is not None]
-
-
-def _speedups(
-    measurement: Measurement | None, baselines: Mapping[str, Measurement]
-) -> dict[str, float]:
-    if measurement is None or not baselines:
-        return {}
-    found = {name: b.time_ns / measurement.time_ns for name, b in baselines.items()}
-    return {**found, "best": min(found.values())}
+    seen = Seen(
+        held_ns=least([run.held_ns for run in runs]),
+        gate_ns=least([run.gate_ns for run in runs]),
+        bursts=[burst for run in runs for burst in run.bursts],
+    )
+    return outside_time(facts.kind, seen, facts.null, facts.margin)
 
 
 def floor_ns(cost: Cost, peak: Peak, dtype: str) -> float | None:
@@ -280,49 +274,16 @@ def fraction(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> flo
     return geometric_mean(shares)
 
 
-def summary(workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
-    """The result's headline fields over measured workloads (see `EvaluationResult`)."""
-    public = [w for w in workloads if not w.hidden]
-    hidden = [w for w in workloads if w.hidden]
-    floors = [w.floor_ns / w.measurement.time_ns for w in public if w.floor_ns and w.measurement]
-    return {
-        "latency_ns": geometric_mean(w.measurement.time_ns for w in public if w.measurement),
-        "speedups": _mean_speedups(public),
-        "hidden_speedups": _mean_speedups(hidden),
-        "floor_fraction": geometric_mean(floors),
-        "score": _score(public),
-    }
-
-
-def _mean_speedups(workloads: Sequence[WorkloadResult]) -> dict[str, float]:
-    """Geometric means of the baselines that every workload has."""
-    if not workloads:
-        return {}
-    names = set.intersection(*(set(w.speedups) for w in workloads))
-    means = {name: geometric_mean(w.speedups[name] for w in workloads) for name in sorted(names)}
-    return {name: mean for name, mean in means.items() if mean is not None}
-
-
-def _score(workloads: Sequence[WorkloadResult]) -> float | None:
-    """MSKernelBench's P: speedups against the best baseline, weighted by work."""
-    if not workloads or any("best" not in w.speedups for w in workloads):
-        return None
-    total = sum(w.weight for w in workloads)
-    return sum(w.weight * w.speedups["best"] for w in workloads) / total
-
-
 def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
     """Workloads whose fastest calls, which count on a CPU, say little of the others.
 
     Neighbours on the same core make calls slower by 30 to 60 %; a kernel that guesses and is
     seldom right at once, or that rests between its good calls, differs by more in every process.
-    The coordinator's times are looked at where there are some: of those that are claimed, only the
-    fastest must be true.
+    Of times that are claimed, only the fastest must be true, so processor time is looked at, too.
     """
     found = []
     for workload in workloads:
-        null_ns = (workload.outside.null_gate_ns if workload.outside else None) or 0.0
-        runs = [sorted(_seen(run, null_ns)) for run in workload.processes]
+        runs = [sorted(_seen(run)) for run in workload.processes]
         lucky = [t for t in runs if _tenth(t) > max(LUCKY * t[0], t[0] + LUCKY_NS)]
         if runs and len(lucky) > len(runs) / 2:
             name = "a hidden workload" if workload.hidden else workload.name
@@ -331,21 +292,50 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
     return found
 
 
+def _seen(run: ProcessRun) -> list[float]:
+    """Of each call the claim, or by how much its processor time exceeds the least, if larger."""
+    if not run.held_ns:
+        return list(run.times_ns)
+    beside_ns = min(run.held_ns) - min(run.times_ns) + BESIDE_NS
+    calls = zip(run.times_ns, run.held_ns, strict=True)
+    return [max(time_ns, held_ns - beside_ns) for time_ns, held_ns in calls]
+
+
+def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
+    """Workloads whose claims are far below what the supervisor's own clock saw.
+
+    Not where threads that only waited may explain it: a team of many more threads than processors
+    costs processor time beside its kernel.
+    """
+    found = []
+    for workload in workloads:
+        claimed_ns, measured = workload.claimed_ns, workload.measurement
+        if claimed_ns is None or measured is None:
+            continue
+        if measured.time_ns - _waiting_ns(workload) <= GAP * claimed_ns + LUCKY_NS:
+            continue
+        if workload.hidden:
+            reason = "claims a time on a hidden workload that is far below what its calls took"
+        else:
+            reason = (
+                f"claims {duration(claimed_ns)} on {workload.name}, but by the supervisor's own"
+                f" clock a call takes {duration(measured.time_ns)}"
+            )
+        found.append(Suspicion(check=Check.CLOCK, reason=reason))
+    return found
+
+
+def _waiting_ns(workload: WorkloadResult) -> float:
+    """What of a call's processor time its threads may have taken though they only waited."""
+    outside = workload.outside
+    if outside is None or outside.cpu_ns is None or outside.bound_ns != outside.cpu_ns:
+        return 0.0
+    return WAITING_NS * max(run.threads for run in workload.processes)
+
+
 def _tenth(ordered: Sequence[float]) -> float:
     """The lower decile, of few times the second."""
     return ordered[min(max(len(ordered) // 10, 1), len(ordered) - 1)]
-
-
-def _seen(run: ProcessRun, null_gate_ns: float) -> Sequence[float]:
-    """Times of the single calls: the claimed ones, or the coordinator's where these are longer.
-
-    Less how long it was kept from its own processor: that says nothing of the kernel.
-    """
-    if not run.gate_ns:
-        return run.times_ns
-    late = run.late_ns or (0,) * len(run.times_ns)
-    calls = zip(run.times_ns, run.gate_ns, late, strict=True)
-    return [max(time_ns, gate_ns - late_ns - null_gate_ns) for time_ns, gate_ns, late_ns in calls]
 
 
 def noisiest(workloads: Sequence[WorkloadResult], resolution_ns: float) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""Times a kernel that does nothing: what the coordinator's own clock adds to every burst."""
+"""Times a kernel that does nothing: what the supervisor's own clock adds to every burst."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor import elf, toolchain
 from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.build import Recipe, build_trusted, declaration
+from gpu_runner.supervisor.build import Recipe, build_shim, build_trusted, declaration
+from gpu_runner.supervisor.collected import Collected
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.outside import NullTime, null_time
+from gpu_runner.supervisor.plan import NULL_BURSTS
 from gpu_runner.supervisor.session import FaultError, RunnerUnfit
 from gpu_runner.supervisor.target import Target
 
-REMEMBERED_S = 600.0
-"""A host is calibrated again after this time, and whenever a claim looks impossible."""
+REMEMBERED_S = 24 * 3600.0
+"""A host is calibrated again after this time, in an audit, and before a claim is raised."""
 
 ENOUGH_WORKLOADS = 3
 
@@ -61,20 +63,32 @@ __attribute__((used)) int (*kbench_team)() = omp_get_max_threads;
 """
 
 
+_EMPTY = Signature.parse("void kbench_empty(float* out)")
+"""Of a C++ runner's empty kernel: what it costs to hand over arguments is some nanoseconds each."""
+
+
 class NullTimes:
-    """Null times of a task's workloads on this host, measured where they are not known."""
+    """Null times of a task's workloads on this host, measured where they are not known.
+
+    Those of a C++ runner are the host's, whatever the task; a torch runner hands out outputs, and
+    so each workload has its own.
+    """
 
     def __init__(
         self, task: Task, direction: Direction, config: SupervisorConfig, target: Target
     ) -> None:
         """`target` is what will be measured: the null kernel is run the same way."""
-        self._task, self._direction, self._config = task, direction, config
-        self._target = target
+        self._config, self._target = config, target
         self._openmp = config.kind is DeviceKind.CPU and uses_openmp(target)
+        of = f"{task.digest()} {direction}" if target.abi is Abi.TORCH else "c"
         digest = hashlib.sha256(
-            f"idle {task.digest()} {config.index} {self._openmp} {stack(config)}".encode()
+            f"empty {of} {config.index} {self._openmp} {stack(config)}".encode()
         ).hexdigest()
-        self._folder = config.cache_folder / "null" / digest / direction
+        self._folder = config.cache_folder / "null" / digest
+
+    def known(self, workloads: Sequence[Workload]) -> dict[str, NullTime]:
+        """Those of these workloads that are remembered, however old."""
+        return {w.name: self._read(w) for w in workloads if self._path(w).exists()}
 
     def of(
         self, bench: Bench, workloads: Sequence[Workload], *, fresh: bool
@@ -84,7 +98,7 @@ class NullTimes:
         Raises `RunnerUnfit` if the null kernel fails.
         """
         missing = [w for w in workloads if fresh or not self._remembers(w)]
-        best: dict[str, NullTime] = {}
+        best: dict[Path, NullTime] = {}
         for _ in range(TRIALS):
             if not missing:
                 break
@@ -92,37 +106,23 @@ class NullTimes:
                 found = self._measure(bench, missing)
             except FaultError as error:
                 raise RunnerUnfit(f"the empty kernel fails on this host: {error}") from None
-            for name, measured in found.items():
-                if name not in best or measured.deviation_ns < best[name].deviation_ns:
-                    best[name] = measured
-            missing = [w for w in missing if not self._is_precise(best[w.name])]
-        for name, measured in best.items():
-            write_atomically(self._path(name), encode(measured))
-        return {w.name: self._read(w.name) for w in workloads}
+            for path, measured in found.items():
+                if path not in best or measured.deviation_ns < best[path].deviation_ns:
+                    best[path] = measured
+            missing = [w for w in missing if not self._is_precise(best[self._path(w)])]
+        for path, measured in best.items():
+            write_atomically(path, encode(measured))
+        return {w.name: self._read(w) for w in workloads}
 
-    def _measure(self, bench: Bench, workloads: Sequence[Workload]) -> dict[str, NullTime]:
-        """A torch runner copies tensors in a burst; a C++ runner does the same for every size."""
+    def _measure(self, bench: Bench, workloads: Sequence[Workload]) -> dict[Path, NullTime]:
+        bursts = NULL_BURSTS if self._config.kind is DeviceKind.CUDA else 0
         if self._target.abi is Abi.TORCH:
-            found = bench.run_null(self._null(), workloads)
-            return {
-                name: null_time(
-                    state.bursts,
-                    state.host_ns,
-                    state.held_ns,
-                    state.gate_ns or (0.0,),
-                    [whole_ns for whole_ns in state.whole_ns if whole_ns is not None] or (0.0,),
-                )
-                for name, state in found.items()
-            }
-        idle_ns = self._idle_ns(bench, workloads[:ENOUGH_WORKLOADS])
-        found = bench.run_null(self._null(), workloads[:ENOUGH_WORKLOADS], idle_ns)
-        common = null_time(
-            [burst for state in found.values() for burst in state.bursts],
-            [host_ns for state in found.values() for host_ns in state.host_ns],
-            [held_ns for state in found.values() for held_ns in state.held_ns],
-            [gate_ns for state in found.values() for gate_ns in state.gate_ns] or (0.0,),
-        )
-        return {workload.name: replace(common, idle_ns=idle_ns) for workload in workloads}
+            found = bench.run_null(self._null(), workloads, bursts)
+            return {self._path(w): _of(found[w.name]) for w in workloads}
+        some = workloads[:ENOUGH_WORKLOADS]
+        idle_ns = self._idle_ns(bench, some)
+        found = bench.run_null(self._null(), some, bursts, idle_ns)
+        return {self._path(some[0]): replace(_of(*found.values()), idle_ns=idle_ns)}
 
     def _idle_ns(self, bench: Bench, workloads: Sequence[Workload]) -> float:
         """What a call typically costs a thread that only waits.
@@ -140,25 +140,37 @@ class NullTimes:
         if target.abi is Abi.TORCH:
             return Target(target.abi, target.direction, support=target.support, baseline="null")
         extra = IDLE if idle else TEAM if self._openmp else ""
-        library = build_null(self._task.c_signature, self._config, extra)
-        return replace(target, library=library)
+        library = build_null(_EMPTY, self._config, extra)
+        return replace(
+            target, library=library, symbol=_EMPTY.symbol, shim=build_shim(_EMPTY, self._config)
+        )
 
     def _remembers(self, workload: Workload) -> bool:
-        path = self._path(workload.name)
+        path = self._path(workload)
         if not path.exists():
             return False
-        known, kind = self._read(workload.name), self._config.kind
+        known, kind = self._read(workload), self._config.kind
         sure = self._is_precise(known) and known.spread_ns <= SPREAD_NS[kind]
         return time.time() - path.stat().st_mtime < (REMEMBERED_S if sure else VAGUE_S[kind])
 
     def _is_precise(self, measured: NullTime) -> bool:
         return measured.deviation_ns <= PRECISE_NS[self._config.kind]
 
-    def _read(self, workload: str) -> NullTime:
+    def _read(self, workload: Workload) -> NullTime:
         return decode(NullTime, read_json(self._path(workload)))
 
-    def _path(self, workload: str) -> Path:
-        return self._folder / f"{hashlib.sha256(workload.encode()).hexdigest()}.json"
+    def _path(self, workload: Workload) -> Path:
+        of = workload.name if self._target.abi is Abi.TORCH else "c"
+        return self._folder / f"{hashlib.sha256(of.encode()).hexdigest()}.json"
+
+
+def _of(*states: Collected) -> NullTime:
+    return null_time(
+        [burst for state in states for burst in state.bursts],
+        [host_ns for state in states for host_ns in state.host_ns],
+        [held_ns for state in states for held_ns in state.held_ns],
+        [gate_ns for state in states for gate_ns in state.gate_ns] or (0.0,),
+    )
 
 
 def uses_openmp(target: Target) -> bool:

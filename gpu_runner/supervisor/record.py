@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,8 +15,9 @@ from gpu_runner.data.evaluation import (
 )
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
+from gpu_runner.data.scores import summary
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor import peaks
 from gpu_runner.supervisor.baselines import Baseline
 from gpu_runner.supervisor.collected import Checked, Collected, larger_error
@@ -26,13 +26,13 @@ from gpu_runner.supervisor.device import generous_peak
 from gpu_runner.supervisor.judge import (
     Facts,
     beats_physics,
+    clock_suspicions,
     floor_suspicions,
     luck_suspicions,
     noisiest,
-    summary,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock, is_blind
+from gpu_runner.supervisor.outside import MARGINS, NullTime, is_blind
 from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.session import Fault
 from gpu_runner.supervisor.statistics import ESTIMATORS
@@ -44,7 +44,6 @@ class Record:
     def __init__(self, request: EvaluationRequest, config: SupervisorConfig) -> None:
         """Nothing is known yet."""
         self._request, self._config = request, config
-        self._estimator = ESTIMATORS[config.kind]
         self._facts: dict[str, Facts] = {}
         self._workloads: Sequence[Workload] = ()
         self.environment: dict[str, Any] = {}
@@ -53,6 +52,7 @@ class Record:
         self.mismatch: Mismatch | None = None
         self.audit: Audit | None = None
         self.suspicions: list[Suspicion] = []
+        self.pending_baselines: tuple[str, ...] = ()
         self.output_bytes: Mapping[str, float] = {}  # of a call, by workload, where it is known
         self.output = ""
         self.log = ""
@@ -60,7 +60,7 @@ class Record:
     def begin(self, workloads: Sequence[Workload]) -> None:
         """Name the workloads that are going to be measured."""
         self._workloads = workloads
-        self._facts = {workload.name: Facts(self._estimator) for workload in workloads}
+        self._facts = {workload.name: Facts(self._config.kind) for workload in workloads}
 
     def add(self, workload: Workload, process: int, collected: Collected, checked: Checked) -> None:
         """Add what one process returned for a workload, and what was found in it."""
@@ -68,6 +68,10 @@ class Record:
         facts.runs.append(collected.as_run(process))
         for error in checked.errors:
             facts.errors[error.output] = larger_error(facts.errors.get(error.output), error)
+        self.mismatch = self.mismatch or checked.mismatch
+
+    def add_check(self, checked: Checked) -> None:
+        """Add what was found in calls of a public workload that were not timed."""
         self.mismatch = self.mismatch or checked.mismatch
 
     def add_baselines(self, workload: Workload, baselines: Mapping[str, Baseline]) -> None:
@@ -91,9 +95,10 @@ class Record:
         return beats_physics(self.results(), peak, dtype, self.output_bytes) if peak else ""
 
     def look_at_times(self) -> None:
-        """Say the device's limits; suspect times below them, and such as rest on few calls."""
+        """Say the device's limits; suspect times below them, claims, and times of few calls."""
         workloads = self.results()
-        if self._estimator.fastest:
+        self.suspicions += clock_suspicions(workloads)
+        if ESTIMATORS[self._config.kind].fastest:
             self.suspicions += luck_suspicions(workloads)
         dtype, limit = self._request.task.dtype, peaks.ceiling(self._config)
         self.environment["peaks"] = peaks.facts(self._config, dtype, workloads)
@@ -126,6 +131,7 @@ class Record:
             task_digest=request.task.digest(),
             solution_digest=request.solution.digest(),
             workloads=tuple(workloads),
+            pending_baselines=self.pending_baselines,
             mismatch=self.mismatch,
             build=self.build,
             profile=self.profile,
@@ -139,34 +145,17 @@ class Record:
         )
 
     def know_null(self, times: Mapping[str, NullTime]) -> None:
-        """Add what the coordinator's clock adds to each workload's bursts."""
+        """Add what the supervisor's clock adds to each workload's bursts."""
         for name, null in times.items():
             self._facts[name].null = null
             self._facts[name].margin = MARGINS[self._config.kind, self._request.task.abi]
 
-    def too_fast(self) -> str:
-        """Which claim the coordinator's own clock contradicts; empty if none."""
-        for workload in self.results():
-            null, outside = self._facts[workload.name].null, workload.outside
-            if null is None or outside is None:
-                continue
-            runs = self._facts[workload.name].counted()
-            claimed_ns = self._estimator([run.times_ns for run in runs])
-            host_ns = 0.0
-            if self._config.kind is DeviceKind.CUDA:
-                host_ns = statistics.median(run.host_ns for run in runs)
-            if not beats_clock(claimed_ns, host_ns, null, outside):
-                continue
-            if workload.hidden:
-                return "claims a time on a hidden workload that the coordinator's clock contradicts"
-            return (
-                f"claims {claimed_ns:.0f} ns on {workload.name}, but the coordinator's own"
-                f" clock says at least {outside.bound_ns - outside.error_ns:.0f} ns"
-            )
-        return ""
+    def is_raised(self) -> bool:
+        """Whether the supervisor's own clock saw more than was claimed."""
+        return any(workload.claimed_ns is not None for workload in self.results())
 
     def is_blind(self) -> bool:
-        """Whether the coordinator's own clock says too little to check a claim."""
+        """Whether the supervisor's own clock says too little to check a claim."""
         for workload in self.results():
             margin = self._facts[workload.name].margin
             if margin and workload.outside and is_blind(workload.outside, margin):

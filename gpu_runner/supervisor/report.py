@@ -33,6 +33,9 @@ def describe(result: EvaluationResult) -> str:
         lines.append(_headline(result))
     if result.profile is not None:
         lines += _profile(result.profile)
+    if result.pending_baselines:
+        names = " and ".join(result.pending_baselines)
+        lines.append(f"  not compared with the {names} baseline: not measured on this host yet")
     lines += _audit(result.audit) + _suspicions(result)
     stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
     lines.append(f"  stages: {stages}")
@@ -50,10 +53,12 @@ def _workload(workload: WorkloadResult) -> str:
     assert measured is not None
     hidden = " (hidden)" if workload.hidden else ""
     speedups = ", ".join(f"{name} x{workload.speedups[name]:.2f}" for name in workload.baselines)
+    claimed_ns = workload.claimed_ns
+    raised = f"  (claimed {duration(claimed_ns)}; raised to what was seen)" if claimed_ns else ""
     worst = max((error.scaled for error in workload.errors), default=float("nan"))
     return (
         f"  {workload.name + hidden:<28} {_interval(measured):<28} {measured.calls:>4} calls"
-        f"  error {worst:.2g} of the bound  {speedups}"
+        f"  error {worst:.2g} of the bound  {speedups}{raised}"
     )
 
 

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gpu_runner.data import wire
@@ -17,6 +17,7 @@ from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.gate import Gate
+from gpu_runner.supervisor.manners import Interrupted
 from gpu_runner.supervisor.oracle import Landed
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
@@ -29,9 +30,7 @@ MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes longer means that the host cannot measure."""
 
 
-WAITED_NS, WAITED_SHARE = 100_000, 0.01
-"""So long, or for such a part of a call, a torch runner may be kept from its processors; beyond,
-nothing is known of when it could have begun. Its own threads may keep it from them, too."""
+_LOOK_S = 0.1
 
 WROTE_LATER = "wrote to its outputs after it had said that the call was over"
 
@@ -61,36 +60,45 @@ class RunnerUnfit(Exception):
 class Arenas:
     """The shared memory that a runner inherits.
 
-    echo: where a torch runner puts its inputs as they were after the call; none on a device, where
-    it works on the inputs themselves. gate: what timed calls on a CPU pass.
+    gate: what timed calls of the c ABI on a CPU pass.
     """
 
     inputs: Arena | DeviceArena
     outputs: Arena | DeviceArena
-    echo: Arena | None = None
     gate: Gate | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An acknowledgement, and what the coordinator itself knows of the time that it took.
+    """An acknowledgement, and what the supervisor itself knows of the time that it took.
 
     waited_ns: by its own clock, on a device until that was seen without work. held_ns: how much of
     that the call needed at least. On a device, that is the wait without what the host's scheduler
     gave to others; on a CPU, the time that the scheduler has accounted to the runner, which no
     other load of the host disturbs, less what waiting threads cost. gate_ns: time from when the
-    call was let begin until it said that it was over, where it passes a gate. whole_ns: the same
-    from when the process was let run, where that does more before the gate than read the call, and
-    did not wait for a processor. late_ns: how long others kept the coordinator from its processor
-    while it watched, by which it may have seen the end too late.
+    call was let begin until it said that it was over, where it passes a gate. threads: of the
+    process, after the call.
     """
 
     done: wire.Done
     waited_ns: int
     held_ns: float
     gate_ns: float | None = None
-    whole_ns: float | None = None
-    late_ns: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """What surrounds a measured process.
+
+    landing: see `staging.Memory`. A call has lasted until a device is seen without work, whatever
+    the process said before. idle_ns: see `Freezer`. is_wanted: whether somebody more urgent waits
+    for the device; asked during long waits, which raise `Interrupted` then.
+    """
+
+    landing: Landing = nullcontext
+    idle_ns: float = 0.0
+    is_wanted: Callable[[], bool] = lambda: False
 
 
 class Session:
@@ -106,21 +114,15 @@ class Session:
         arenas: Arenas,
         config: SupervisorConfig,
         ncu: Wrapper | None = None,
-        landing: Landing = nullcontext,
-        idle_ns: float = 0.0,
+        conditions: Conditions | None = None,
     ) -> None:
-        """Start the process, under a profiler if there is one; `ready` waits for it.
-
-        landing: see `staging.Memory`. A call has lasted until a device is seen without work,
-        whatever the process said before. idle_ns: see `Freezer`.
-        """
+        """Start the process, under a profiler if there is one; `ready` waits for it."""
         self._target, self._config, self._ncu = target, config, ncu
-        self._landing = landing
+        self._conditions = conditions or Conditions()
         self._channel = Channel()
-        self._gate = _gate_of(arenas, ncu)
-        echo = [arenas.echo] if target.python else []
+        self._gate = _gate_of(target, arenas, ncu)
         page = None if self._gate is None else self._gate.page
-        told = [arenas.inputs, arenas.outputs, *echo, page]
+        told = [arenas.inputs, arenas.outputs, *([] if target.python else [page])]
         shared = [arena for arena in told if arena is not None]
         descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
         words = [str(self._channel.child_descriptor), *("-" if a is None else a.word for a in told)]
@@ -145,7 +147,9 @@ class Session:
         self._freezer: Freezer | None = None
         if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
             bare, count = config.allow_unjailed, len(measured)
-            self._freezer = Freezer(self._child.pid, bare=bare, processors=count, idle_ns=idle_ns)
+            self._freezer = Freezer(
+                self._child.pid, bare=bare, processors=count, idle_ns=self._conditions.idle_ns
+            )
 
     def __enter__(self) -> Session:
         """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
@@ -178,6 +182,7 @@ class Session:
     def ready(self) -> None:
         """Wait until the runner has started and measured its clock, with no submission loaded."""
         self._allow(self._config.start_timeout_s)
+        self._await()
         overhead_ns = self._ready("while it was started")
         if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
             raise RunnerUnfit(f"an empty measurement takes {overhead_ns:.0f} ns on this host")
@@ -190,6 +195,7 @@ class Session:
         self._allow(self._config.start_timeout_s)
         self._send(wire.frame(wire.Command.SETUP, json.dumps(description).encode()))
         self._thaw()
+        self._await()
         self._ready("while a workload was set up")
         self._freeze()
 
@@ -231,13 +237,15 @@ class Session:
             self._still(self._freezer.check)
         if gate is not None and passing is not None:
             gate.prepare(passing)
-        with self._landing() as landed_ns:
+        with self._conditions.landing() as landed_ns:
             delay_ns = own_delay_ns()
             began_ns = time.monotonic_ns()
             if self._freezer is not None:
                 self._freezer.thaw()
             if gate is not None:
-                gate.watch(self._channel.descriptor, self._allowed_s, delay_ns)
+                gate.watch(self._channel.descriptor, self._allowed_s)
+            if self._ncu is not None:
+                self._await()
             reply = self._receive("in a call")
             ended_ns = time.monotonic_ns() if landed_ns is None else landed_ns(self._halt)
             waited_ns = ended_ns - began_ns
@@ -245,25 +253,19 @@ class Session:
         self._freeze()
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
-        answer = Answer(reply, waited_ns, self._held_ns(waited_ns, delayed_ns))
-        return answer if gate is None else self._passed(gate, answer, began_ns)
+        threads = 0 if self._freezer is None else self._freezer.threads
+        held_ns = self._held_ns(waited_ns, delayed_ns)
+        gate_ns = None if gate is None else self._passed(gate)
+        return Answer(reply, waited_ns, held_ns, gate_ns, threads)
 
-    def _passed(self, gate: Gate, answer: Answer, began_ns: int) -> Answer:
+    def _passed(self, gate: Gate) -> float:
+        """Time of the call that has just passed the gate, in ns."""
         if not gate.is_passed:
             reason = "answered a call that had not said that it was over"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         if not gate.is_final():
             raise FaultError(Fault(Verdict.VIOLATION, WROTE_LATER))
-        # Others may have kept the process waiting where its own clock did not run yet.
-        waited_ns = 0 if self._freezer is None else self._freezer.delayed_ns()
-        whole_ns = gate.whole_ns(began_ns)
-        alone = self._target.python and waited_ns <= max(WAITED_NS, WAITED_SHARE * whole_ns)
-        return replace(
-            answer,
-            gate_ns=gate.time_ns,
-            whole_ns=whole_ns if alone else None,
-            late_ns=gate.late_ns,
-        )
+        return gate.time_ns
 
     def _held_ns(self, waited_ns: int, delayed_ns: int) -> float:
         if self._freezer is None:
@@ -291,6 +293,13 @@ class Session:
             step()
         except NotStopped as error:
             raise FaultError(Fault(Verdict.VIOLATION, str(error))) from None
+
+    def _await(self) -> None:
+        """Wait until there is something to read, or the deadline; it may take seconds."""
+        deadline = time.monotonic() + self._allowed_s
+        while not self._channel.is_readable(_LOOK_S) and time.monotonic() < deadline:
+            if self._conditions.is_wanted():
+                raise Interrupted
 
     def _allow(self, seconds: float) -> None:
         self._allowed_s = seconds
@@ -363,7 +372,7 @@ def keeping_output(session: Session) -> Iterator[None]:
         raise
 
 
-def _gate_of(arenas: Arenas, ncu: Wrapper | None) -> Gate | None:
+def _gate_of(target: Target, arenas: Arenas, ncu: Wrapper | None) -> Gate | None:
     """The gate of calls that are timed; who watches it spins, and needs a processor of its own."""
     alone = os.sched_getaffinity(0) - set(measured_cpus())
-    return arenas.gate if ncu is None and alone else None
+    return arenas.gate if ncu is None and alone and not target.python else None

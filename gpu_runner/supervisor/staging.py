@@ -14,7 +14,7 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.arena import Arena, Poison
-from gpu_runner.supervisor.checks import check_guards, check_inputs
+from gpu_runner.supervisor.checks import check_guards
 from gpu_runner.supervisor.flush import Flusher
 from gpu_runner.supervisor.gate import Gate
 from gpu_runner.supervisor.layout import Layout
@@ -45,8 +45,8 @@ class Memory(Protocol):
         """Set the sizes in bytes, once, and stage a call before any runner starts."""
         ...
 
-    def stage(self, batch: Batch, *, cold: bool, drawn: bool = True) -> None:
-        """Draw the inputs, poison the outputs, and put both out of the caches if `cold`.
+    def stage(self, batch: Batch, *, drawn: bool = True) -> None:
+        """Draw the inputs, poison the outputs, and put both out of the caches.
 
         Without `drawn` the inputs stay as they are: a kernel that does nothing reads none.
         """
@@ -67,12 +67,8 @@ class Memory(Protocol):
         """Raise `FaultError` if a call has written outside its outputs, or to its inputs."""
         ...
 
-    def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
-        """Copy a call's outputs to these offsets of the memory that no runner sees.
-
-        `echoed`: the runner worked on copies of its inputs, and gave them back. Raises
-        `FaultError` if they have changed.
-        """
+    def take(self, layout: Layout, offsets: Sequence[int]) -> None:
+        """Copy a call's outputs to these offsets of the memory that no runner sees."""
         ...
 
     def close(self) -> None:
@@ -81,16 +77,16 @@ class Memory(Protocol):
 
 
 class HostMemory:
-    """Anonymous shared files: a C++ kernel works in them, a torch extension on copies."""
+    """Anonymous shared files in which a kernel works: inputs are mapped read-only."""
 
     def __init__(
         self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random, support: Path
     ) -> None:
         """`inputs` and `taken` are the arenas that the oracle was given."""
         self._oracle, self._taken = oracle, taken
-        self._inputs, self._outputs, self._echo = inputs, Arena("outputs"), Arena("echo")
+        self._inputs, self._outputs = inputs, Arena("outputs")
         self._gate = Gate(support, self._outputs)
-        self.arenas = Arenas(self._inputs, self._outputs, self._echo, self._gate)
+        self.arenas = Arenas(self._inputs, self._outputs, self._gate)
         self._poison = Poison(rng)
         self._flusher = Flusher(support)
 
@@ -102,14 +98,12 @@ class HostMemory:
         """
         self._inputs.resize(inputs)
         self._outputs.resize(outputs)
-        self._echo.resize(inputs)
         self._outputs.seal_size()
-        self._echo.seal_size()
         self._poison.fill(self._inputs.view, 0, inputs)
-        self.stage(first, cold=False)
+        self.stage(first)
         self._inputs.seal()
 
-    def stage(self, batch: Batch, *, cold: bool, drawn: bool = True) -> None:
+    def stage(self, batch: Batch, *, drawn: bool = True) -> None:
         """See `Memory.stage`."""
         inputs, outputs = self._inputs.view, self._outputs.view
         for layout, seed in zip(batch.layouts, batch.seeds, strict=True):
@@ -121,16 +115,14 @@ class HostMemory:
         self._poison.fill(outputs, low, high)
         for call in batch.calls:
             _copy_in_out(call, inputs, outputs)
-        if cold:
-            for layout in batch.layouts:
-                self._flusher.flush(inputs, layout.inputs)
-                self._flusher.flush(outputs, layout.outputs)
+        for layout in batch.layouts:
+            self._flusher.flush(inputs, layout.inputs)
+            self._flusher.flush(outputs, layout.outputs)
 
     def watched(self) -> AbstractContextManager[None]:
         """See `Memory.watched`; nobody else can be in this memory."""
         self._poison.fill(self._inputs.view, 0, len(self._inputs.view))
         self._outputs.forget()
-        self._echo.forget()
         self._gate.forget()
         return nullcontext()
 
@@ -139,14 +131,12 @@ class HostMemory:
         return nullcontext()
 
     def check(self, batch: Batch) -> None:
-        """See `Memory.check`; inputs are checked where a call is taken."""
+        """See `Memory.check`; the hardware keeps inputs from being changed."""
         for layout in batch.layouts:
             check_guards(self._outputs.view, self._poison, layout)
 
-    def take(self, layout: Layout, offsets: Sequence[int], *, echoed: bool) -> None:
+    def take(self, layout: Layout, offsets: Sequence[int]) -> None:
         """See `Memory.take`."""
-        if echoed:  # a C++ kernel cannot change its inputs: the hardware forbids it
-            check_inputs(self._inputs.view, self._echo.view, layout)
         outputs = self._outputs.view
         for at, region in zip(offsets, layout.outputs, strict=True):
             self._taken.view[at : at + region.nbytes] = outputs[region.offset : region.end]
@@ -154,7 +144,6 @@ class HostMemory:
     def close(self) -> None:
         """See `Memory.close`."""
         self._outputs.close()
-        self._echo.close()
         self._gate.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_runner.data.evaluation import Measurement
@@ -107,9 +107,3 @@ def median_precision(times: Sequence[float]) -> float:
     low = ordered[max(0, math.floor(count / 2 - reach))]
     high = ordered[min(count - 1, math.ceil(count / 2 + reach))]
     return (high - low) / 2 / statistics.median(ordered)
-
-
-def geometric_mean(values: Iterable[float]) -> float | None:
-    """Geometric mean of positive values, or None where there are none."""
-    logarithms = [math.log(value) for value in values]
-    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None

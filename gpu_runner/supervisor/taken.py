@@ -16,7 +16,7 @@ class Kept(Enum):
     """Why an output is kept.
 
     What decides about a time is verified whatever the draw: where a process's time is that of its
-    fastest call, that call, the one that held the process least, and those that were soonest
+    fastest call, that call, the one that held the process least, and the one that was soonest
     through the gate; and the burst with the least mean, which bounds the time from below.
     """
 
@@ -24,7 +24,6 @@ class Kept(Enum):
     FASTEST = "of the single call with the least time that counts"
     LEAST = "of the single call that held the process least"
     GATED = "of the single call that was soonest through the gate"
-    WHOLE = "of the single call that was soonest through it since its process was let run"
     BURST = "drawn among the calls of bursts"
     LEAST_BURST = "of the burst with the least mean"
     VARIED = "drawn among the calls with values of another family"
@@ -59,7 +58,6 @@ class TakenOutputs:
             Kept.FASTEST: int(self._extremes),
             Kept.LEAST: int(self._extremes),
             Kept.GATED: int(self._extremes),
-            Kept.WHOLE: int(self._extremes),
             Kept.BURST: min(single, plan.taken_of_bursts) if plan.bursts else 0,
             Kept.LEAST_BURST: single if plan.bursts else 0,
             Kept.VARIED: min(single, plan.max_varied) if plan.varied else 0,

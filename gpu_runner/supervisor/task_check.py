@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from gpu_runner.data.check import CheckRequest
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor import health
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import exclusive
 from gpu_runner.supervisor.session import RunnerUnfit
 from gpu_runner.supervisor.soundness import Progress, survey
+from gpu_runner.supervisor.turn import Courteous, exclusive
 
 
 def check_task(
@@ -18,15 +20,29 @@ def check_task(
 ) -> dict[str, Any]:
     """The report of `soundness.survey`, made while nothing else uses the device.
 
+    Whoever is more urgent gets it between two steps.
+
     Raises `OracleError` where the task's code fails; `DeviceError`, `JailError` and `RunnerUnfit`
     where the host does.
     """
     progress(f"waits for {config.device}")
-    with exclusive(config):
+
+    def settle() -> None:
         if reason := health.settle(config):
             raise RunnerUnfit(reason)
+
+    with exclusive(config, Urgency.RUNS) as turn:
+        settle()
+        manners = Courteous(turn, nullcontext, settle)
+
+        def tell(text: str) -> None:
+            if manners.is_wanted():
+                progress("stepped aside for somebody more urgent")
+                manners.step_aside()
+            progress(text)
+
         try:
-            return survey(request.task, config, progress=progress)
+            return survey(request.task, config, progress=tell)
         except Exception:  # before somebody else gets the device
             health.suspect(config, Verdict.RUNTIME_ERROR)
             raise

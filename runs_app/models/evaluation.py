@@ -151,9 +151,11 @@ class Evaluation(models.Model):
     @property
     def urgency(self) -> Urgency:
         """Which of its device's queues it waits in."""
-        if not self.background:
-            return Urgency.PEOPLE
-        return Urgency.AUDITS if self.mode == Mode.AUDIT else Urgency.BACKGROUND
+        if self.background:
+            return Urgency.AUDITS if self.mode == Mode.AUDIT else Urgency.BACKGROUND
+        if self.submission.run_id is not None:
+            return Urgency.RUNS
+        return Urgency.BUILDS if self.mode == Mode.COMPILE else Urgency.PEOPLE
 
     @property
     def is_over(self) -> bool:

@@ -20,9 +20,14 @@ from runs_app.selectors.runners import RunnerStatus, age, runner_list
 _SHOWN = 100  # entries of a queue on a page
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
+_PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
 # `Evaluation.urgency` as a number, for the database to sort by: runners take the smallest first
 _PLACE_OF_QUEUE = Case(
-    When(background=False, then=Value(0)), When(mode=Mode.AUDIT.value, then=Value(1)), default=2
+    When(background=True, mode=Mode.AUDIT.value, then=Value(_PLACES[Urgency.AUDITS])),
+    When(background=True, then=Value(_PLACES[Urgency.BACKGROUND])),
+    When(submission__run__isnull=False, then=Value(_PLACES[Urgency.RUNS])),
+    When(mode=Mode.COMPILE.value, then=Value(_PLACES[Urgency.BUILDS])),
+    default=Value(_PLACES[Urgency.PEOPLE]),
 )
 
 
@@ -43,8 +48,8 @@ class QueueEntry:
 class DeviceQueue:
     """A device with its queue and runners.
 
-    `waiting` holds the first places, `depth` counts them all, and `background` those among them
-    that wait behind everybody else's; `own_depth` counts the site's own. `wait_p50_s` and
+    `waiting` holds the first places, `depth` counts them all, and `behind` those among them that
+    wait behind people's; `own_depth` counts the site's own. `wait_p50_s` and
     `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
     nothing has run. `checks` of tasks count into none of these.
     `reason` says why nothing would be taken now; empty if something would.
@@ -52,7 +57,7 @@ class DeviceQueue:
 
     device: Device
     depth: int
-    background: int
+    behind: int
     own_depth: int
     waiting: list[QueueEntry]
     running: list[QueueEntry]
@@ -75,7 +80,7 @@ class DeviceQueue:
     @property
     def ahead(self) -> int:
         """How many a new submission would wait for, beside those that run."""
-        return self.depth - self.background
+        return self.depth - self.behind
 
 
 def queue_overview(user: Any, now: datetime) -> list[DeviceQueue]:
@@ -94,7 +99,7 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     blocked = why_blocked(evaluation.device_id, runners)
     earlier = Q(queued_at__lt=evaluation.queued_at)
     earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
-    own_queue = list(Urgency).index(evaluation.urgency)
+    own_queue = _PLACES[evaluation.urgency]
     ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
     place = _waiting(evaluation.device_id).filter(ahead).count() + 1
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
@@ -123,7 +128,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
     return DeviceQueue(
         device=device,
         depth=waiting.count(),
-        background=waiting.filter(background=True).count(),
+        behind=waiting.filter(place_of_queue__gt=_PLACES[Urgency.PEOPLE]).count(),
         own_depth=waiting.filter(background=True, submission__run=None).count(),
         waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
         running=_entries(running.order_by("started_at"), user, now),

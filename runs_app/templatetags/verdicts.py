@@ -42,6 +42,7 @@ _STAGES = {
     "build": "Build",
     "device": "Device",
     "prepare": "Prepare",
+    "check": "First check",
     "baselines": "Baselines",
     "measure": "Measure",
     "verify": "Verify",

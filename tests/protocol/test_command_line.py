@@ -67,26 +67,24 @@ def test_result_is_complete_enough_to_redo_the_statistics(cache: Path, tmp_path:
     kernel = str(SOFTMAX / "good.cpp")
     status = evaluate("--task", "softmax", "--kernel", kernel, "--json", str(out), cache=cache)
     result = decode(EvaluationResult, json.loads(out.read_text()))
-    assert status == (0 if result.verdict is Verdict.CORRECT else 1)  # a loaded host may be noisy
-    assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
+    assert (status, result.verdict) == (0, Verdict.CORRECT), result.reason
     for workload in result.workloads:
         assert workload.measurement is not None
         assert workload.errors
         assert workload.outside is not None
         assert workload.outside.idle_ns is not None
         assert 500 < workload.outside.idle_ns < 200_000  # what stopping a waiting thread costs here
-        assert None not in (workload.outside.null_spread_ns, workload.outside.scatter_ns)
+        assert None not in (workload.outside.null_spread_ns, workload.outside.cpu_ns)
         calls = sum(len(run.times_ns) for run in workload.processes)
         assert calls / 2 < workload.measurement.calls <= calls
-        for run in workload.processes:  # one, unless the outside clock had a doubt
+        for run in workload.processes:
             assert 0 < len(run.times_ns) == len(run.held_ns) <= len(run.seeds)
-            assert sum(burst.calls for burst in run.bursts) == len(run.burst_seeds)
-            assert len({*run.seeds, *run.burst_seeds}) == len(run.seeds) + len(run.burst_seeds)
+            assert run.threads >= 1
+            assert len({*run.seeds}) == len(run.seeds)
             assert set(run.verified) <= set(range(len(run.seeds)))
             assert len(run.verified) >= 2
-            assert run.burst_verified
             assert len(run.gate_ns) in (0, len(run.times_ns))
-    assert {stage.stage for stage in result.stages} >= {"build", "prepare", "measure", "verify"}
+    assert {stage.stage for stage in result.stages} >= {"build", "prepare", "check", "measure"}
     assert {"device_name", "torch", "compiler", "jail", "oracle"} <= result.environment.keys()
     assert result.build is not None
 
@@ -99,7 +97,7 @@ def test_profile_says_what_limits_a_kernel(
     arguments = ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--json", str(out)]
     evaluate(*arguments, "--mode", "profile", cache=cache)
     result = decode(EvaluationResult, json.loads(out.read_text()))
-    assert result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)
+    assert result.verdict is Verdict.CORRECT, result.reason
     profile = result.profile
     assert profile is not None, result.environment
     assert (profile.tool, profile.reason) == ("portable", "ncu is for CUDA devices")

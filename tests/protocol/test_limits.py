@@ -19,7 +19,8 @@ from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer
 from gpu_runner.supervisor.null import NullTimes
-from gpu_runner.supervisor.outside import NullTime
+from gpu_runner.supervisor.outside import UNSEEN, NullTime
+from gpu_runner.supervisor.own_clock import CALIBRATIONS
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -45,7 +46,7 @@ def request(mode: Mode, source: str = KERNEL, workload: str = "cpu_n16384") -> E
     workloads = tuple(w for w in task.workloads if w.name == workload)
     return EvaluationRequest(
         evaluation_id="limits",
-        task=replace(task, workloads=workloads),
+        task=replace(task, workloads=workloads, baselines=()),
         solution=Solution(source=source, language=Language.CPP),
         mode=mode,
         device="cpu",
@@ -99,7 +100,7 @@ def test_a_host_on_which_nothing_can_be_stopped_is_unfit_and_its_device_is_looke
 
 @pytest.mark.parametrize(
     ("bad_moments", "verdict", "calibrations"),
-    [(1, Verdict.CORRECT, 2), (99, Verdict.UNSTABLE, 1 + protocol.CONFIRMATIONS)],
+    [(1, Verdict.CORRECT, 2), (99, Verdict.SYSTEM_ERROR, 1 + CALIBRATIONS)],
 )
 def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     bad_moments: int,
@@ -113,7 +114,7 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     made: list[NullTime] = []
     measured = NullTimes._measure
 
-    def measure(times: NullTimes, *arguments: Any) -> dict[str, NullTime]:
+    def measure(times: NullTimes, *arguments: Any) -> dict[Path, NullTime]:
         found = measured(times, *arguments)
         if len(made) < bad_moments:
             found = {n: replace(t, spread_ns=1e6, deviation_ns=1e8) for n, t in found.items()}
@@ -121,10 +122,8 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
         return found
 
     monkeypatch.setattr(NullTimes, "_measure", measure)
-    plan = replace(protocol.PLANS[Mode.QUICK], judges_noise=True)
-    monkeypatch.setitem(protocol.PLANS, Mode.QUICK, plan)
     config = SupervisorConfig(cache_folder=tmp_path)
-    result = protocol.evaluate(request(Mode.QUICK, LONG_KERNEL, "cpu_n262144"), config)
+    result = protocol.evaluate(request(Mode.RANKED, LONG_KERNEL, "cpu_n262144"), config)
     assert result.verdict is verdict, result.reason
-    assert (result.reason == protocol.UNSEEN) is (verdict is Verdict.UNSTABLE)
+    assert (result.reason == UNSEEN) is (verdict is Verdict.SYSTEM_ERROR)
     assert len(made) == calibrations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,9 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor import evaluate as protocol
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import TASK_FAILED, evaluate
-from gpu_runner.supervisor.session import Fault, FaultError
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -61,35 +58,3 @@ def test_what_it_says_of_a_public_one_is_the_reason(tmp_path: Path) -> None:
     result = evaluated(tmp_path, hidden=False)
     assert result.verdict is Verdict.SYSTEM_ERROR
     assert "no room for 4099" in result.reason
-
-
-def test_what_fails_after_hidden_workloads_were_seen_is_not_quoted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured: list[bool] = []
-    one_process = protocol._Evaluation._one_process
-
-    def failing_later(self: Any, *arguments: Any, hidden: bool = False) -> str:
-        if True in measured and not hidden:
-            error = FaultError(Fault(Verdict.RUNTIME_ERROR, "notes"))
-            error.output = "printed notes"
-            raise error
-        measured.append(hidden)
-        return one_process(self, *arguments, hidden=hidden)
-
-    monkeypatch.setattr(protocol._Evaluation, "_one_process", failing_later)
-    monkeypatch.setattr(protocol.Record, "too_fast", lambda self: "claims too little")
-    task = replace(load_task(catalog_folder() / "vector_add"), baselines=())
-    names = ("cpu_n16384", "cpu_n4099_structured")
-    chosen = tuple(w for w in task.workloads if w.name in names)
-    assert [w.hidden for w in chosen] == [False, True]
-    request = EvaluationRequest(
-        evaluation_id="later",
-        task=replace(task, workloads=chosen),
-        solution=Solution(source=KERNEL, language=Language.CPP),
-        mode=Mode.RANKED,
-        device="cpu",
-    )
-    result = evaluate(request, SupervisorConfig(cache_folder=tmp_path))
-    assert (result.verdict, result.reason) == (Verdict.RUNTIME_ERROR, protocol.FAILED_LATER)
-    assert "notes" not in result.output + result.log

@@ -26,8 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 SOURCE = "// 1\n// 2\n// 3\n// 4\n#include <dlfcn.h> // <5>\n" + make.SOURCE
 LINE_5 = Suspicion(check=Check.SOURCE, reason="includes <dlfcn.h>", line=5)
 OUTSIDE = OutsideTime(
-    bound_ns=900.0, error_ns=25.0, slope_ns=950.0, intercept_ns=4000.0, null_slope_ns=50.0,
-    null_intercept_ns=3900.0, null_deviation_ns=120.0, gate_ns=871.0,
+    bound_ns=900.0, error_ns=25.0, cpu_ns=950.0, null_intercept_ns=3900.0, gate_ns=871.0,
     bursts=(Burst(calls=3, held_ns=6850.0),),
 )  # fmt: skip
 
@@ -153,9 +152,9 @@ def test_the_outside_clock_stands_beside_the_claimed_time(client: Client) -> Non
     hidden = make.make_workload_result(name=make.HIDDEN_WORKLOAD, hidden=True, outside=OUTSIDE)
     evaluation = ranked(result={"workloads": (workload, hidden)})
     text = page_of(client, evaluation)
-    assert "The coordinator's own clock" in text
-    assert "25.0 ns" in text
-    assert "± 120 ns" in text
+    assert "The supervisor’s own clock" in text
+    assert "± 25.0 ns" in text
+    assert re.search(r'data-label="Processor time">[^–]*950', text)
     assert re.search(r'data-label="At the gate">[^–]*871', text)
     assert make.HIDDEN_WORKLOAD not in text
 
@@ -167,6 +166,8 @@ def test_a_claim_below_the_bound_is_marked() -> None:
     assert not row.holds
     entry["measurement"] = {"time_ns": 876.0}
     assert outside_rows({"workloads": [entry]})[0].holds
+    [raised] = outside_rows({"workloads": [{**entry, "claimed_ns": 300.0}]})
+    assert (raised.claimed_ns, raised.holds) == (300.0, False)
 
 
 @pytest.mark.parametrize(("line", "shown"), [(1, 4), (None, 0), (0, 0), (99, 0), (7, 4)])

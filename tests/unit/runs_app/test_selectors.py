@@ -292,4 +292,5 @@ def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work(
         name="host-1", device="cpu", device_kind=DeviceKind.CPU, device_name="CPU", builds=1
     )
     rows = (theirs, audit, shipped)
-    assert [queue_name("cpu", row.urgency) for row in rows] == runner.queues
+    places = [runner.queues.index(queue_name("cpu", row.urgency)) for row in rows]
+    assert places == sorted(places)

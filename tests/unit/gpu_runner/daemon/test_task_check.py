@@ -23,9 +23,9 @@ from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import exclusive
 from gpu_runner.supervisor.jail import JailError
 from gpu_runner.supervisor.oracle import OracleError
+from gpu_runner.supervisor.turn import exclusive
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
 from tests.unit.gpu_runner.daemon.running import RunningDaemon
 
@@ -137,7 +137,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
     with exclusive(SupervisorConfig(cache_folder=daemon.config.cache_folder)):
         enqueue(daemon, broken_task(), timeout_s=1)
         reason = daemon.wait_for(EventKind.FINISHED, "c1").payload["reason"]
-    assert reason == "stopped after 1 s, the most that a check may take, at: waits for cpu"
+    assert reason == "stopped after 1 s, the most that it may take, at: waits for cpu"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_check_that_takes_longer_than_its_job_may_says_where_it_was(
         (OracleError("it ran out of memory:\nkilled"), "ran out of memory:\nkilled"),
         (JailError("no jail on this host"), "the runner failed: no jail on this host"),
         (KeyError(), "the runner failed: KeyError"),
-        (JobTimeoutException("3600 s"), "the most that a check may take, at: forward n8"),
+        (JobTimeoutException("3600 s"), "the most that it may take, at: forward n8"),
     ],
 )
 def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: str) -> None:

@@ -143,7 +143,7 @@ class RunnerProcess(Child):
     """Speaks frames."""
 
     def __init__(self, arenas: Sequence[Shared], words: Sequence[str], device: str = "cpu") -> None:
-        super().__init__("gpu_runner.engine.torch_runner", arenas, ["-", *words, device])
+        super().__init__("gpu_runner.engine.torch_runner", arenas, [*words, device])
 
     def read(self) -> float | Done | Failed:
         def exactly(count: int) -> bytes:
@@ -192,7 +192,7 @@ class Evaluation:
     def __init__(self, task: Task, oracle: OracleProcess, device: str = "cpu") -> None:
         self.task, self.oracle, self.device = task, oracle, device
         self.inputs, self.taken = oracle.inputs, oracle.taken
-        self.outputs, self.echo = (Shared(len(self.inputs.map)) for _ in range(2))
+        self.outputs = Shared(len(self.inputs.map))
         self.loaded = self.oracle.load(task, device)
         self.calls = 0
 
@@ -221,7 +221,7 @@ class Evaluation:
         }
 
     def runner(self, *words: str) -> RunnerProcess:
-        return RunnerProcess([self.inputs, self.outputs, self.echo], words, self.device)
+        return RunnerProcess([self.inputs, self.outputs], words, self.device)
 
     def fill(self, seed: int, shift: int = 256) -> list[int]:
         offsets = lay_out(self.read, shift)

@@ -45,15 +45,13 @@ class SmallBench:
         count = workload.parameters["N"]
         size, rng = 4 * count, random.Random(7)
         with ExitStack() as stack:
-            inputs, outputs, echo = (
-                stack.enter_context(closing(Arena(name))) for name in ("in", "out", "echo")
-            )
-            for arena in (inputs, outputs, echo):
+            inputs, outputs = (stack.enter_context(closing(Arena(name))) for name in ("in", "out"))
+            for arena in (inputs, outputs):
                 arena.resize(span_bytes([size, size]))
                 arena.view[:] = rng.randbytes(len(arena.view))
                 arena.seal_size()
             session = stack.enter_context(
-                Session(target, Arenas(inputs, outputs, echo), self._config, ncu)
+                Session(target, Arenas(inputs, outputs), self._config, ncu)
             )
             session.ready()
             for number in range(2):

@@ -12,7 +12,6 @@ from gpu_runner.supervisor import nvml
 from gpu_runner.supervisor.bursts import (
     MOST_ARGUMENTS,
     MOST_CALLS,
-    SMALL_CALLS,
     affordable,
     cut_short,
     draw_sizes,
@@ -36,41 +35,31 @@ def description(nbytes: int, values: int = 0) -> Description:
 
 @pytest.mark.parametrize("most", [1, 2, 3, 8, 16, 64])
 @pytest.mark.parametrize("seed", range(5))
-def test_sizes_differ_where_they_can(most: int, seed: int) -> None:
+def test_bursts_have_at_least_half_of_the_most_calls(most: int, seed: int) -> None:
     sizes = draw_sizes(most, 4, random.Random(seed))
     assert len(sizes) == 4
-    assert 1 <= min(sizes) <= max(sizes) <= most
-    assert max(sizes) >= most - 2
-    assert len(set(sizes)) >= min(3, most)
-    assert sum(2 * size >= most for size in sizes) >= 2
+    assert most // 2 <= min(sizes) <= max(sizes) <= most
     assert draw_sizes(most, 0, random.Random(seed)) == []
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_process_with_two_bursts_has_a_large_one_and_a_small_one(seed: int) -> None:
-    small, large = sorted(draw_sizes(64, 2, random.Random(seed)))
-    assert small <= SMALL_CALLS
-    assert large >= 62
 
 
 @pytest.mark.parametrize(("time_ns", "calls"), [(50e3, 64), (100e3, 50), (1e6, 5), (20e6, 1)])
 def test_a_burst_takes_five_milliseconds_on_a_device(time_ns: float, calls: int) -> None:
-    assert affordable(64, [3 * time_ns, time_ns], DeviceKind.CUDA) == calls
-    assert affordable(64, [], DeviceKind.CUDA) == 64
-    assert affordable(64, [5e-324], DeviceKind.CUDA) == 64
+    assert affordable(64, [3 * time_ns, time_ns]) == calls
+    assert affordable(64, []) == 64
+    assert affordable(64, [5e-324]) == 64
 
 
 def test_whoever_rests_at_first_is_asked_again() -> None:
     cut, whole = [Burst(calls=1, held_ns=9e6)], [Burst(calls=33, held_ns=2e6)]
-    assert cut_short(cut, 64, [9e6, 50e3], DeviceKind.CUDA)
-    assert not cut_short(cut, 64, [9e6, 9e6], DeviceKind.CUDA)
-    assert not cut_short([*cut, *whole], 64, [9e6, 50e3], DeviceKind.CUDA)
-    assert not cut_short([], 64, [50e3], DeviceKind.CUDA)
+    assert cut_short(cut, 64, [9e6, 50e3])
+    assert not cut_short(cut, 64, [9e6, 9e6])
+    assert not cut_short([*cut, *whole], 64, [9e6, 50e3])
+    assert not cut_short([], 64, [50e3])
 
 
 def test_bursts_are_as_large_as_memory_and_socket_allow() -> None:
     assert most_calls(description(4096), DeviceKind.CUDA, GIB) == MOST_CALLS[DeviceKind.CUDA]
-    assert most_calls(description(4096), DeviceKind.CPU, GIB) == MOST_CALLS[DeviceKind.CPU]
+    assert most_calls(description(4096), DeviceKind.CPU, 0) == 1  # none are made there
     assert most_calls(description(GIB // 4), DeviceKind.CUDA, 2 * GIB) in (7, 8)
     assert most_calls(description(4 * GIB), DeviceKind.CUDA, GIB) == 1
     assert most_calls(description(4096, values=255), DeviceKind.CUDA, GIB) == MOST_ARGUMENTS // 256

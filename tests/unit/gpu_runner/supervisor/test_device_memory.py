@@ -95,7 +95,7 @@ def outcome(device: Device, *times_ns: int, joined_by: int = 0) -> FaultError | 
     if joined_by:
         runner.callback(device.pids.append, joined_by)
     with pytest.raises((FaultError, RunnerUnfit)) as caught, memory.watched(), runner:
-        memory.stage(batch(), cold=True)
+        memory.stage(batch())
     return cast(FaultError | RunnerUnfit, caught.value)
 
 
@@ -139,7 +139,7 @@ def test_numbers_of_another_container_are_others_only_if_they_were_there_before(
     device.times_ns = [BUSY, IDLE]
     device.pids = [ELSEWHERE]  # maybe the runner itself
     with pytest.raises(FaultError, match="left work running"), memory.watched():
-        memory.stage(batch(), cold=True)
+        memory.stage(batch())
     error = outcome(device, IDLE)
     assert isinstance(error, RunnerUnfit)
     assert f"process {ELSEWHERE} of another container" in str(error)

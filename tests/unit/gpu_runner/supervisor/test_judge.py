@@ -6,27 +6,30 @@ import dataclasses
 
 import pytest
 
-from gpu_runner.data.evaluation import Measurement, ProcessRun, WorkloadResult
+from gpu_runner.data.evaluation import (
+    EvaluationResult,
+    Measurement,
+    ProcessRun,
+    WorkloadResult,
+)
 from gpu_runner.data.integrity import Burst, Check
+from gpu_runner.data.scores import summary, with_baselines
 from gpu_runner.data.task import Cost, Task, TaskFormat, Work, Workload
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.device import Peak
 from gpu_runner.supervisor.judge import (
     Facts,
     beats_physics,
+    clock_suspicions,
     floor_ns,
     floor_suspicions,
     fraction,
     luck_suspicions,
     noisiest,
     possible_rate,
-    summary,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, beats_clock
-from gpu_runner.supervisor.statistics import ESTIMATORS
-
-MEDIANS, FASTEST = ESTIMATORS[DeviceKind.CUDA], ESTIMATORS[DeviceKind.CPU]
+from gpu_runner.supervisor.outside import MARGINS, NullTime, is_contradicted
 
 PEAK = Peak(bytes_per_s=1e9, flops={"float32": 1e9})
 SMALL = Workload(name="small", parameters={"N": 1000})
@@ -50,7 +53,9 @@ def exactly(time_ns: float) -> Measurement:
 
 def facts(time_ns: float, **baselines: float) -> Facts:
     run = ProcessRun(process=0, times_ns=(time_ns,) * 9, seeds=(1,) * 9, verified=(0,))
-    return Facts(MEDIANS, runs=[run], baselines={k: exactly(v) for k, v in baselines.items()})
+    return Facts(
+        DeviceKind.CUDA, runs=[run], baselines={k: exactly(v) for k, v in baselines.items()}
+    )
 
 
 def test_speedup_is_against_each_baseline_and_against_the_best_of_them() -> None:
@@ -106,7 +111,7 @@ def test_a_kernel_with_few_fast_calls_is_suspicious(
 ) -> None:
     times = tuple(100_000.0 if n % every == 0 else slow_ns for n in range(60))
     runs = [ProcessRun(process=p, times_ns=times, seeds=(), verified=()) for p in range(3)]
-    result = workload_result(TASK, SMALL, Direction.FORWARD, Facts(FASTEST, runs=runs), None)
+    result = workload_result(TASK, SMALL, Direction.FORWARD, Facts(DeviceKind.CPU, runs=runs), None)
     found = luck_suspicions([result])
     assert [suspicion.check for suspicion in found] == [Check.LUCK] * suspicious
 
@@ -214,7 +219,7 @@ def test_fraction_of_a_peak_is_the_mean_over_public_workloads() -> None:
 
 def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
     """Most calls were in slow processes, but the claim is that of the typical process."""
-    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, single_ns=4e4, spread_ns=2e3)
+    null = NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, spread_ns=2e3)
     runs = [
         ProcessRun(
             process=number,
@@ -222,77 +227,54 @@ def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
             seeds=(1,) * calls,
             verified=(0,),
             held_ns=(null.single_ns + time_ns,) * calls,
-            bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * time_ns),),
         )
         for number, (time_ns, calls) in enumerate([(0.9e6, 20), (1e6, 20), (1.3e6, 99)])
     ]
-    known = Facts(FASTEST, runs=runs, null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
+    known = Facts(DeviceKind.CPU, runs=runs, null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
     outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
     assert outside is not None
-    assert outside.single_ns == pytest.approx(0.95e6)
-    assert not beats_clock(0.95e6, 0.0, null, outside)
-    assert beats_clock(0.9e6, 0.0, null, outside)
+    assert outside.cpu_ns == pytest.approx(0.95e6)
+    assert not is_contradicted(0.95e6, outside)
+    assert is_contradicted(0.9e6, outside)
 
 
-def test_a_claim_is_held_against_the_least_time_since_the_process_was_let_run() -> None:
-    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=5e4, whole_ns=4e5)
-    run = ProcessRun(
-        process=0,
-        times_ns=(1.65e5, 1.7e5),
-        seeds=(1, 2),
-        verified=(0,),
-        gate_ns=(2.2e5, 2.3e5),
-        whole_ns=(9e5, 7.1e5),
-        bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * 1.7e5),),
+def test_a_gpu_claim_is_held_against_bursts() -> None:
+    null = NullTime(intercept_ns=2e5, slope_ns=2e3, deviation_ns=4e3)
+    burst = Burst(calls=64, held_ns=null.at(64) + 64 * 1e5)
+    run = ProcessRun(process=0, times_ns=(5e4,) * 9, seeds=(1,) * 9, verified=(0,), bursts=(burst,))
+    margin = MARGINS[DeviceKind.CUDA, Abi.C]
+    known = Facts(DeviceKind.CUDA, runs=[run], null=null, margin=margin)
+    found = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+    assert found.measurement is not None
+    assert found.measurement.time_ns == pytest.approx(1e5)
+    assert found.claimed_ns == 5e4
+    assert [each.check for each in clock_suspicions([found])] == [Check.CLOCK]
+
+
+def test_baselines_that_join_later_change_all_that_follows_from_them() -> None:
+    workloads = tuple(
+        workload_result(TASK, each, Direction.FORWARD, facts(100.0, eager=400.0), PEAK)
+        for each in (SMALL, LARGE)
     )
-    known = Facts(FASTEST, runs=[run], null=null, margin=MARGINS[DeviceKind.CPU, Abi.TORCH])
-    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
-    assert outside is not None
-    assert outside.bound_ns == pytest.approx(3.1e5)
-    assert beats_clock(1.65e5, 0.0, null, outside)
-    known.runs = [dataclasses.replace(run, whole_ns=(9e5, 5.4e5))]
-    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
-    assert outside is not None
-    assert not beats_clock(1.65e5, 0.0, null, outside)
-
-
-def test_a_claim_is_held_against_the_least_time_at_the_gate() -> None:
-    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0)
-    claims = (6.0e4, 5.0e4, 5.1e4, 5.2e4)
-    run = ProcessRun(
-        process=0,
-        times_ns=claims,
-        seeds=(1,) * 4,
-        verified=(0,),
-        gate_ns=(6.05e4, 9e6, 5.15e4, 5.25e4),  # the second was seen when it was long over
-        bursts=(Burst(calls=8, held_ns=null.at(8) + 8 * 3e4),),
+    result = EvaluationResult(
+        evaluation_id="1",
+        attempt=1,
+        verdict=Verdict.CORRECT,
+        reason="",
+        mode=Mode.RANKED,
+        device="cpu",
+        task="t",
+        task_digest="d",
+        solution_digest="s",
+        workloads=workloads,
+        pending_baselines=("compiled",),
+        **summary(workloads),
     )
-    known = Facts(FASTEST, runs=[run], null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
-    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
-    assert outside is not None
-    assert outside.gate_ns == pytest.approx(5.12e4)
-    assert not beats_clock(5.0e4, 0.0, null, outside)
-    assert beats_clock(4.5e4, 0.0, null, outside)
-
-
-def test_a_process_without_a_gate_silences_it() -> None:
-    """The claim is of all processes; the gate's least time is of those that passed it."""
-    null = NullTime(intercept_ns=1e5, slope_ns=1e3, deviation_ns=1e3, gate_ns=300.0, whole_ns=4e5)
-    burst = Burst(calls=8, held_ns=null.at(8) + 8 * 3e4)
-    slow, fast = (
-        ProcessRun(
-            process=0,
-            times_ns=(time_ns,),
-            seeds=(1,),
-            verified=(0,),
-            gate_ns=(time_ns + 500,) if seen else (),
-            whole_ns=(time_ns + 4e5,) if seen else (),
-            bursts=(burst,),
-        )
-        for time_ns, seen in ((3e5, True), (5e4, False))
+    assert result.speedups == {"eager": 4.0, "best": 4.0}
+    found = with_baselines(
+        result, {name: {"compiled": exactly(200.0)} for name in ("small", "large")}
     )
-    known = Facts(FASTEST, runs=[slow, fast], null=null, margin=MARGINS[DeviceKind.CPU, Abi.TORCH])
-    outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
-    assert outside is not None
-    assert (outside.gate_ns, outside.whole_ns) == (None, None)
-    assert not beats_clock(5e4, 0.0, null, outside)
+    assert found.speedups == pytest.approx({"eager": 4.0, "compiled": 2.0, "best": 2.0})
+    assert found.score == pytest.approx(2.0)
+    assert found.latency_ns == result.latency_ns
+    assert found.pending_baselines == ()

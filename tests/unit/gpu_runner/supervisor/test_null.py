@@ -39,11 +39,13 @@ class Host:
         self.late_ns = list(late_ns)
         self.calibrations = 0
 
-    def run_null(self, target: Target, workloads: list[Workload]) -> dict[str, Collected]:
+    def run_null(
+        self, target: Target, workloads: list[Workload], bursts: int
+    ) -> dict[str, Collected]:
         late_ns = self.late_ns[min(self.calibrations, len(self.late_ns) - 1)]
         self.calibrations += 1
-        bursts = [Burst(calls=1, held_ns=200_000.0 + (n % 2) * late_ns) for n in range(20)]
-        return {w.name: Collected(bursts=bursts, host_ns=[1], held_ns=[1.0]) for w in workloads}
+        made = [Burst(calls=1, held_ns=200_000.0 + (n % 2) * late_ns) for n in range(20)]
+        return {w.name: Collected(bursts=made, host_ns=[1], held_ns=[1.0]) for w in workloads}
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +93,7 @@ def test_of_vague_ones_the_best_counts_and_is_soon_forgotten(
     assert host.calibrations == 2 * TRIALS
 
 
-def test_before_an_accusation_it_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
+def test_before_a_claim_is_raised_it_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
     host = Host(0.0, VAGUE_NS, 0.0)
     assert deviation_ns(host, tmp_path) == 0
     assert deviation_ns(host, tmp_path, fresh=True) == 0
@@ -101,8 +103,10 @@ def test_before_an_accusation_it_is_made_again_until_it_is_precise(tmp_path: Pat
 class Disturbed(Host):
     """Single calls of the empty kernel that take now this long and now that."""
 
-    def run_null(self, target: Target, workloads: list[Workload]) -> dict[str, Collected]:
-        found = super().run_null(target, workloads)
+    def run_null(
+        self, target: Target, workloads: list[Workload], bursts: int
+    ) -> dict[str, Collected]:
+        found = super().run_null(target, workloads, bursts)
         for collected in found.values():
             collected.held_ns = [40e3 + n % 2 * 2 * SPREAD_NS[DeviceKind.CPU] for n in range(20)]
         return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor.plan import PLANS, Plan
+from gpu_runner.data.verdict import Mode
+from gpu_runner.supervisor.plan import CHECK_PLAN, PLANS, Plan
 
 PLAN = Plan(processes=1, min_calls=8, max_calls=20, precision=0.01, budget_s=1.0)
 
 
 def test_steady_times_stop_at_the_fewest_calls() -> None:
-    assert not PLAN.is_done([100.0] * 7, spent_s=5.0)
+    assert not PLAN.is_done([100.0] * 7, spent_s=0.5)
     assert PLAN.is_done([100.0] * 8, spent_s=0.0)
 
 
@@ -18,6 +18,11 @@ def test_noisy_times_go_on_until_calls_or_seconds_run_out() -> None:
     assert not PLAN.is_done(noisy, spent_s=0.5)
     assert PLAN.is_done(noisy, spent_s=1.0)
     assert PLAN.is_done(noisy * 2, spent_s=0.0)
+
+
+def test_slow_calls_are_given_up_after_three() -> None:
+    assert not PLAN.is_done([100.0] * 2, spent_s=9.0)
+    assert PLAN.is_done([100.0] * 3, spent_s=9.0)
 
 
 def test_outputs_too_large_to_keep_are_sampled_but_never_less_than_two() -> None:
@@ -32,9 +37,14 @@ def test_ranked_means_fresh_processes_hidden_workloads_and_baselines() -> None:
     assert ranked.baselines
 
 
+def test_quick_answers_soon_and_ranked_checks_before_it_times() -> None:
+    assert PLANS[Mode.QUICK].looks() == (1,)
+    assert not PLANS[Mode.QUICK].baselines
+    assert PLANS[Mode.RANKED].is_checked
+    assert CHECK_PLAN.team >= 4
+
+
 def test_noise_is_looked_at_seldom_and_never_beyond_the_most_processes() -> None:
-    assert PLAN.looks(DeviceKind.CPU) == (1,)
-    assert PLANS[Mode.QUICK].looks(DeviceKind.CUDA) == (1, 2, 3)
-    assert PLANS[Mode.QUICK].looks(DeviceKind.CPU) == (2, 4, 5)
-    assert PLANS[Mode.RANKED].looks(DeviceKind.CUDA) == (3, 6, 7)
-    assert PLANS[Mode.RANKED].looks(DeviceKind.CPU) == (3, 6, 12)
+    assert PLAN.looks() == (1,)
+    assert PLANS[Mode.RANKED].looks() == (3, 6)
+    assert PLANS[Mode.RANKED].for_hidden().processes == 1

@@ -13,7 +13,7 @@ from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer
-from gpu_runner.supervisor.session import FaultError, Session
+from gpu_runner.supervisor.session import Conditions, FaultError, Session
 
 LATE_NS = 3_000_000
 
@@ -23,6 +23,10 @@ class Tree:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+
+    @property
+    def threads(self) -> int:
+        return 1
 
     def __getattr__(self, name: str) -> Callable[[], float]:
         def note() -> float:
@@ -39,7 +43,8 @@ class Answering(Session):
         self.tree = Tree()
         self._freezer = cast(Freezer, self.tree)
         self._config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
-        self._landing = landing
+        self._conditions = Conditions(landing=landing)
+        self._gate, self._ncu = None, None
         self._reply = reply
 
     def _send(self, data: bytes) -> None:

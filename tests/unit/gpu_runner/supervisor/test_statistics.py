@@ -7,11 +7,11 @@ import random
 
 import pytest
 
+from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.statistics import (
     ESTIMATORS,
     Estimator,
-    geometric_mean,
     measure,
     median_precision,
 )

@@ -96,13 +96,13 @@ class Staged:
     def __init__(self) -> None:
         self.values: list[Values] = []
 
-    def stage(self, batch: Any, *, cold: bool) -> None:
+    def stage(self, batch: Any) -> None:
         self.values.append(batch.workload.values)
 
     def check(self, batch: object) -> None:
         """Nothing can have been overwritten."""
 
-    def take(self, layout: object, offsets: object, *, echoed: bool) -> None:
+    def take(self, layout: object, offsets: object) -> None:
         """Nothing is looked at."""
 
 

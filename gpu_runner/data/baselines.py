@@ -1,0 +1,70 @@
+"""The request for a task's baselines on a device, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpu_runner.data import codec
+from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineRequest:
+    """Everything that a runner needs to know to measure a task's baselines apart.
+
+    device: name of the device's queue, such as "cpu" or "nvidia-h200".
+    """
+
+    measurement_id: str
+    task: Task
+    direction: Direction
+    device: str
+    attempt: int = 1
+    schema_version: int = codec.SCHEMA_VERSION
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineReport:
+    """Baselines by workload and name, in ns, and why one is missing.
+
+    Only public workloads have those that are slow to compile. anchor_ns: the anchor kernel's time
+    on a GPU when they were measured; it carries them to another moment (see `carried`).
+    """
+
+    task_digest: str
+    baselines: Mapping[str, Mapping[str, Measurement]] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    anchor_ns: float | None = None
+
+    def at(self, anchor_ns: float | None) -> Mapping[str, Mapping[str, Measurement]]:
+        """The baselines as they would be at another moment, by the anchor's time of then."""
+        return {
+            workload: {
+                name: carried(measurement, self.anchor_ns, anchor_ns)
+                for name, measurement in of_workload.items()
+            }
+            for workload, of_workload in self.baselines.items()
+        }
+
+
+ANCHOR_DEAD_BAND = 0.02
+"""Relative changes of the anchor below this are its own noise, and correct nothing."""
+
+
+def carried(then: Measurement, then_ns: float | None, now_ns: float | None) -> Measurement:
+    """A measurement as it would be at the device's speed of now, by two times of the anchor.
+
+    The same where one of them is not known.
+    """
+    if not then_ns or not now_ns or abs(now_ns / then_ns - 1) <= ANCHOR_DEAD_BAND:
+        return then
+    ratio = now_ns / then_ns
+    return Measurement(
+        time_ns=then.time_ns * ratio,
+        low_ns=then.low_ns * ratio,
+        high_ns=then.high_ns * ratio,
+        calls=then.calls,
+    )

@@ -1,0 +1,82 @@
+"""Measures a task's baselines apart from any kernel, those that take long to compile among them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+
+from gpu_runner.data.baselines import BaselineReport
+from gpu_runner.data.queue import Urgency
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.supervisor import health, jail
+from gpu_runner.supervisor.anchor import measure_anchor
+from gpu_runner.supervisor.arena import Arena
+from gpu_runner.supervisor.baselines import Baselines
+from gpu_runner.supervisor.bench import Bench
+from gpu_runner.supervisor.build import build_support
+from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.device_memory import DeviceMemory
+from gpu_runner.supervisor.manners import Manners
+from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.session import RunnerUnfit
+from gpu_runner.supervisor.staging import HostMemory
+from gpu_runner.supervisor.turn import Courteous, exclusive
+
+Progress = Callable[[str], None]
+
+
+def measure_baselines(
+    task: Task, direction: Direction, config: SupervisorConfig, progress: Progress
+) -> BaselineReport:
+    """All baselines of a task and direction, on its public workloads; what is known is not redone.
+
+    Everybody else goes first, between any two calls. Raises `OracleError` where the task's code
+    fails; `DeviceError`, `JailError` and `RunnerUnfit` where the host does.
+    """
+    reason = "" if config.allow_unjailed else jail.probe()
+    if reason:
+        raise jail.JailError(f"no jail on this host, so nothing is run: {reason}")
+    workloads = task.workloads_for(config.kind, direction, hidden=False)
+    if not workloads:
+        raise OracleError(f"the task has no public workload for a {config.kind} device")
+    baselines = Baselines(task, direction, config)
+    progress(f"waits for {config.device}")
+    with Oracle(config) as oracle, exclusive(config, Urgency.BASELINES) as turn:
+        _settle(config)
+        manners = Courteous(turn, nullcontext, lambda: _settle(config))
+        with _bench(task, config, oracle, manners) as bench:
+            bench.prepare(workloads, direction, {})
+            if config.kind is DeviceKind.CUDA:
+                baselines.anchor_ns = measure_anchor(config)
+            baselines.measure_missing(bench, workloads, _told_by(progress))
+            baselines.measure_slow(bench, workloads, _told_by(progress))
+    return baselines.report(workloads)
+
+
+def _settle(config: SupervisorConfig) -> None:
+    if unfit := health.settle(config):
+        raise RunnerUnfit(unfit)
+
+
+def _told_by(progress: Progress) -> Callable[[int, int, int], None]:
+    def tell(done: int, of: int, calls: int) -> None:
+        progress(f"{calls} calls, {done} of {of} workloads precise enough")
+
+    return tell
+
+
+@contextmanager
+def _bench(
+    task: Task, config: SupervisorConfig, oracle: Oracle, manners: Manners
+) -> Iterator[Bench]:
+    rng = random.SystemRandom()
+    with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
+        oracle.load(task, inputs, taken)
+        if config.kind is DeviceKind.CUDA:
+            memory: HostMemory | DeviceMemory = DeviceMemory(oracle, rng, config.index)
+        else:
+            memory = HostMemory(oracle, inputs, taken, rng, build_support(config))
+        with closing(memory):
+            yield Bench(oracle, memory, taken, config, rng, manners)

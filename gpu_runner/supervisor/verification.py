@@ -1,0 +1,48 @@
+"""Compares the outputs that were taken from a process with the reference, when it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gpu_runner.data.evaluation import OutputError
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.supervisor.collected import BURSTS, SINGLES, Checked, Collected, larger_error
+from gpu_runner.supervisor.oracle import Oracle, Verification
+from gpu_runner.supervisor.taken import Kept, TakenOutputs
+
+
+def verify(
+    oracle: Oracle,
+    taken: TakenOutputs,
+    workload: Workload,
+    direction: Direction,
+    collected: Collected,
+) -> Checked:
+    """The errors of what one process returned for a workload, and the first mismatches."""
+
+    def found(
+        calls: Sequence[tuple[Workload, int]], reasons: Sequence[Kept]
+    ) -> Iterator[Verification]:
+        """What is found in the calls that were kept for these reasons, each once."""
+        places = {
+            index: (slot, kept)
+            for kept in reasons
+            for slot, index in collected.taken.get(kept, {}).items()
+        }
+        for index, (slot, kept) in sorted(places.items()):
+            of, seed = calls[index]
+            offsets = taken.offsets(of.name, slot, kept)
+            yield oracle.verify(of, direction, seed, offsets)
+
+    errors: dict[str, OutputError] = {}
+    mismatch = None
+    for reasons, seeds in (SINGLES, collected.seeds), (BURSTS, collected.burst_seeds):
+        for each in found([(workload, seed) for seed in seeds], reasons):
+            for error in each.errors:
+                errors[error.output] = larger_error(errors.get(error.output), error)
+            mismatch = mismatch or each.mismatch
+    others = [(replace(workload, values=values), seed) for values, seed in collected.varied]
+    varied = [each.mismatch for each in found(others, (Kept.VARIED,))]
+    return Checked(tuple(errors.values()), mismatch, next(filter(None, varied), None))
