@@ -17,7 +17,7 @@ from gpu_runner.daemon.fitness import Fitness
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
-from gpu_runner.supervisor import jail
+from gpu_runner.supervisor import device, jail, toolchain
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import device_name, device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
@@ -51,12 +51,15 @@ class Daemon:
     def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
         """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
         slug = device_slug(config.kind, config.index)
+        compiler, architecture = _builds_with(config)
         runner = Runner(
             name=config.runner_name(slug),
             device=slug,
             device_kind=config.kind,
             device_name=device_name(config.kind, config.index),
             builds=config.slot_count,
+            compiler=compiler,
+            architecture=architecture,
         )
         supervisor = SupervisorConfig(
             kind=config.kind,
@@ -185,3 +188,13 @@ class Daemon:
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1
+
+
+def _builds_with(config: DaemonConfig) -> tuple[str, str]:
+    """The compiler and what it builds for; neither where there is none, which `doctor` says."""
+    try:
+        found = toolchain.described(config.kind)
+        return found, device.architecture(config.kind, config.index)
+    except toolchain.ToolchainError as error:
+        logger.error("no kernel can be built here: %s", error)
+        return "", ""

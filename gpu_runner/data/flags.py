@@ -138,6 +138,12 @@ _CPP = (
 ALLOWED: Mapping[Language, tuple[Allowed, ...]] = {Language.CUDA: _CUDA, Language.CPP: _CPP}
 """All that a source may ask for: code generation and arithmetic, nothing that the judge sees."""
 
+EXAMPLE: Mapping[Language, str] = {
+    Language.CUDA: "// flags: --use_fast_math -maxrregcount=128",
+    Language.CPP: "// flags: -ffast-math -funroll-loops",
+}
+"""A comment that asks."""
+
 _LINKING = "what is linked, and how, is the same for all"
 _REFUSED = (
     (r"--?(?:gencode|arch|code|gpu-\w+)\b.*|-m(?:arch|tune|cpu)=.*|-m(?:avx|sse|fma|bmi).*",

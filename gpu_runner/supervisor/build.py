@@ -50,8 +50,8 @@ class Recipe:
 
     def key(self) -> str:
         """Content address: everything that the result depends on."""
-        version = toolchain.compiler(self.kind).version
-        parts = [_REPORT_VERSION, version, toolchain.machine(), *self.command()]
+        versions = [toolchain.compiler(kind).version for kind in (self.kind, DeviceKind.CPU)]
+        parts = [_REPORT_VERSION, *versions, toolchain.machine(), *self.command()]
         parts += [text for item in sorted(self.files.items()) for text in item]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -111,6 +111,11 @@ def cuda_architecture(index: int) -> str:
     return toolchain.architecture(capability)
 
 
+def architecture(kind: DeviceKind, index: int) -> str:
+    """What a device's kernels are built for: sm_90a, or x86_64-znver4. Raises as above."""
+    return cuda_architecture(index) if kind is DeviceKind.CUDA else toolchain.machine()
+
+
 def device_name(kind: DeviceKind, index: int) -> str:
     """The maker's name of the device. Raises `DeviceError` where there is none."""
     if kind is DeviceKind.CPU:

@@ -57,6 +57,23 @@ def compiler(kind: DeviceKind) -> Compiler:
     return Compiler(path, text.strip())
 
 
+def described(kind: DeviceKind) -> str:
+    """The compiler in a few words: "g++ 12.2.0", or "nvcc 13.0 with g++ 12.2.0".
+
+    Raises `ToolchainError` where it is missing.
+    """
+    host = f"g++ {_last_number(compiler(DeviceKind.CPU).version)}"
+    if kind is DeviceKind.CPU:
+        return host
+    match = re.search(r"cuda_(\d+\.\d+)", compiler(kind).version)
+    return f"nvcc {match[1] if match else _last_number(compiler(kind).version)} with {host}"
+
+
+def _last_number(version: str) -> str:
+    found = re.findall(r"\d+(?:\.\d+)+", version)
+    return found[-1] if found else version
+
+
 @functools.cache
 def torch_folder() -> Path:
     """Where torch is installed, found without importing it."""
