@@ -15,7 +15,8 @@ _OWN_HEADERS = {
     Language.CPP: "the C++ standard library, OpenMP, and the intrinsics of the processor",
 }
 _TORCH_HEADERS = (
-    "PyTorch's with pybind11, beside {own}. A build first tries few of them: tensors and their"
+    "PyTorch's with pybind11, beside {own}; torch's libraries are linked. A build first tries few"
+    " of torch's headers: tensors and their"
     " methods, the functions that make tensors, dispatch over dtypes, checks, and bindings. What"
     " needs more is built again with all of them, which only takes longer"
 )
@@ -46,15 +47,12 @@ def buildings(data: Task) -> list[Building]:
     return [_building(data, kind) for kind in DeviceKind if kind in kinds]
 
 
-def command_text(kind: DeviceKind, abi: Abi) -> str:
+def command_text(kind: DeviceKind) -> str:
     """The compiler and its fixed flags, as people may read them; no paths."""
-    compiler = "nvcc" if kind is DeviceKind.CUDA else "g++"
-    words = [compiler, *FIXED[kind.language]]
-    if kind is DeviceKind.CUDA:
-        words += ["-gencode=arch=<the device's own>", "-cudart=shared"]
-    text = " ".join(words)
-    extension = ", with torch's headers and libraries; the module is a pybind11 extension"
-    return text + (extension if abi is Abi.TORCH else "")
+    if kind is DeviceKind.CPU:
+        return " ".join(("g++", *FIXED[kind.language]))
+    own = ("-gencode=arch=<the device's own>", "-cudart=shared")
+    return " ".join(("nvcc", *FIXED[kind.language], *own))
 
 
 def _building(data: Task, kind: DeviceKind) -> Building:
@@ -65,7 +63,7 @@ def _building(data: Task, kind: DeviceKind) -> Building:
         language=_NAMES[language],
         suffix=language.suffix,
         kind=kind.value,
-        command=command_text(kind, data.abi),
+        command=command_text(kind),
         standard=STANDARD,
         allowed=tuple((tuple(each.form for each in group), why) for why, group in grouped),
         example=EXAMPLE[language],

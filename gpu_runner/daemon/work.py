@@ -51,16 +51,7 @@ class Daemon:
     def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
         """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
         slug = device_slug(config.kind, config.index)
-        compiler, architecture = _builds_with(config)
-        runner = Runner(
-            name=config.runner_name(slug),
-            device=slug,
-            device_kind=config.kind,
-            device_name=device_name(config.kind, config.index),
-            builds=config.slot_count,
-            compiler=compiler,
-            architecture=architecture,
-        )
+        runner = _runner(config, slug)
         supervisor = SupervisorConfig(
             kind=config.kind,
             index=config.index,
@@ -188,6 +179,19 @@ class Daemon:
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1
+
+
+def _runner(config: DaemonConfig, slug: str) -> Runner:
+    compiler, architecture = _builds_with(config)
+    return Runner(
+        name=config.runner_name(slug),
+        device=slug,
+        device_kind=config.kind,
+        device_name=device_name(config.kind, config.index),
+        builds=config.slot_count,
+        compiler=compiler,
+        architecture=architecture,
+    )
 
 
 def _builds_with(config: DaemonConfig) -> tuple[str, str]:

@@ -118,8 +118,8 @@ _CPP = (
     *_either("unroll-loops unroll-all-loops peel-loops", "unroll loops"),
     *_either("tree-vectorize tree-slp-vectorize", "use vector instructions"),
     Allowed(
-        "-fvect-cost-model=unlimited|dynamic|cheap|very-cheap",
-        "when vectors are worth it",
+        "-fvect-cost-model=MODEL",
+        "when vectors are worth it: unlimited, dynamic, cheap or very-cheap",
         "-fvect-cost-model=(?:unlimited|dynamic|cheap|very-cheap)",
         "vect-cost-model",
     ),

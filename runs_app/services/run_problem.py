@@ -11,7 +11,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.profile import THROUGHPUTS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
-from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from runs_app import selectors
 from runs_app.evolve.bottleneck import calibrate
 from runs_app.evolve.config import Problem
@@ -25,6 +25,7 @@ from tasks_app.task_page import entrances
 
 NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
 _TUNER = "autotune"
+_TORCH = ", with torch's headers and libraries; the module is a pybind11 extension"
 _PROFILES = 60  # newest profiles that the device's threshold is computed from
 
 
@@ -57,7 +58,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
             f"{workload.name}: {', '.join(f'{k}={v}' for k, v in workload.parameters.items())}"
             for workload in data.workloads_for(kind, direction, hidden=False)
         ),
-        toolchain=command_text(kind, data.abi),
+        toolchain=command_text(kind) + (_TORCH if data.abi is Abi.TORCH else ""),
         seed_source=seed.source,
         seed_title=seed.title,
         threshold_pct=calibrate(_throughputs(device)),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.event import EventKind
-from gpu_runner.data.verdict import Mode, Stage, Verdict
+from gpu_runner.data.flags import ALLOWED, FIXED
+from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = re.compile(r"\b(KBENCH_[A-Z_]+|REDIS_URL|DATABASE_URL)\b")
@@ -32,6 +33,16 @@ def test_every_setting_is_explained() -> None:
     explained = set(re.findall(r"^\| `([A-Z_]+)`", text_of("docs/settings.md"), re.MULTILINE))
     assert read
     assert explained == read
+
+
+@pytest.mark.parametrize("language", Language)
+def test_every_flag_of_a_kernel_is_explained(language: Language) -> None:
+    text = text_of("docs/kernels.md")
+    for flag in FIXED[language]:
+        assert flag in text or flag == "-std=c++20"
+    for allowed in ALLOWED[language]:
+        name = re.split(r"[=,]| to ", allowed.form.removeprefix("-f[no-]"))[0]
+        assert name in text, allowed.form
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

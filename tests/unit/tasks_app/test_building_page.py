@@ -56,7 +56,7 @@ def test_the_command_that_is_shown_is_the_one_that_is_used(
 ) -> None:
     monkeypatch.setattr(toolchain, "shared_cuda_runtime", lambda: ("-cudart=shared",))
     used = toolchain.flags(kind, Abi.C, "sm_90a")
-    shown = command_text(kind, Abi.C).replace("arch=<the device's own>", "OWN").split()[1:]
+    shown = command_text(kind).replace("arch=<the device's own>", "OWN").split()[1:]
     assert [re.sub("arch=compute_90a,code=sm_90a", "OWN", flag) for flag in used] == shown
 
 
