@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rq.timeouts import JobTimeoutException
 
@@ -28,6 +28,7 @@ from gpu_runner.supervisor import health
 from gpu_runner.supervisor.baseline_job import measure_baselines as measure_apart
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.oracle import OracleError
+from gpu_runner.supervisor.oracles import Oracles
 from gpu_runner.supervisor.soundness import Progress
 from gpu_runner.supervisor.task_check import check_task
 
@@ -44,8 +45,20 @@ T = TypeVar("T")
 Report = Callable[[Stage, str, str], None]
 """report(stage, "running" | "done", detail): the supervisor calls it at each step."""
 
-Evaluate = Callable[[EvaluationRequest, SupervisorConfig, Report], EvaluationResult]
-"""Runs the whole protocol; raises only where the fault is ours."""
+
+class Evaluate(Protocol):
+    """Runs the whole protocol; raises only where the fault is ours."""
+
+    def __call__(
+        self,
+        request: EvaluationRequest,
+        config: SupervisorConfig,
+        report: Report,
+        oracles: Oracles | None = None,
+    ) -> EvaluationResult:
+        """`oracles` may have one ready."""
+        ...
+
 
 CheckTask = Callable[[CheckRequest, SupervisorConfig, Progress], Mapping[str, Any]]
 """Makes a task's soundness report; raises `OracleError` where the task's own code fails."""

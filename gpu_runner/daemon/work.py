@@ -80,9 +80,11 @@ class Daemon:
             supervisor=supervisor,
             spool=self._spool,
             evaluate=evaluate,
+            ready=config.ready,
         )
         self._runner = runner
-        self._slots = Slots(context, config.slot_count)
+        kinds = runner.slots(config.slot_count, config.people_slot_count)
+        self._slots = Slots(context, kinds)
         self._fitness = Fitness(supervisor, config.recheck_s)
         self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
         self._stops = 0
@@ -100,7 +102,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask_to_stop)
         lineage.adopt_orphans()
-        logger.info("runner %s serves %s", self._runner.name, self._runner.queues[0])
+        logger.info("runner %s serves %s", self._runner.name, self._runner.device)
         if not self.fit:
             logger.error("no jobs are taken: %s", self._jail_fault)
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.

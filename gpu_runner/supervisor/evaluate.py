@@ -174,7 +174,7 @@ class _Evaluation:
         self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random
     ) -> HostMemory | DeviceMemory:
         if self._config.kind is DeviceKind.CUDA:
-            return DeviceMemory(oracle, rng, self._config.index)
+            return DeviceMemory(oracle, rng, self._config)
         return HostMemory(oracle, inputs, taken, rng, build_support(self._config))
 
     def _compile(self) -> Built:

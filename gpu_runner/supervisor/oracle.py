@@ -21,6 +21,7 @@ from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits, python_paths
 from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.turn import device_lock
 
 _NAME = "the oracle, which runs the task's code,"
 
@@ -90,14 +91,22 @@ class Oracle:
     `failed` says that a request found no answer, or an error: what it does next is not known.
     """
 
-    def __init__(self, config: SupervisorConfig) -> None:
-        """Start the process; `load` waits until it is there."""
+    def __init__(self, config: SupervisorConfig, *, ahead: bool = False) -> None:
+        """Start the process; `load` waits until it is there.
+
+        ahead: of any evaluation: it opens the device while nobody measures, and whoever it is
+        lent to calls `adopt`.
+        """
         self.failed = False
         self._config = config
         self._channel = Channel()
         self._handles, handles = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         descriptors = [self._channel.child_descriptor, handles.fileno()]
-        program = [sys.executable, "-m", "gpu_runner.engine.oracle", *map(str, descriptors)]
+        words = [config.kind.value] if ahead else []
+        lock = device_lock(config) if ahead else None
+        if lock is not None:
+            descriptors.append(lock)
+        program = [sys.executable, "-m", "gpu_runner.engine.oracle", *map(str, descriptors), *words]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         # Idle threads must sleep: a spinning oracle would disturb the measurement on a CPU.
         jail = python_jail(config, cuda, environment={"OMP_WAIT_POLICY": "PASSIVE"})
@@ -107,8 +116,21 @@ class Oracle:
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
         )
+        if not ahead:
+            self._child.watch()
         self._channel.started()
         handles.close()
+        if lock is not None:
+            os.close(lock)
+
+    def adopt(self) -> None:
+        """Answer for the process from now on, in this process: maybe a fork of its parent."""
+        self._child.watch()
+
+    @property
+    def pid(self) -> int:
+        """Id of its jail's outermost process."""
+        return self._child.pid
 
     def __enter__(self) -> Oracle:
         """Return itself."""

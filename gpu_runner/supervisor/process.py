@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
+_GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
 _JAIL_PROCESSES = 8  # bubblewrap's own, and room for those that become the program
 
 
@@ -49,7 +50,10 @@ class ChildProcess:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
         A `measured` process leaves the first core to the rest of the system, and goes before it.
+        Nobody looks at its output and memory until it is entered, or `watch` is called.
         """
+        self._parent = os.getpid()
+        self._watcher: threading.Thread | None = None
         self.arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
         self._memory_exceeded = False
@@ -74,6 +78,12 @@ class ChildProcess:
                 cwd=self._folder.name if self._folder else None,
                 start_new_session=True,
             )
+
+    def watch(self) -> None:
+        """Drain its output and watch its memory from now on, in a thread of this process.
+
+        That may be a fork of the process that has started it.
+        """
         self._watcher = threading.Thread(target=self._watch, name="kbench-watch", daemon=True)
         self._watcher.start()
 
@@ -93,7 +103,8 @@ class ChildProcess:
         return {**os.environ, "TMPDIR": str(folder), **jail.environment}
 
     def __enter__(self) -> ChildProcess:
-        """Return itself."""
+        """Watch the process; return itself."""
+        self.watch()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -120,16 +131,32 @@ class ChildProcess:
     @property
     def running(self) -> bool:
         """Whether the process has not ended yet."""
-        return self._process.poll() is None
+        if os.getpid() == self._parent:
+            return self._process.poll() is None
+        return _runs(self._process.pid)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Exit status, or None if the process still runs after `timeout_s` seconds."""
-        try:
-            status = self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-        self._watcher.join(timeout=2)
+        """Exit status, or None if the process still runs after `timeout_s` seconds.
+
+        0 where another process is its parent: then its status is not for us to know.
+        """
+        status = self._waited(timeout_s)
+        if status is not None and self._watcher is not None:
+            self._watcher.join(timeout=2)
         return status
+
+    def _waited(self, timeout_s: float) -> int | None:
+        if os.getpid() == self._parent:
+            try:
+                return self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return None
+        deadline = time.monotonic() + timeout_s
+        while _runs(self._process.pid):
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.01)
+        return 0
 
     def kill(self) -> None:
         """End the whole tree: the jail's init dies, and with it everything in its namespace."""
@@ -141,8 +168,7 @@ class ChildProcess:
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._watcher.join(timeout=2)
+        self.wait(_GONE_S)
         if self._group is not None:
             self._group.close()
         if self._process.stdout is not None:
@@ -168,7 +194,7 @@ class ChildProcess:
             if now - checked_at >= _POLL_S:
                 checked_at = now
                 self._check_memory()
-            if not ready and self._process.poll() is not None:
+            if not ready and not self.running:
                 return
 
     def _check_memory(self) -> None:
@@ -206,6 +232,15 @@ def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str
     unless_late = '[ "$PPID" = "$0" ] && exec "$@"'  # the parent may have died before
     bound = ["setpriv", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", unless_late]
     return [*bound, str(parent or os.getpid()), *program]
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and has not ended, reaped or not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in "ZX"
 
 
 def _text(text: str) -> IO[bytes]:

@@ -139,6 +139,7 @@ class Session:
             measured=True,
             arenas=[arena.descriptor for arena in shared if isinstance(arena, Arena)],
         )
+        self._child.watch()
         self._channel.started()
         self._allowed_s = 0.0
         measured = measured_cpus()
