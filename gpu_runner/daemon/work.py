@@ -22,6 +22,7 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import device_name, device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.eviction import evict
+from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,8 @@ class Daemon:
         self._runner = runner
         kinds = runner.slots(config.slot_count, config.people_slot_count)
         self._slots = Slots(context, kinds)
-        self._fitness = Fitness(supervisor, config.recheck_s)
+        prepare = (build_programs, make_ready) if config.ready else None
+        self._fitness = Fitness(supervisor, config.recheck_s, prepare=prepare)
         self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
         self._stops = 0
         self._flush_at = 0.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shlex
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -120,11 +122,22 @@ def _native_files() -> dict[str, str]:
 
 
 def build_trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
-    """Compile code of our own. Raises `ToolchainError` with the log if that fails."""
-    built = build(recipe, config)
+    """Compile code of our own, once. Raises `ToolchainError` with the log if that fails."""
+    with _alone(recipe, config):
+        built = build(recipe, config)
     if built.library is None:
         raise toolchain.ToolchainError(f"cannot build {recipe.source}:\n{built.report.log}")
     return built.library
+
+
+@contextmanager
+def _alone(recipe: Recipe, config: SupervisorConfig) -> Iterator[None]:
+    """While another process compiles the same, wait for it: then the result is there."""
+    folder = config.cache_folder / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"build-{recipe.key()}").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def declaration(signature: Signature, kind: DeviceKind) -> str:
