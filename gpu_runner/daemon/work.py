@@ -13,7 +13,7 @@ import redis
 from gpu_runner.daemon import lineage
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.events import EventStream, Spool
-from gpu_runner.daemon.fitness import Fitness
+from gpu_runner.daemon.fitness import Fitness, Look
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
@@ -44,6 +44,10 @@ def work(
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("gpu_runner").setLevel(logging.INFO)
     return Daemon(config, evaluate, probe_jail()).run()
+
+
+def _preparing(config: DaemonConfig) -> tuple[Look, Look] | None:
+    return (build_programs, make_ready) if config.ready else None
 
 
 class Daemon:
@@ -84,10 +88,8 @@ class Daemon:
             ready=config.ready,
         )
         self._runner = runner
-        kinds = runner.slots(config.slot_count, config.people_slot_count)
-        self._slots = Slots(context, kinds)
-        prepare = (build_programs, make_ready) if config.ready else None
-        self._fitness = Fitness(supervisor, config.recheck_s, prepare=prepare)
+        self._slots = Slots(context, runner.slots(config.slot_count, config.people_slot_count))
+        self._fitness = Fitness(supervisor, config.recheck_s, prepare=_preparing(config))
         self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
         self._stops = 0
         self._flush_at = 0.0

@@ -14,7 +14,6 @@ from gpu_runner.data.evaluation import Measurement, Mismatch
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.bench import Bench, Progress
-from gpu_runner.supervisor.build import build_support
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
@@ -127,8 +126,7 @@ class Baselines:
     def _measure(
         self, bench: Bench, name: str, workloads: Sequence[Workload], progress: Progress
     ) -> None:
-        support = build_support(self._config)
-        target = Target(self._task.abi, self._direction, support=support, baseline=name)
+        target = Target(self._task.abi, self._direction, baseline=name)
         setup = {"task": encode(self._task)}
         times: dict[str, list[list[float]]] = {workload.name: [] for workload in workloads}
         wrong: dict[str, Mismatch | None] = {}

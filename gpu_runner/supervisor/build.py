@@ -210,6 +210,7 @@ def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
         processes=config.processes,
         file_bytes=512 << 20,
         temporary_bytes=1 << 30,
+        niceness=config.niceness,
     )
     return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
 

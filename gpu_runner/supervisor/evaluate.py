@@ -8,11 +8,9 @@ import random
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from pathlib import Path
+from dataclasses import replace
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
-from gpu_runner.data.integrity import Suspicion
-from gpu_runner.data.static import check_source
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor import health, jail
@@ -21,7 +19,7 @@ from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.audit import Auditor, fault_of, suspicions_of
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.bench import Bench, Progress
-from gpu_runner.supervisor.binary import check_library
+from gpu_runner.supervisor.binary import static_suspicions
 from gpu_runner.supervisor.build import (
     Built,
     build_runner,
@@ -47,6 +45,7 @@ from gpu_runner.supervisor.plan import (
 )
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.runner_process import TorchProcesses
 from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.staging import HostMemory
 from gpu_runner.supervisor.target import Target
@@ -59,6 +58,9 @@ logger = logging.getLogger(__name__)
 
 _OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
+
+POLITE_NICENESS = 10
+"""Of the builds that no person waits for."""
 
 TASK_FAILED = "the task's own code, or what runs it, failed; the log says how, to admins alone"
 """The reason where there are hidden workloads: such words could give away sizes and values."""
@@ -102,7 +104,9 @@ class _Evaluation:
         record: Record,
         oracles: Oracles | None,
     ) -> None:
-        self._request, self._config, self._oracles = request, config, oracles
+        polite = 0 if request.urgency.is_of_people else POLITE_NICENESS
+        self._request, self._oracles = request, oracles
+        self._config = replace(config, niceness=polite)
         self._timeline, self._record = timeline, record
         self._task, self._direction = request.task, request.solution.direction
         self._workloads: tuple[Workload, ...] = ()
@@ -146,13 +150,16 @@ class _Evaluation:
             closing(Arena("inputs")) as inputs,
             closing(Arena("taken")) as taken,
             an_oracle(self._oracles, self._config, self._task) as oracle,
+            closing(TorchProcesses(self._config)) as torch,
         ):
+            torch.expect(self._torch_runners(plan))
             target = self._target(self._compile())
             with (
                 self._device() as manners,
                 closing(self._memory(oracle, inputs, taken, rng)) as memory,
             ):
                 bench = Bench(oracle, memory, taken, self._config, rng, manners)
+                bench.use(torch)
                 with self._timeline.stage(Stage.PREPARE):
                     self._record.environment["oracle"] = dict(
                         oracle.load(self._task, inputs, taken)
@@ -169,6 +176,13 @@ class _Evaluation:
                 if self._request.mode is Mode.AUDIT:
                     return self._audit(bench, target, fault)
                 return fault
+
+    def _torch_runners(self, plan: Plan) -> int:
+        """How many processes with PyTorch are going to be measured, at least."""
+        if self._task.abi is not Abi.TORCH:
+            return 0
+        hidden = plan.for_hidden().processes if plan.hidden else 0
+        return int(plan.is_calibrated) + plan.processes + hidden
 
     def _memory(
         self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random
@@ -189,8 +203,7 @@ class _Evaluation:
     def _target(self, built: Built) -> Target:
         abi, direction = self._task.abi, self._direction
         if abi is Abi.TORCH:
-            support = build_support(self._config)
-            return Target(abi, direction, library=built.library, support=support)
+            return Target(abi, direction, library=built.library)
         signature = self._task.c_signature
         return Target(
             abi,
@@ -380,10 +393,3 @@ class _Evaluation:
             self._timeline.progress(stage, detail)
 
         return tell
-
-
-def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspicion]:
-    """What a person should look at in a source and in the library that it became."""
-    solution = request.solution
-    source = check_source(solution.source, solution.language, request.task.abi, request.task)
-    return [*source, *check_library(library, request)]

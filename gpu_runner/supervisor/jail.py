@@ -41,7 +41,10 @@ class JailError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of one jail; memory is watched from outside because CUDA reserves address space."""
+    """Limits of one jail; memory is watched from outside because CUDA reserves address space.
+
+    niceness: above 0 for work that others go before.
+    """
 
     cpu_s: int
     memory_bytes: int
@@ -49,6 +52,7 @@ class Limits:
     file_bytes: int = 1 << 30
     temporary_bytes: int = 2 << 30
     open_files: int = 1024
+    niceness: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

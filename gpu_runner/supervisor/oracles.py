@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
@@ -69,7 +70,7 @@ class Oracles:
                 self._close_kept()
 
     def _taken_ahead(self, config: SupervisorConfig) -> Oracle | None:
-        if self._ahead is None or self._ahead[0] != config or not self._ahead[1].running:
+        if self._ahead is None or not _serves(self._ahead[0], config) or not self._ahead[1].running:
             return None
         oracle = self._ahead[1]
         self._ahead = None
@@ -91,6 +92,10 @@ class Oracles:
         """End all that are there."""
         self._close_kept()
         self.drop_ahead()
+
+
+def _serves(made_for: SupervisorConfig, config: SupervisorConfig) -> bool:
+    return replace(made_for, niceness=0) == replace(config, niceness=0)
 
 
 @contextmanager

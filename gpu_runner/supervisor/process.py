@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
+_MEASURED_NICENESS = -10
 _GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
 _JAIL_PROCESSES = 8  # bubblewrap's own, and room for those that become the program
 
@@ -44,12 +45,10 @@ class ChildProcess:
         *,
         jailed: bool,
         descriptors: Sequence[int] = (),
-        measured: bool = False,
         arenas: Sequence[int] = (),
     ) -> None:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
-        A `measured` process leaves the first core to the rest of the system, and goes before it.
         Nobody looks at its output and memory until it is entered, or `watch` is called.
         """
         self._parent = os.getpid()
@@ -65,7 +64,7 @@ class ChildProcess:
             placed = {name: file.fileno() for name, file in files.items()}
             filters = [stack.enter_context(_file(jail.filter())).fileno()] if jail.filter() else []
             command = [
-                *(_undisturbed() if measured else ()),
+                *(["nice", "-n", str(jail.limits.niceness)] if jail.limits.niceness else []),
                 *(jail.command(program, placed, *filters) if jailed else dying_with_us(program)),
             ]
             self._process = subprocess.Popen(
@@ -86,6 +85,20 @@ class ChildProcess:
         """
         self._watcher = threading.Thread(target=self._watch, name="kbench-watch", daemon=True)
         self._watcher.start()
+
+    def measure(self) -> None:
+        """Have the tree, which stands still, leave the first core to the rest of the system.
+
+        Where we are root, it goes before all others from now on.
+        """
+        cpus = measured_cpus() if len(os.sched_getaffinity(0)) > 1 else []
+        for pid in [self._process.pid, *descendants(self._process.pid)]:
+            for thread in _threads(pid):
+                with contextlib.suppress(OSError):  # it has ended
+                    if cpus:
+                        os.sched_setaffinity(thread, cpus)
+                    if os.geteuid() == 0:
+                        os.setpriority(os.PRIO_PROCESS, thread, _MEASURED_NICENESS)
 
     def _new_group(self, jail: Jail) -> Group | None:
         """A control group, where this host has them; memory that is ours comes on top."""
@@ -215,14 +228,6 @@ def _outside() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath)}
 
 
-def _undisturbed() -> list[str]:
-    """Command prefix that keeps the system's own work away from a measurement."""
-    command = []
-    if len(os.sched_getaffinity(0)) > 1:
-        command = ["taskset", "--cpu-list", ",".join(map(str, measured_cpus()))]
-    return [*command, "nice", "-n", "-10"] if os.geteuid() == 0 else command
-
-
 def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str]:
     """The command line that becomes `program`, which the kernel kills when `parent` dies.
 
@@ -264,6 +269,13 @@ def descendants(pid: int) -> list[int]:
             found.append(child)
             pending.append(child)
     return found
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
 
 
 def _children(pid: int) -> list[int]:

@@ -44,6 +44,14 @@ def measured_cpus() -> list[int]:
     return measured_of(os.sched_getaffinity(0))
 
 
+def team_environment(team: int = 0) -> dict[str, str]:
+    """What tells OpenMP of its team: so many threads, or one for each measured processor.
+
+    It would count processors before its process is moved to those.
+    """
+    return {"OMP_NUM_THREADS": str(team or len(measured_cpus()))}
+
+
 @contextmanager
 def keeping_off(measured: Collection[int]) -> Iterator[None]:
     """Have the calling thread run elsewhere meanwhile, where there is another processor."""

@@ -13,15 +13,15 @@ from typing import Any
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.arena import Arena, DeviceArena
-from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
+from gpu_runner.supervisor.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.gate import Gate
 from gpu_runner.supervisor.manners import Interrupted
 from gpu_runner.supervisor.oracle import Landed
-from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
-from gpu_runner.supervisor.target import Target, jail_of, program_of
+from gpu_runner.supervisor.runner_process import NativeProcess, TorchProcess, TorchProcesses
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.wrapper import Wrapper
 
 Landing = Callable[[], AbstractContextManager[Landed | None]]
@@ -93,12 +93,16 @@ class Conditions:
 
     landing: see `staging.Memory`. A call has lasted until a device is seen without work, whatever
     the process said before. idle_ns: see `Freezer`. is_wanted: whether somebody more urgent waits
-    for the device; asked during long waits, which raise `Interrupted` then.
+    for the device; asked during long waits, which raise `Interrupted` then. torch: where torch
+    runners that were started ahead are. team: threads of an OpenMP team at least, on all processors
+    of the host, of a process that is not timed; 0 leaves both to the measured processors.
     """
 
     landing: Landing = nullcontext
     idle_ns: float = 0.0
     is_wanted: Callable[[], bool] = lambda: False
+    torch: TorchProcesses | None = None
+    team: int = 0
 
 
 class Session:
@@ -119,38 +123,32 @@ class Session:
         """Start the process, under a profiler if there is one; `ready` waits for it."""
         self._target, self._config, self._ncu = target, config, ncu
         self._conditions = conditions or Conditions()
-        self._channel = Channel()
         self._gate = _gate_of(target, arenas, ncu)
-        page = None if self._gate is None else self._gate.page
-        told = [arenas.inputs, arenas.outputs, *([] if target.python else [page])]
-        shared = [arena for arena in told if arena is not None]
-        descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
-        words = [str(self._channel.child_descriptor), *("-" if a is None else a.word for a in told)]
-        program, jail = program_of(target, config, words), jail_of(target, config)
-        if ncu is not None:
-            program, jail = ncu.command(program), ncu.jail(jail)
-            descriptors.append(ncu.descriptor)
-        self._memory_bytes = jail.limits.memory_bytes
-        self._child = ChildProcess(
-            jail,
-            program,
-            jailed=not config.allow_unjailed,
-            descriptors=descriptors,
-            measured=True,
-            arenas=[arena.descriptor for arena in shared if isinstance(arena, Arena)],
-        )
-        self._child.watch()
-        self._channel.started()
+        self._process = self._started(arenas)
+        self._channel, self._child = self._process.channel, self._process.child
+        self._memory_bytes = self._process.memory_bytes
         self._allowed_s = 0.0
         measured = measured_cpus()
         self._measured = measured if config.kind is DeviceKind.CPU else []
         self._elsewhere = ExitStack()
         self._freezer: Freezer | None = None
         if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
-            bare, count = config.allow_unjailed, len(measured)
+            everywhere = len(os.sched_getaffinity(0))
+            bare = config.allow_unjailed
+            count = everywhere if self._conditions.team else len(measured)
             self._freezer = Freezer(
                 self._child.pid, bare=bare, processors=count, idle_ns=self._conditions.idle_ns
             )
+
+    def _started(self, arenas: Arenas) -> NativeProcess | TorchProcess:
+        target, config, ncu, team = self._target, self._config, self._ncu, self._conditions.team
+        if not target.python:
+            page = None if self._gate is None else self._gate.page
+            return NativeProcess(target, [arenas.inputs, arenas.outputs, page], config, ncu, team)
+        ahead = self._conditions.torch
+        process = TorchProcess(config, ncu) if ncu or ahead is None else ahead.take(team)
+        process.give(target, [arenas.inputs, arenas.outputs])
+        return process
 
     def __enter__(self) -> Session:
         """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
@@ -183,6 +181,7 @@ class Session:
     def ready(self) -> None:
         """Wait until the runner has started and measured its clock, with no submission loaded."""
         self._allow(self._config.start_timeout_s)
+        self._process.begin()
         self._await()
         overhead_ns = self._ready("while it was started")
         if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
@@ -190,6 +189,8 @@ class Session:
         if self._freezer is not None and not self._freezer.tree():
             raise RunnerUnfit("this host names no children of processes, so none can be stopped")
         self._freeze()
+        if not self._conditions.team:
+            self._child.measure()
 
     def setup(self, description: dict[str, Any]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""

@@ -143,7 +143,17 @@ class RunnerProcess(Child):
     """Speaks frames."""
 
     def __init__(self, arenas: Sequence[Shared], words: Sequence[str], device: str = "cpu") -> None:
-        super().__init__("gpu_runner.engine.torch_runner", arenas, [*words, device])
+        kind, *rest, support = words
+        path, role = (rest[0], rest[1:]) if kind == "extension" else ("", rest)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            program = "gpu_runner.engine.torch_runner"
+            super().__init__(program, (), (support, device), theirs.fileno())
+            library = [os.open(path, os.O_RDONLY)] if path and os.path.exists(path) else []
+            told = json.dumps({"role": [kind, *role], "sizes": []}).encode()
+            socket.send_fds(ours, [told], [*(arena.fd for arena in arenas), *library])
+            for descriptor in library:
+                os.close(descriptor)
 
     def read(self) -> float | Done | Failed:
         def exactly(count: int) -> bytes:
