@@ -14,6 +14,7 @@ from gpu_runner.daemon import config as daemon
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
@@ -178,7 +179,7 @@ def _kind_of(kernel: Path) -> DeviceKind:
 def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> EvaluationRequest:
     if options.kernel.stat().st_size > SOURCE_LIMIT_BYTES:
         raise DataError("kernel", f"is larger than {SOURCE_LIMIT_BYTES} bytes")
-    source = options.kernel.read_text(errors="replace")
+    source = decoded(options.kernel.read_bytes(), "kernel")
     direction = Direction(options.direction)
     return EvaluationRequest(
         evaluation_id="local",
