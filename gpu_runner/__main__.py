@@ -24,6 +24,7 @@ from gpu_runner.supervisor.device import DeviceError, cuda_devices, device_slug
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.jail import JailError
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.report import describe, duration
 from gpu_runner.supervisor.session import RunnerUnfit
@@ -207,7 +208,7 @@ def _filter(options: argparse.Namespace) -> int:
     )
     try:
         report = survey(find_task(options.task), config, seeds=options.seeds)
-    except (OracleError, JailError) as error:
+    except (OracleError, JailError, KilledFromOutside) as error:
         print(f"gpu_runner: {error}", file=sys.stderr)
         return EXIT_MISUSE
     print(describe_soundness(report))

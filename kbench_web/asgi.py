@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -23,7 +23,7 @@ async def no_socket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close"})
 
 
-_sockets = URLRouter([*websocket_urlpatterns, re_path("", no_socket)])
+_sockets = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
 application = ProtocolTypeRouter(
     {
         "http": http,
