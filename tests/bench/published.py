@@ -56,9 +56,14 @@ def entry_of(kernel: Published, number: int = 0) -> Entry:
     return Entry(label, kernel.task, kernel.source)
 
 
-def build_only(kernels: Sequence[Published], cache: Path, architecture: str) -> int:
+def build_only(
+    kernels: Sequence[Published],
+    cache: Path,
+    architecture: str,
+    kind: DeviceKind = DeviceKind.CUDA,
+) -> int:
     """Compile for an architecture that this host need not have; how many do not compile."""
-    config = SupervisorConfig(kind=DeviceKind.CUDA, cache_folder=cache)
+    config = SupervisorConfig(kind=kind, cache_folder=cache)
     asked = [request(entry_of(kernel), config, Mode.COMPILE) for kernel in kernels]
     with ExitStack() as stack:
         if architecture:  # instead of that of the host's GPU
@@ -156,8 +161,9 @@ def main() -> int:
     print(table(COLUMNS, [cells(row) for row in shown]))
     print(*summary(shown), f"{len(kernels) - len(rows)} were not tried", sep="\n")
     if options.out:
-        whole = {"environment": encode(environment(config)), "rows": encode(shown)}
-        (options.out / "published.json").write_text(json.dumps(whole, indent=1))
+        asked = {"mode": options.mode, "repeat": options.repeat, "beside": options.beside}
+        whole = {"environment": environment(config), "settings": asked, "rows": shown}
+        (options.out / "published.json").write_text(json.dumps(encode(whole), indent=1))
     return int(bool(refused) or any("SYSTEM_ERROR" in row["verdicts"] for row in rows))
 
 

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.report import duration
+from tests.bench.differences import differences
 from tests.bench.kept import Line
 from tests.bench.published_sources import Published, Refused
 from tests.bench.tables import percentile
 
 COLUMNS = ("kernel", "verdict", "time", "interval", "repeats", "seconds", "stages", "reason")
-LONG_NS = 20_000.0
-"""Times from here on are to repeat to 1 %, shorter ones to 5 %."""
 TIMED = (Verdict.CORRECT, Verdict.UNSTABLE)
 _LOG_LIMIT = 300
 Run = tuple[EvaluationResult, float]
@@ -52,7 +51,7 @@ def row_of(kernel: Published, runs: Sequence[Run], key: str) -> Line:
         "time_ns": _mean_ns(timed),
         "interval": _width(widest) if widest else None,
         "widest": widest.name if widest else None,
-        **differences(results),
+        **differences([_times(r) for r in results]),
         "seconds": [seconds for _, seconds in runs],
         "stages": stage_seconds(first),
     }
@@ -84,30 +83,16 @@ def stage_seconds(result: EvaluationResult) -> dict[str, float]:
     return found
 
 
-def differences(results: Sequence[EvaluationResult]) -> dict[str, float | None]:
-    """Largest relative difference from the median of the evaluations, for long and short times."""
-    times: dict[str, list[float]] = {}
-    for result in results:
-        for workload in _timed(result):
-            assert workload.measurement is not None
-            times.setdefault(workload.name, []).append(workload.measurement.time_ns)
-    found: dict[str, float | None] = {"long": None, "short": None}
-    for group in times.values():
-        if len(group) < 2:
-            continue
-        middle = statistics.median(group)
-        name = "long" if middle >= LONG_NS else "short"
-        largest = max(max(group) - middle, middle - min(group)) / middle
-        found[name] = max(found[name] or 0.0, largest)
-    return found
-
-
 def _timed(result: EvaluationResult) -> list[WorkloadResult]:
     """The public workloads of a kernel that is right, if all of them have times."""
     public = [w for w in result.workloads if not w.hidden]
     if result.verdict not in TIMED or any(w.measurement is None for w in public):
         return []
     return public
+
+
+def _times(result: EvaluationResult) -> dict[str, float]:
+    return {w.name: w.measurement.time_ns for w in _timed(result) if w.measurement is not None}
 
 
 def _width(workload: WorkloadResult) -> float:
