@@ -26,7 +26,8 @@ Run = tuple[EvaluationResult, float]
 
 def digest(kernel: Published, settings: Mapping[str, object]) -> str:
     """Of everything that a row depends on, besides the device: what is known by it is kept."""
-    known = [kernel.source, kernel.task.digest(), {k: str(v) for k, v in settings.items()}]
+    known = [kernel.label, kernel.source, kernel.task.digest()]
+    known += [f"{name} {value}" for name, value in sorted(settings.items())]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from pathlib import Path
 
@@ -171,3 +172,34 @@ def test_compilers_are_busy_beside_and_end_with_the_block(tmp_path: Path) -> Non
     assert beside.failed >= 2  # every other one: nothing of it was cached
     assert beside.failed < made
     assert not (tmp_path / "cache").exists()
+
+
+def test_the_command_prints_its_table_and_keeps_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = SupervisorConfig(kind=DeviceKind.CUDA, device="gpu", cache_folder=tmp_path)
+    good, bad = (dataclasses.replace(KERNEL, label=f"fp32-{name}") for name in ("good", "bad"))
+    results = {
+        "fp32-good": result(Verdict.CORRECT, timed("a", 5_000.0)),
+        "fp32-bad": result(Verdict.SYSTEM_ERROR),
+    }
+    for name, value in {
+        "make_config": lambda kind, cache: config,
+        "chosen_kernels": lambda options: ([good, bad], []),
+        "build_all": lambda entries, config: None,
+        "run_one": lambda entry, *others: (results[entry.label], 2.0),
+        "environment": lambda config: {"device_name": "a GPU"},
+        "heading": lambda config: "on a GPU",
+    }.items():
+        monkeypatch.setattr(command, name, value)
+    monkeypatch.setattr("sys.argv", ["published", "--repository", ".", "--out", str(tmp_path)])
+    assert command.main() == 1  # SYSTEM_ERROR is ours
+    printed = capsys.readouterr().out
+    assert "on a GPU\nmode quick, 1 evaluations each, 0 builds beside\n| kernel |" in printed
+    assert "| fp32-good | CORRECT | 5 us |" in printed
+    assert "2 kernels: 1 CORRECT, 1 SYSTEM_ERROR" in printed
+    assert "0 were not tried" in printed
+    whole = json.loads((tmp_path / "published.json").read_text())
+    assert [row["label"] for row in whole["rows"]] == ["fp32-good", "fp32-bad"]
+    assert whole["settings"] == {"mode": "quick", "repeat": 1, "beside": 0}
+    assert len(read_lines(tmp_path / "rows.jsonl")) == 2
