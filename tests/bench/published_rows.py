@@ -25,7 +25,7 @@ Run = tuple[EvaluationResult, float]
 
 
 def digest(kernel: Published, settings: Mapping[str, object]) -> str:
-    """Of everything that a row depends on, besides the device: what is known by it is kept."""
+    """Of everything that a row depends on: what is known by it is not measured again."""
     known = [kernel.label, kernel.source, kernel.task.digest()]
     known += [f"{name} {value}" for name, value in sorted(settings.items())]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
