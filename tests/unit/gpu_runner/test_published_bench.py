@@ -16,7 +16,7 @@ from gpu_runner.data.evaluation import (
     StageTime,
     WorkloadResult,
 )
-from gpu_runner.data.integrity import Suspicion
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig
@@ -89,7 +89,7 @@ def test_the_first_evaluation_that_is_not_correct_gives_the_reason() -> None:
         mismatch=Mismatch(
             workload="a", output="out", reason="off | by one", wrong_elements=2, elements=7
         ),
-        suspicions=(Suspicion(check="library", reason="calls one"),),
+        suspicions=(Suspicion(check=Check.LIBRARY, reason="calls one"),),
     )
     runs = [(result(Verdict.CORRECT, timed("a", 5_000.0)), 2.0), (wrong, 1.0)]
     line = cells(row_of(KERNEL, runs, "key"))

@@ -16,11 +16,11 @@ import pytest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import DeviceKind, Mode
-from tests.bench import turnaround, turnaround_rows
+from tests.bench import turnaround
 from tests.bench.differences import differences
 from tests.bench.published import build_only
 from tests.bench.published_sources import Published
-from tests.bench.site import Kernel, RefusedError, Sent, Site
+from tests.bench.site import ALONE, Kernel, RefusedError, Sent, Site
 from tests.bench.turnaround_kernels import (
     EXPECTED,
     GOOD,
@@ -63,7 +63,7 @@ class FakeSite(Site):
 
     def __init__(self, depths: list[int] | None = None, **wrong: str) -> None:
         self.kind, self.device = DeviceKind.CPU, "cpu"
-        self.installation = FakeInstallation()
+        self.fake = self.installation = FakeInstallation()
         self.depths = iter(depths or itertools.repeat(0))
         self.wrong = wrong  # verdict by the name of a kernel
         self.sent: list[Sent] = []
@@ -133,7 +133,7 @@ def test_another_verdict_than_a_kernels_own_is_a_fault() -> None:
 def test_a_crowd_waits_before_and_while_somebody_submits() -> None:
     site = FakeSite(depths=[0, 3, CROWD, CROWD + 5, CROWD + 1, CROWD - 1, 0])
     found = measured("crowded", site, 9)
-    assert site.installation.managed == [("submit_shipped_kernels", "--device", "cpu")]
+    assert site.fake.managed == [("submit_shipped_kernels", "--device", "cpu")]
     assert len(site.sent) == 2  # and none of them after the crowd had become too small
     assert f"{CROWD + 1} to {CROWD + 5} waited" in found.detail
     with pytest.raises(InstallationError, match="25 jobs never wait"):
@@ -228,7 +228,7 @@ def test_sites_are_shared_by_rows_that_may_share_them(monkeypatch: pytest.Monkey
     rows = [NAMES[name] for name in ("crowded", "wrong", "torch")]
     rows.insert(2, dataclasses.replace(NAMES["wrong"], name="failing", measure=fails))
     found = list(turnaround.measure_all(rows, DeviceKind.CPU, 1))
-    alone, opened, closed = ("--no-demo", *turnaround_rows.ALONE), ("open",), ("close",)
+    alone, opened, closed = ("--no-demo", *ALONE), ("open",), ("close",)
     assert made == [
         *(("--no-demo",), opened, closed),  # crowded, whose queue never fills
         *(alone, opened, closed),  # wrong, and the one that fails
