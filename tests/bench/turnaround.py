@@ -13,11 +13,11 @@ FOLDER` has found. Exit status 1 if a kernel got a verdict that is not its own.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import signal
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
@@ -127,8 +127,11 @@ def main() -> int:
     rows = chosen_rows(options.only)
     kind = options.device or (DeviceKind.CUDA if cuda_devices() else DeviceKind.CPU)
     found, lines = [], []
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the site is stopped
-    with closing(measure_all(rows, kind, options.samples)) as every:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the site is stopped
+    with (
+        contextlib.suppress(KeyboardInterrupt),  # what was measured is printed
+        closing(measure_all(rows, kind, options.samples)) as every,
+    ):
         for row, measured in every:
             found.append({"name": row.name, **asdict(measured)})
             lines.append(cells(row, measured, kind))

@@ -28,7 +28,7 @@ CROWD = 25
 """Jobs that wait in the background while somebody submits."""
 BOARDS = 5
 FRESH_EVALUATIONS = 5
-_BOARDS_S, _MIXED_S, _BASELINES_S, _CROWD_S = 3600.0, 3600.0, 900.0, 300.0
+_BOARDS_S, _MIXED_S, _BASELINES_S, _CROWD_S = 3600.0, 3600.0, 300.0, 300.0
 
 
 @dataclass(frozen=True, kw_only=True)
