@@ -156,17 +156,19 @@ class CudaClock:
         cuda_runtime.reset_persisting_cache()
         self._flush_buffer.fill_(0x5A)
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
+        cuda_runtime.forget_launches()
         begun = time.perf_counter_ns()
         self._start.record()
         result = function(*arguments)
         self._end.record()
         self.host_ns = time.perf_counter_ns() - begun
         head_start.note(self.host_ns)
-        torch.cuda.synchronize()
+        self.finish()
         return result, self._start.elapsed_time(self._end) * 1e6  # ms -> ns
 
     def finish(self) -> None:
-        """See `Clock.finish`."""
+        """See `Clock.finish`. Raises `RuntimeError` if a kernel of the call was not launched."""
+        cuda_runtime.check_launches()
         torch.cuda.synchronize()
 
     def _calibrate(self) -> float:

@@ -26,6 +26,35 @@ def pin(memory: Tensor, *, writable: bool) -> None:
     _tolerate(_runtime().cudaHostRegister(address, size, ctypes.c_uint(flag)))
 
 
+def forget_launches() -> None:
+    """Begin anew to look for launches that fail."""
+    if interposed := _interposed():
+        interposed.kb_take_launch_failure()
+
+
+def check_launches() -> None:
+    """Raise `RuntimeError` with CUDA's own words if a launch has failed, whoever has asked for it.
+
+    Nothing in a process without the interposed functions.
+    """
+    interposed = _interposed()
+    if interposed is None or (status := interposed.kb_take_launch_failure()) == 0:
+        return
+    words = []
+    for name in ("cudaGetErrorName", "cudaGetErrorString"):
+        say = getattr(_runtime(), name)
+        say.restype = ctypes.c_char_p
+        words.append(say(status).decode())
+    raise RuntimeError(f"CUDA error: a kernel was not launched: {': '.join(words)}")
+
+
+@functools.cache
+def _interposed() -> ctypes.CDLL | None:
+    """This process, if the library of native/interposed.h was loaded into it."""
+    process = ctypes.CDLL(None)
+    return process if hasattr(process, "kb_take_launch_failure") else None
+
+
 def _tolerate(status: int) -> None:
     """Take back the error that the runtime remembers, lest PyTorch reports it as its own."""
     if status != 0:

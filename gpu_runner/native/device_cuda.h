@@ -17,6 +17,7 @@
 
 #include "arenas.h"
 #include "flush.h"
+#include "interposed.h"
 #include "timed.h"
 #include "wire.h"
 
@@ -85,7 +86,9 @@ class Device {
 
   template <typename Invoke>
   void burst(Invoke&& invoke) {
+    interposed::take_launch_failure();
     invoke();
+    check_launches();
     check(cudaDeviceSynchronize());
     check(cudaGetLastError());
   }
@@ -106,11 +109,13 @@ class Device {
     cudaCtxResetPersistingL2Cache();  // not supported by every device
     cudaGetLastError();
     kbench_ahead<<<1, 1>>>(kAheadCycles);
+    interposed::take_launch_failure();
     check(cudaEventRecord(start_));
     uint64_t began = kb_now_ns();
     invoke();
     uint64_t queued = kb_now_ns() - began;
     check(cudaEventRecord(end_));
+    check_launches();
     check(cudaDeviceSynchronize());
     check(cudaGetLastError());
     float milliseconds = 0;
@@ -167,10 +172,15 @@ class Device {
     wire::fail(arenas_.control, wire::kDevice, text);
   }
 
-  void check(cudaError_t status) {
+  // A kernel that was not launched, also where the submission has asked for the error and so
+  // cleared it.
+  void check_launches() { check(interposed::take_launch_failure(), "a kernel was not launched: "); }
+
+  void check(cudaError_t status, const char* what = "") {
     if (status == cudaSuccess) return;
     char text[512];
-    snprintf(text, sizeof text, "%s: %s", cudaGetErrorName(status), cudaGetErrorString(status));
+    snprintf(text, sizeof text, "%s%s: %s", what, cudaGetErrorName(status),
+             cudaGetErrorString(status));
     bool memory = status == cudaErrorMemoryAllocation;
     wire::fail(arenas_.control, memory ? wire::kMemory : wire::kDevice, text);
   }

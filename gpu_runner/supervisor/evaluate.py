@@ -24,6 +24,7 @@ from gpu_runner.supervisor.bench import Bench, Progress
 from gpu_runner.supervisor.binary import check_library
 from gpu_runner.supervisor.build import (
     Built,
+    build_interposed,
     build_runner,
     build_shim,
     build_solution,
@@ -189,8 +190,13 @@ class _Evaluation:
     def _target(self, built: Built) -> Target:
         abi, direction = self._task.abi, self._direction
         if abi is Abi.TORCH:
-            support = build_support(self._config)
-            return Target(abi, direction, library=built.library, support=support)
+            return Target(
+                abi,
+                direction,
+                library=built.library,
+                support=build_support(self._config),
+                interposed=build_interposed(self._config),
+            )
         signature = self._task.c_signature
         return Target(
             abi,

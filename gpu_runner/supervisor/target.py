@@ -25,6 +25,7 @@ class Target:
     shim: Path | None = None  # c ABI
     runner: Path | None = None  # c ABI
     support: Path | None = None  # torch ABI
+    interposed: Path | None = None  # torch ABI on CUDA: see native/interposed.h
     baseline: str = ""  # "eager", "compiled", or "null", which does nothing
 
     @property
@@ -76,10 +77,11 @@ def _torch_program(target: Target, config: SupervisorConfig, words: Sequence[str
     else:
         role = ["extension", str(target.library), TORCH_MODULE, support]
     module = "gpu_runner.engine.torch_runner"
-    return [sys.executable, "-m", module, *words, *role, config.kind.value]
+    interposed = str(target.interposed or "-")
+    return [sys.executable, "-m", module, *words, *role, interposed, config.kind.value]
 
 
 def _torch_jail(target: Target, config: SupervisorConfig) -> Jail:
     cuda = config.index if config.kind is DeviceKind.CUDA else None
-    paths = [path for path in (target.library, target.support) if path is not None]
-    return python_jail(config, cuda, paths)
+    files = (target.library, target.support, target.interposed)
+    return python_jail(config, cuda, [path for path in files if path is not None])

@@ -143,7 +143,7 @@ class RunnerProcess(Child):
     """Speaks frames."""
 
     def __init__(self, arenas: Sequence[Shared], words: Sequence[str], device: str = "cpu") -> None:
-        super().__init__("gpu_runner.engine.torch_runner", arenas, [*words, device])
+        super().__init__("gpu_runner.engine.torch_runner", arenas, [*words, "-", device])
 
     def read(self) -> float | Done | Failed:
         def exactly(count: int) -> bytes:
