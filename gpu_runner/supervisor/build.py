@@ -42,6 +42,8 @@ _KILLED_PART = re.compile(
 )
 """What a compiler says of a program of its own that somebody ended. A source that has the assembler
 print such a line gets its own error as one of ours."""
+_EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
+"""A program's functions that are marked so come before those of a library that it loads."""
 _SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
 
 
@@ -117,7 +119,7 @@ def build_runner(config: SupervisorConfig) -> Path:
         return build_trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
     flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA", f"-arch={cuda_architecture(config.index)}"]
     files["runner.cu"] = files.pop("runner.cpp")
-    flags += [*toolchain.shared_cuda_runtime(), "-ldl"]
+    flags += [*_EXPORTING, *toolchain.shared_cuda_runtime(), "-ldl"]
     return build_trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
 
 
@@ -134,6 +136,16 @@ def build_support(config: SupervisorConfig) -> Path:
     """The library from which the torch runner takes its clock and its cache flush."""
     flags = ("-O2", "-std=c++17", "-fPIC", "-shared")
     return build_trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
+
+
+def build_interposed(config: SupervisorConfig) -> Path | None:
+    """The library through which the torch runner's launches pass; None on a CPU."""
+    if config.kind is DeviceKind.CPU:
+        return None
+    flags = ["-O2", "-std=c++17", "-shared", "-Xcompiler=-fPIC", "-Xcompiler=-fvisibility=hidden"]
+    flags += ["-cudart=none", "-ldl"]  # which runtime there is, PyTorch decides
+    recipe = Recipe(_native_files(), "interposed.cpp", config.kind, tuple(flags))
+    return build_trusted(recipe, config)
 
 
 def _native_files() -> dict[str, str]:
