@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
 import random
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 
+from gpu_runner.data.baselines import anchor_of
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
@@ -302,9 +302,9 @@ class _Evaluation:
     def _carry(self, baselines: Baselines, plan: Plan) -> None:
         """Bring remembered baselines to the speed that the anchor had around the measurement."""
         if plan.baselines and baselines.anchor_ns is not None:
-            before, after = baselines.anchor_ns, measure_anchor(self._config)
-            self._record.environment["anchor_ns"] = {"before": before, "after": after}
-            baselines.anchor_ns = math.sqrt(before * after)
+            times = {"before": baselines.anchor_ns, "after": measure_anchor(self._config)}
+            self._record.environment["anchor_ns"] = times
+            baselines.anchor_ns = anchor_of(self._record.environment)
         for workload in self._workloads:
             self._record.add_baselines(workload, baselines.known(workload))
         if plan.baselines:

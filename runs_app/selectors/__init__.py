@@ -13,7 +13,7 @@ from runs_app.selectors.access import (
     visible_evaluations,
     visible_submissions,
 )
-from runs_app.selectors.baselines import Baselines, baselines
+from runs_app.selectors.baselines import Baselines, awaited_baselines, baselines
 from runs_app.selectors.checks import (
     CheckEntry,
     CheckTime,
@@ -72,6 +72,7 @@ __all__ = [
     "RunnerStatus",
     "active_s",
     "author_names",
+    "awaited_baselines",
     "baselines",
     "board_audit",
     "budgets",
