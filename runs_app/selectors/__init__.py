@@ -26,6 +26,7 @@ from runs_app.selectors.checks import (
     may_check,
 )
 from runs_app.selectors.devices import devices
+from runs_app.selectors.estimate import estimates
 from runs_app.selectors.events import events, queue_events
 from runs_app.selectors.quarantine import (
     board_audit,
@@ -35,7 +36,13 @@ from runs_app.selectors.quarantine import (
     open_cases,
     public_suspicions,
 )
-from runs_app.selectors.queue import DeviceQueue, QueueEntry, queue_overview, waiting_reason
+from runs_app.selectors.queue import (
+    DeviceQueue,
+    QueueEntry,
+    queue_overview,
+    wait_of_people,
+    waiting_reason,
+)
 from runs_app.selectors.quota import Quota, quota
 from runs_app.selectors.runners import RunnerStatus, runner_list
 from runs_app.selectors.runs import (
@@ -85,6 +92,7 @@ __all__ = [
     "decided_cases",
     "decision_reason",
     "devices",
+    "estimates",
     "events",
     "filtered_runs",
     "find_candidate",
@@ -120,5 +128,6 @@ __all__ = [
     "visible_evaluations",
     "visible_runs",
     "visible_submissions",
+    "wait_of_people",
     "waiting_reason",
 ]
