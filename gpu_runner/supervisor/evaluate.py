@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import random
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 
 from gpu_runner.data.baselines import anchor_of
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
-from gpu_runner.data.task import Workload
+from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor import health, jail
 from gpu_runner.supervisor.anchor import measure_anchor
@@ -45,7 +45,7 @@ from gpu_runner.supervisor.plan import (
     Plan,
 )
 from gpu_runner.supervisor.profiling import Profiler
-from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.record import Record, wrong_on_other_values
 from gpu_runner.supervisor.runner_process import TorchProcesses
 from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.staging import HostMemory
@@ -347,18 +347,18 @@ class _Evaluation:
             progress = self._progress(Stage.MEASURE, f"{which}: ")
             with self._log.block(which):
                 measured = bench.run(target, workloads, plan, progress)
-        varied: Mismatch | None = None
+        varied: dict[str, Mapping[Values, Mismatch]] = {}
         with self._timeline.stage(Stage.VERIFY, which):
             for workload in workloads:
                 collected = measured.workloads[workload.name]
                 checked = bench.verify(workload, collected)
                 self._record.add(workload, process, collected, checked)
-                varied = varied or checked.varied
+                if checked.varied:
+                    varied[workload.name] = checked.varied
         self._raise_mismatch()
-        if varied is not None:
-            self._log_hidden(f"{varied.workload}, with other values: {varied.reason}")
-            reason = f"right on {varied.workload} as it is drawn, but not on other values"
-            raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
+        for name, found in varied.items():
+            self._log_hidden(f"{name}, with other values: {found}")
+            raise FaultError(wrong_on_other_values(name, found))
         return measured.output
 
     def _profile(self, bench: Bench, target: Target, fault: Fault) -> None:

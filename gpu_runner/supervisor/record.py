@@ -16,7 +16,8 @@ from gpu_runner.data.evaluation import (
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
 from gpu_runner.data.scores import summary
-from gpu_runner.data.task import Workload
+from gpu_runner.data.symptom import GENERAL
+from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor import peaks
 from gpu_runner.supervisor.baselines import Baseline
@@ -111,7 +112,8 @@ class Record:
         """The fault for a mismatch; a hidden workload is not named."""
         hidden = any(w.hidden for w in self._workloads if w.name == mismatch.workload)
         where = "a hidden workload" if hidden else mismatch.workload
-        reason = f"{mismatch.output!r} is wrong on {where}: {mismatch.reason}"
+        like = "".join(f": {finding.text}" for finding in mismatch.findings[:1])
+        reason = f"{mismatch.output!r} is wrong on {where}: {mismatch.reason}{like}"
         return Fault(Verdict.WRONG_RESULT, reason)
 
     def result(self, fault: Fault, stages: tuple[StageTime, ...]) -> EvaluationResult:
@@ -173,3 +175,18 @@ class Record:
             workload_result(task, workload, direction, self._facts[workload.name], peak)
             for workload in self._workloads
         ]
+
+
+def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fault:
+    """The fault of a kernel that is right on the values that a public workload is drawn with.
+
+    It names the kinds of those on which it is not, and what the first of them makes of the output
+    in words that tell of no value.
+    """
+    kinds = [KINDS_OF_VALUES[values] for values in Values if values in found]
+    first = next(found[values] for values in Values if values in found)
+    like = "".join(f"; on these {GENERAL[finding.symptom]}" for finding in first.findings[:1])
+    reason = (
+        f"right on {workload} as it is drawn, but not on other values: {', '.join(kinds)}{like}"
+    )
+    return Fault(Verdict.WRONG_RESULT, reason)

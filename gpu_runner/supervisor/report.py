@@ -28,6 +28,8 @@ def describe(result: EvaluationResult) -> str:
             f"  first wrong element: {found.output}{list(found.index)}"
             f" is {found.actual}, expected {found.expected} +- {found.bound}"
         )
+    if result.mismatch:
+        lines += [f"  it looks like this: {finding.text}" for finding in result.mismatch.findings]
     lines += [_workload(w) for w in result.workloads if w.measurement is not None]
     if result.latency_ns is not None:
         lines.append(_headline(result))
