@@ -128,14 +128,13 @@ class Session:
         self._channel, self._child = self._process.channel, self._process.child
         self._memory_bytes = self._process.memory_bytes
         self._allowed_s = 0.0
-        measured = measured_cpus()
-        self._measured = measured if config.kind is DeviceKind.CPU else []
+        self._measured = measured_cpus()  # of those that this thread has before it leaves them
         self._elsewhere = ExitStack()
         self._freezer: Freezer | None = None
         if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
             everywhere = len(os.sched_getaffinity(0))
             bare = config.allow_unjailed
-            count = everywhere if self._conditions.team else len(measured)
+            count = everywhere if self._conditions.team else len(self._measured)
             self._freezer = Freezer(
                 self._child.pid, bare=bare, processors=count, idle_ns=self._conditions.idle_ns
             )
@@ -152,7 +151,8 @@ class Session:
 
     def __enter__(self) -> Session:
         """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
-        self._elsewhere.enter_context(keeping_off(self._measured))
+        on_cpu = self._config.kind is DeviceKind.CPU
+        self._elsewhere.enter_context(keeping_off(self._measured if on_cpu else []))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -190,7 +190,7 @@ class Session:
             raise RunnerUnfit("this host names no children of processes, so none can be stopped")
         self._freeze()
         if not self._conditions.team:
-            self._child.measure()
+            self._child.measure(self._measured)
 
     def setup(self, description: dict[str, Any]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
