@@ -94,8 +94,9 @@ class Conditions:
     landing: see `staging.Memory`. A call has lasted until a device is seen without work, whatever
     the process said before. idle_ns: see `Freezer`. is_wanted: whether somebody more urgent waits
     for the device; asked during long waits, which raise `Interrupted` then. torch: where torch
-    runners that were started ahead are. team: threads of an OpenMP team at least, on all processors
-    of the host, of a process that is not timed; 0 leaves both to the measured processors.
+    runners that were started ahead are. team: of a process that is not timed, threads of an OpenMP
+    team at least, on all processors of the host (`processors.team_size`); 0 leaves both to the
+    measured processors.
     """
 
     landing: Landing = nullcontext
@@ -145,7 +146,7 @@ class Session:
             page = None if self._gate is None else self._gate.page
             return NativeProcess(target, [arenas.inputs, arenas.outputs, page], config, ncu, team)
         ahead = self._conditions.torch
-        process = TorchProcess(config, ncu) if ncu or ahead is None else ahead.take(team)
+        process = TorchProcess(config, ncu, team) if ncu or ahead is None else ahead.take(team)
         process.give(target, [arenas.inputs, arenas.outputs])
         return process
 
