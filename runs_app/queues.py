@@ -38,6 +38,7 @@ _ADVANCE_TIMEOUT_S = 300
 _CALL_TIMEOUT_S = 2 * 3600  # a call ends itself after one hour
 _ADVANCE_MARK_S = 30  # so long at most does a step that never began keep another from the queue
 _TAKEN = timedelta(seconds=15)  # a worker begins with a job that it has taken much sooner
+_BEFORE_ITS_START = (JobStatus.QUEUED, JobStatus.DEFERRED, JobStatus.SCHEDULED)
 _RESULT_TTL_S = 3600
 _FAILURE_TTL_S = 24 * 3600
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
@@ -272,17 +273,23 @@ def _is_lost(on_their_way: IntermediateQueue, job: str) -> bool:
 
 def look(work: Work) -> JobView:
     """What RQ knows of the current attempt's job; raises `RedisError` without Redis."""
-    job = _fetch(job_id(work))
-    status = job.get_status() if job is not None else None
-    if job is None or status is None:
+    job, status = _seen(work)
+    if status in _BEFORE_ITS_START:
+        if job is not None and job.id in waiting_jobs(work.device_id):
+            return JobView(JobState.WAITING)
+        job, status = _seen(work)  # it may have begun between the two reads
+    if job is None or status is None or status in _BEFORE_ITS_START:
         return JobView(JobState.MISSING)
-    if status in (JobStatus.QUEUED, JobStatus.DEFERRED, JobStatus.SCHEDULED):
-        is_there = job.id in waiting_jobs(work.device_id)
-        return JobView(JobState.WAITING if is_there else JobState.MISSING)
     if status == JobStatus.STARTED:
         return JobView(JobState.STARTED, _aware(job.started_at))
     since = _aware(job.ended_at or job.started_at)
     return JobView(JobState.ENDED, since, _refusal(job) if status == JobStatus.FAILED else "")
+
+
+def _seen(work: Work) -> tuple[Job | None, JobStatus | None]:
+    """The current attempt's job, and its status as it is now."""
+    job = _fetch(job_id(work))
+    return job, job.get_status() if job is not None else None
 
 
 def _refusal(job: Job) -> str:

@@ -46,6 +46,16 @@ def work(
     return Daemon(config, evaluate, probe_jail()).run()
 
 
+def _runner_of(config: DaemonConfig, slug: str) -> Runner:
+    return Runner(
+        name=config.runner_name(slug),
+        device=slug,
+        device_kind=config.kind,
+        device_name=device_name(config.kind, config.index),
+        builds=config.slot_count + config.people_slot_count,
+    )
+
+
 def _preparing(config: DaemonConfig) -> tuple[Look, Look] | None:
     return (build_programs, make_ready) if config.ready else None
 
@@ -56,13 +66,7 @@ class Daemon:
     def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
         """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
         slug = device_slug(config.kind, config.index)
-        runner = Runner(
-            name=config.runner_name(slug),
-            device=slug,
-            device_kind=config.kind,
-            device_name=device_name(config.kind, config.index),
-            builds=config.slot_count,
-        )
+        runner = _runner_of(config, slug)
         supervisor = SupervisorConfig(
             kind=config.kind,
             index=config.index,

@@ -191,7 +191,8 @@ class EvaluationResult:
     in mode `profile`, of a kernel whose outputs were right. audit: in mode `audit`, likewise.
     suspicions: while there are any, a person must decide before the result counts.
     pending_baselines: names of those that are not known on this device yet, because they take long
-    to compile; they are measured apart, and then join the result.
+    to compile; they are measured apart, and then join the result. retryable: of a SYSTEM_ERROR,
+    whether another attempt may go well, because this host was the cause.
     """
 
     evaluation_id: str
@@ -219,9 +220,12 @@ class EvaluationResult:
     environment: Mapping[str, Any] = field(default_factory=dict)
     output: str = ""  # what the kernel printed, cut; never judged
     log: str = ""  # our own account of a SYSTEM_ERROR
+    retryable: bool = False
     schema_version: int = codec.SCHEMA_VERSION
 
     def __post_init__(self) -> None:
         """A latency iff CORRECT: an illegal result cannot be built."""
         if (self.latency_ns is not None) != (self.verdict is Verdict.CORRECT):
             raise DataError("latency_ns", "must be given if and only if the verdict is CORRECT")
+        if self.retryable and self.verdict is not Verdict.SYSTEM_ERROR:
+            raise DataError("retryable", "must be a SYSTEM_ERROR's alone")

@@ -26,6 +26,47 @@ def pin(memory: Tensor, *, writable: bool) -> None:
     _tolerate(_runtime().cudaHostRegister(address, size, ctypes.c_uint(flag)))
 
 
+def forget_launches() -> None:
+    """Begin anew to look for launches that fail."""
+    if interposed := _interposed():
+        interposed.kb_take_launch_failure()
+
+
+def check_launches() -> None:
+    """Raise `RuntimeError` with CUDA's own words if a launch has failed, whoever has asked for it.
+
+    Nothing in a process without the interposed functions.
+    """
+    interposed = _interposed()
+    if interposed is None or (status := interposed.kb_take_launch_failure()) == 0:
+        return
+    words = []
+    for name in ("cudaGetErrorName", "cudaGetErrorString"):
+        say = getattr(_runtime(), name)
+        say.restype = ctypes.c_char_p
+        words.append(say(status).decode())
+    raise RuntimeError(f"CUDA error: a kernel was not launched: {': '.join(words)}")
+
+
+def arm_mark(event: int) -> None:
+    """From now on, mark by this event the last work before a call waits for it; 0 ends that."""
+    if interposed := _interposed():
+        interposed.kb_arm_mark(ctypes.c_void_p(event))
+
+
+def is_marked() -> bool:
+    """Whether that event was recorded, and no work was started since."""
+    interposed = _interposed()
+    return interposed is not None and bool(interposed.kb_is_marked())
+
+
+@functools.cache
+def _interposed() -> ctypes.CDLL | None:
+    """This process, if the library of native/interposed.h was loaded into it."""
+    process = ctypes.CDLL(None)
+    return process if hasattr(process, "kb_take_launch_failure") else None
+
+
 def _tolerate(status: int) -> None:
     """Take back the error that the runtime remembers, lest PyTorch reports it as its own."""
     if status != 0:

@@ -17,6 +17,7 @@ from gpu_runner.supervisor.bench import Bench, Progress
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.supervisor.session import FaultError
 from gpu_runner.supervisor.statistics import ESTIMATORS, measure
@@ -138,7 +139,7 @@ class Baselines:
                     checked = bench.verify(workload, collected)
                     times[workload.name].append(collected.times_ns)
                     wrong[workload.name] = wrong.get(workload.name) or checked.mismatch
-        except FaultError as error:
+        except (FaultError, KilledFromOutside) as error:
             # It may have been this host's bad moment: the next evaluation tries again.
             for workload in workloads:
                 failed = Baseline(measurement=None, error=str(error))

@@ -32,6 +32,7 @@ from gpu_runner.supervisor.device import DeviceError
 from gpu_runner.supervisor.device_log import DeviceLog
 from gpu_runner.supervisor.device_memory import DeviceMemory
 from gpu_runner.supervisor.environment import environment
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.manners import Manners
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.oracles import Oracles, an_oracle
@@ -56,7 +57,10 @@ from gpu_runner.supervisor.varied import OtherValues
 
 logger = logging.getLogger(__name__)
 
-_OURS = (OracleError, DeviceError, ToolchainError, RunnerUnfit, jail.JailError)
+_PASSING = (KilledFromOutside, RunnerUnfit)
+"""What another attempt, or another host, may not meet."""
+
+_OURS = (*_PASSING, OracleError, DeviceError, ToolchainError, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
 
 POLITE_NICENESS = 10
@@ -86,6 +90,7 @@ def evaluate(
         logger.warning("evaluation %s: %s", request.evaluation_id, error)
         fault = Fault(Verdict.SYSTEM_ERROR, str(error).splitlines()[0])
         record.log = str(error)
+        record.retryable = isinstance(error, _PASSING)
     except Exception as error:  # a defect of ours, and shown as one
         logger.exception("evaluation %s failed", request.evaluation_id)
         fault = Fault(Verdict.SYSTEM_ERROR, f"internal error: {type(error).__name__}")

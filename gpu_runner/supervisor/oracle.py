@@ -20,6 +20,7 @@ from gpu_runner.supervisor.arena import Arena, DeviceArena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits, python_paths
+from gpu_runner.supervisor.killed import KilledFromOutside, is_from_outside
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.turn import device_lock
 
@@ -88,7 +89,8 @@ class Verification:
 class Oracle:
     """A jailed process that runs the task's code; start it early, for it imports torch.
 
-    `failed` says that a request found no answer, or an error: what it does next is not known.
+    `failed` says that a request found no answer, or an error: what it does next is not known. Every
+    request raises `OracleError`, or `KilledFromOutside` where this host has ended the process.
     """
 
     def __init__(self, config: SupervisorConfig, *, ahead: bool = False) -> None:
@@ -269,7 +271,9 @@ class Oracle:
             reason = f"did not answer {operation!r} within {limit_s:g} s"
             raise OracleError(f"{_NAME} {reason}") from None
         except (ChannelClosed, OSError) as error:
-            self._child.wait(2)
+            status = self._child.wait(2)
+            if is_from_outside(status) and not self._child.ended_by_us:
+                raise KilledFromOutside(f"{_NAME} was killed from outside") from None
             reason = "ran out of memory" if self._child.memory_exceeded else f"died ({error})"
             words = self._child.output[-4000:].strip()
             raise OracleError(f"{_NAME} {reason}" + (f":\n{words}" if words else "")) from None

@@ -19,6 +19,7 @@ from typing import IO
 from gpu_runner.supervisor import cgroup
 from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
+from gpu_runner.supervisor.killed import is_from_outside, oom_kills, signal_of
 from gpu_runner.supervisor.memory import used_bytes
 
 logger = logging.getLogger(__name__)
@@ -54,8 +55,9 @@ class ChildProcess:
         self._watcher: threading.Thread | None = None
         self.arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
-        self._memory_exceeded = False
+        self._memory_exceeded = self._ended_by_us = False
         self._captured = bytearray()
+        self._jailed, self._oom_kills = jailed, oom_kills()
         self._group = self._new_group(jail) if jailed else None
         self._folder = None if jailed else tempfile.TemporaryDirectory(prefix="kbench-")
         with contextlib.ExitStack() as stack:
@@ -168,8 +170,25 @@ class ChildProcess:
             time.sleep(0.01)
         return 0
 
+    @property
+    def ended_by_us(self) -> bool:
+        """Whether the tree was killed by `kill`, or for its memory."""
+        return self._ended_by_us or self.memory_exceeded
+
+    def killed_from_outside(self, status: int | None) -> bool:
+        """Whether a process that may signal itself has surely ended through no doing of its own.
+
+        It cannot reach the jail around it; and the kernel counts whom it kills for want of memory.
+        """
+        if self.ended_by_us:
+            return False
+        if self._jailed and status is not None and status < 0:
+            return is_from_outside(status)
+        return signal_of(status) == signal.SIGKILL and oom_kills() > self._oom_kills
+
     def kill(self) -> None:
         """End the whole tree: the jail's init dies, and with it everything in its namespace."""
+        self._ended_by_us = True
         if self._group is not None:
             self._memory_exceeded = self.memory_exceeded
             self._group.kill()

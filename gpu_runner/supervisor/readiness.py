@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from gpu_runner.data.evaluation import EvaluationRequest
@@ -9,7 +10,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Verdict
-from gpu_runner.supervisor.build import build_anchor, build_runner, build_support
+from gpu_runner.supervisor.build import build_anchor, build_interposed, build_runner, build_support
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.probe import build_probe
@@ -50,9 +51,9 @@ def build_programs(config: SupervisorConfig) -> str:
 
     Returns why one could not be built; whoever needs it says so again.
     """
-    makers = [build_support, build_runner, build_probe]
+    makers: list[Callable[[SupervisorConfig], object]] = [build_support, build_runner, build_probe]
     if config.kind is DeviceKind.CUDA:
-        makers.append(build_anchor)
+        makers += [build_anchor, build_interposed]
     with ThreadPoolExecutor(len(makers)) as pool:
         built = [pool.submit(maker, config) for maker in makers]
     return next((str(each.exception()).splitlines()[0] for each in built if each.exception()), "")

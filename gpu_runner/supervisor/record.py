@@ -56,6 +56,7 @@ class Record:
         self.output_bytes: Mapping[str, float] = {}  # of a call, by workload, where it is known
         self.output = ""
         self.log = ""
+        self.retryable = False
 
     def begin(self, workloads: Sequence[Workload]) -> None:
         """Name the workloads that are going to be measured."""
@@ -141,6 +142,7 @@ class Record:
             environment=self.environment,
             output=self.output,
             log=self.log,
+            retryable=self.retryable,
             **headline,
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.arena import Arena, DeviceArena
-from gpu_runner.supervisor.build import build_support
+from gpu_runner.supervisor.build import build_interposed, build_support
 from gpu_runner.supervisor.channel import Channel
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits
@@ -72,15 +72,16 @@ class TorchProcess:
         self._start: tuple[bytes, list[int]] | None = None
         self._library: Path | None = None
         self._handles, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        support = build_support(config)
+        support, interposed = build_support(config), build_interposed(config)
         descriptors = [self.channel.child_descriptor, theirs.fileno()]
         program = [
             *(sys.executable, "-m", "gpu_runner.engine.torch_runner"),
             *map(str, descriptors),
-            *(str(support), config.kind.value),
+            *(str(support), str(interposed or "-"), config.kind.value),
         ]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
-        jail = python_jail(config, cuda, [support], team_environment(team))
+        ours = [support] if interposed is None else [support, interposed]
+        jail = python_jail(config, cuda, ours, team_environment(team))
         self.memory_bytes = jail.limits.memory_bytes
         self.child = _started(self.channel, program, jail, config, wrapper, [], theirs.fileno())
         theirs.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -17,6 +18,7 @@ from gpu_runner.supervisor.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.gate import Gate
+from gpu_runner.supervisor.killed import KilledFromOutside, signal_of
 from gpu_runner.supervisor.manners import Interrupted
 from gpu_runner.supervisor.oracle import Landed
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
@@ -203,7 +205,10 @@ class Session:
         self._freeze()
 
     def call(self, call: wire.Call) -> Answer:
-        """Make one call. Raises `FaultError` if the runner fails, dies or does not answer."""
+        """Make one call. Raises `FaultError` if the runner fails, dies or does not answer.
+
+        Raises `KilledFromOutside` if it dies of what this host has done.
+        """
         self._allow(self._config.call_timeout_s)
         request = wire.frame(wire.Command.CALL, wire.pack_call(call))
         answer = self._ask(request, call.call_id, call)
@@ -296,6 +301,10 @@ class Session:
             step()
         except NotStopped as error:
             raise FaultError(Fault(Verdict.VIOLATION, str(error))) from None
+        except KilledFromOutside:
+            if self._child.memory_exceeded:  # then it was us
+                raise FaultError(self._death("between calls")) from None
+            raise
 
     def _await(self) -> None:
         """Wait until there is something to read, or the deadline; it may take seconds."""
@@ -318,6 +327,8 @@ class Session:
         try:
             self._channel.send(data)
         except (ChannelClosed, ChannelTimeout):
+            if self._freezer is not None:
+                self._still(self._freezer.check)  # it may have been killed where it stood
             raise FaultError(self._death("between calls")) from None
 
     def _receive(self, when: str) -> float | wire.Done:
@@ -341,11 +352,16 @@ class Session:
         return reply
 
     def _death(self, when: str) -> Fault:
+        """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""
         status = self._ended()
         if self._child.memory_exceeded:
             limit = self._memory_bytes / 2**30
             return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")
+        if self._child.killed_from_outside(status):
+            raise KilledFromOutside(f"the process was killed from outside {when}")
         how = "ended" if status in (0, None) else f"died with status {status}"
+        if signal_of(status) == signal.SIGKILL:
+            how = "was killed, by itself or by somebody on this host,"
         return Fault(Verdict.RUNTIME_ERROR, f"the process {how} {when} without an answer")
 
     def _failure(self, failed: wire.Failed, when: str) -> Fault:

@@ -19,6 +19,7 @@ from runs_app.services import audits, check_events, journal, lifecycle, outcome,
 from runs_app.services.errors import EventError
 from runs_app.services.runners import record_runner
 from runs_app.services.text import storable
+from tasks_app.disclosure import public_reason
 
 
 @transaction.atomic
@@ -85,8 +86,9 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     document = payload.get("result")
     result = codec.decode(EvaluationResult, document, "result")
     outcome.check(evaluation, result)
-    if _is_worth_another(evaluation, result):
-        lifecycle.measure_again(evaluation, reason=result.reason, now=now, seq=seq)
+    if kind := _why_again(evaluation, result):
+        reason = public_reason(codec.encode(result), evaluation.task_version.hidden_names)
+        lifecycle.try_again(evaluation, kind=kind, reason=reason, now=now, seq=seq)
         return
     outcome.apply(evaluation, result)
     quarantine.hold(evaluation, result, now=now)
@@ -107,15 +109,20 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
         audits.consider(evaluation, now=now)
 
 
-def _is_worth_another(evaluation: Evaluation, result: EvaluationResult) -> bool:
-    """Whether noise would cost a run a candidate, perhaps the one that others are compared with.
+def _why_again(evaluation: Evaluation, result: EvaluationResult) -> str:
+    """Kind of the event for which another attempt is made; empty if this result stands.
 
-    Once: a kernel whose time varies by itself is none. People see UNSTABLE, and decide themselves.
+    "lost": its runner's host was the cause. "noisy": noise would cost a run a candidate, perhaps
+    the one that others are compared with. That once: a kernel whose time varies by itself is none.
+    People see UNSTABLE, and decide themselves.
     """
+    if evaluation.attempt >= settings.MAX_ATTEMPTS:
+        return ""
+    if result.retryable:
+        return "lost"
     if result.verdict is not Verdict.UNSTABLE or evaluation.submission.run_id is None:
-        return False
-    is_first = not evaluation.events.filter(kind="noisy").exists()
-    return is_first and evaluation.attempt < settings.MAX_ATTEMPTS
+        return ""
+    return "" if evaluation.events.filter(kind="noisy").exists() else "noisy"
 
 
 def _lost(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: datetime) -> None:

@@ -130,6 +130,41 @@ def test_noise_costs_a_run_no_candidate_at_once(
     assert kinds == ["queued", "started", "noisy", "retried", "started", "finished"]
 
 
+def test_what_a_runners_host_has_ended_is_tried_again(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    killed, broken = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "speedups": {}}
+    for evaluation, retryable, attempts in ((killed, True, 3), (broken, False, 1)):
+        for attempt in range(1, attempts + 1):
+            make.start(evaluation)
+            assert (evaluation.attempt, evaluation.verdict) == (attempt, "")
+            result = make.make_result(
+                evaluation, attempt=attempt, reason="was killed", retryable=retryable, **failed
+            )
+            with django_capture_on_commit_callbacks(execute=True):
+                make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
+            evaluation.refresh_from_db()
+        assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, "SYSTEM_ERROR")
+        assert evaluation.reason == evaluation.result.document["reason"] == "was killed"
+    assert jobs.enqueued == [f"evaluation-{killed.pk}-2", f"evaluation-{killed.pk}-3"]
+    assert jobs.dropped == []  # the work-horse ends by itself, and looks at its device before
+    kinds = [event.kind for event in killed.events.order_by("position")]
+    again = ["started", "lost", "retried"]
+    assert kinds == ["queued", *again, *again, "started", "finished"]
+
+
+def test_a_last_attempt_stands(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_ATTEMPTS = 1
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "retryable": True}
+    result = codec.encode(make.make_result(evaluation, **failed))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=2)
+    evaluation.refresh_from_db()
+    assert (evaluation.attempt, evaluation.verdict) == (1, "SYSTEM_ERROR")
+
+
 def test_what_happens_after_a_cancel_is_ignored() -> None:
     evaluation = make.make_evaluation()
     make.start(evaluation)

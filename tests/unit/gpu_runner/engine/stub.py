@@ -148,7 +148,7 @@ class RunnerProcess(Child):
         ours, theirs = socket.socketpair()
         with ours, theirs:
             program = "gpu_runner.engine.torch_runner"
-            super().__init__(program, (), (support, device), theirs.fileno())
+            super().__init__(program, (), (support, "-", device), theirs.fileno())
             library = [os.open(path, os.O_RDONLY)] if path and os.path.exists(path) else []
             told = json.dumps({"role": [kind, *role], "sizes": []}).encode()
             socket.send_fds(ours, [told], [*(arena.fd for arena in arenas), *library])
