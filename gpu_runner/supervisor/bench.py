@@ -23,6 +23,7 @@ from gpu_runner.supervisor.manners import Interrupted, Manners, Undisturbed, pat
 from gpu_runner.supervisor.oracle import Description, Oracle
 from gpu_runner.supervisor.outside import MARGINS, NullTime, counted, mean_ns
 from gpu_runner.supervisor.plan import Plan
+from gpu_runner.supervisor.processors import LEAST_TEAM
 from gpu_runner.supervisor.runner_process import TorchProcesses
 from gpu_runner.supervisor.session import (
     Answer,
@@ -187,7 +188,7 @@ class Bench:
                 self._memory.arenas,
                 config,
                 ncu,
-                Conditions(is_wanted=self.manners.is_wanted),
+                Conditions(is_wanted=self.manners.is_wanted, team=LEAST_TEAM),
             ) as session,
             keeping_output(session),
         ):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +21,6 @@ from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
 from gpu_runner.supervisor.killed import is_from_outside, oom_kills, signal_of
 from gpu_runner.supervisor.memory import used_bytes
-from gpu_runner.supervisor.processors import measured_cpus
 
 logger = logging.getLogger(__name__)
 
@@ -88,17 +87,15 @@ class ChildProcess:
         self._watcher = threading.Thread(target=self._watch, name="kbench-watch", daemon=True)
         self._watcher.start()
 
-    def measure(self) -> None:
-        """Have the tree, which stands still, leave the first core to the rest of the system.
+    def measure(self, cpus: Collection[int]) -> None:
+        """Have the tree, which stands still, run on these processors alone.
 
         Where we are root, it goes before all others from now on.
         """
-        cpus = measured_cpus() if len(os.sched_getaffinity(0)) > 1 else []
         for pid in [self._process.pid, *descendants(self._process.pid)]:
             for thread in _threads(pid):
                 with contextlib.suppress(OSError):  # it has ended
-                    if cpus:
-                        os.sched_setaffinity(thread, cpus)
+                    os.sched_setaffinity(thread, cpus)
                     if os.geteuid() == 0:
                         os.setpriority(os.PRIO_PROCESS, thread, _MEASURED_NICENESS)
 

@@ -96,8 +96,9 @@ class Conditions:
     landing: see `staging.Memory`. A call has lasted until a device is seen without work, whatever
     the process said before. idle_ns: see `Freezer`. is_wanted: whether somebody more urgent waits
     for the device; asked during long waits, which raise `Interrupted` then. torch: where torch
-    runners that were started ahead are. team: threads of an OpenMP team at least, on all processors
-    of the host, of a process that is not timed; 0 leaves both to the measured processors.
+    runners that were started ahead are. team: of a process that is not timed, threads of an OpenMP
+    team at least, on all processors of the host (`processors.team_size`); 0 leaves both to the
+    measured processors.
     """
 
     landing: Landing = nullcontext
@@ -130,14 +131,13 @@ class Session:
         self._channel, self._child = self._process.channel, self._process.child
         self._memory_bytes = self._process.memory_bytes
         self._allowed_s = 0.0
-        measured = measured_cpus()
-        self._measured = measured if config.kind is DeviceKind.CPU else []
+        self._measured = measured_cpus()  # of those that this thread has before it leaves them
         self._elsewhere = ExitStack()
         self._freezer: Freezer | None = None
         if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
             everywhere = len(os.sched_getaffinity(0))
             bare = config.allow_unjailed
-            count = everywhere if self._conditions.team else len(measured)
+            count = everywhere if self._conditions.team else len(self._measured)
             self._freezer = Freezer(
                 self._child.pid, bare=bare, processors=count, idle_ns=self._conditions.idle_ns
             )
@@ -148,13 +148,14 @@ class Session:
             page = None if self._gate is None else self._gate.page
             return NativeProcess(target, [arenas.inputs, arenas.outputs, page], config, ncu, team)
         ahead = self._conditions.torch
-        process = TorchProcess(config, ncu) if ncu or ahead is None else ahead.take(team)
+        process = TorchProcess(config, ncu, team) if ncu or ahead is None else ahead.take(team)
         process.give(target, [arenas.inputs, arenas.outputs])
         return process
 
     def __enter__(self) -> Session:
         """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
-        self._elsewhere.enter_context(keeping_off(self._measured))
+        on_cpu = self._config.kind is DeviceKind.CPU
+        self._elsewhere.enter_context(keeping_off(self._measured if on_cpu else []))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -192,7 +193,7 @@ class Session:
             raise RunnerUnfit("this host names no children of processes, so none can be stopped")
         self._freeze()
         if not self._conditions.team:
-            self._child.measure()
+            self._child.measure(self._measured)
 
     def setup(self, description: dict[str, Any]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
