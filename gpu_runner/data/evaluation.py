@@ -163,7 +163,8 @@ class WorkloadResult:
 class BuildReport:
     """What the compiler did: its commands and its log, cut to a readable length.
 
-    resources: of each CUDA kernel, by the assembler; none for a CPU.
+    resources: of each CUDA kernel, by the assembler; none for a CPU. flags: what the source asked
+    for; they are in the command, too.
     """
 
     ok: bool
@@ -174,6 +175,7 @@ class BuildReport:
     compiler: str
     digest: str
     resources: tuple[KernelResources, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

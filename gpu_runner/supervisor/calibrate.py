@@ -20,7 +20,7 @@ from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.jail import Jail, Limits
 from gpu_runner.supervisor.oracle import cuda_environment
 from gpu_runner.supervisor.process import ChildProcess
-from gpu_runner.supervisor.processors import team_environment
+from gpu_runner.supervisor.processors import measured_cpus, team_environment
 from gpu_runner.supervisor.session import RunnerUnfit
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ def _run(config: SupervisorConfig) -> str:
     environment = {**cuda_environment(index), **team_environment()}
     jail = Jail(limits=limits, paths=[program], environment=environment, cuda_index=index)
     with ChildProcess(jail, [str(program)], jailed=not config.allow_unjailed) as child:
-        child.measure()
+        child.measure(measured_cpus())
         status = child.wait(_PROBE_TIMEOUT_S)
         if status != 0:
             raise RunnerUnfit(f"the probe of this device's peaks failed: {child.output[-300:]}")
@@ -128,7 +128,7 @@ def _build(config: SupervisorConfig) -> Path:
     source = _source(config)
     flags = ["-std=c++17", "-O3"]
     if config.kind is DeviceKind.CUDA:
-        flags.append(f"-arch={cuda_architecture(config.index)}")
+        flags.append(toolchain.for_architecture(cuda_architecture(config.index)))
     else:
         flags += ["-march=native", "-ffp-contract=fast", "-fopenmp"]
     files = {source: (NATIVE_FOLDER / source).read_text()}

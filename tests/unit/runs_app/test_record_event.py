@@ -21,6 +21,7 @@ from runs_app.models import (
     Runner,
     Status,
 )
+from runs_app.selectors import runners
 from tests import factories as make
 from tests.unit.runs_app.conftest import Jobs
 
@@ -254,6 +255,25 @@ def test_a_runner_announces_itself_and_its_device() -> None:
         make.NOW,
     )
     assert Device.objects.get(slug="nvidia-h200").name == "NVIDIA H200"
+
+
+def test_what_runners_build_with_is_known_by_device() -> None:
+    hopper = {"device": "nvidia-h100", "device_kind": "cuda", "device_name": "NVIDIA H100"}
+    built = {"compiler": "nvcc 13.0 with g++ 12.2.0", "architecture": "sm_90a"}
+    for name in ("host-1", "host-2"):
+        heartbeat = make.make_heartbeat(name=name, **hopper, **built)
+        services.record_event(event=heartbeat, now=make.NOW)
+    services.record_event(event=make.make_heartbeat(name="old"), now=make.NOW)  # does not say
+    [found] = runners.toolchains(["cuda", "cpu"])
+    assert (found.device.slug, found.compiler) == ("nvidia-h100", built["compiler"])
+    assert found.architecture == "sm_90a"
+    assert runners.toolchains(["cpu"]) == []
+    newer = {**built, "compiler": "nvcc 13.1 with g++ 13.2.0"}
+    heartbeat = make.make_heartbeat(name="host-2", **hopper, **newer)
+    services.record_event(event=heartbeat, now=make.later(5))
+    assert len(runners.toolchains(["cuda"])) == 2
+    Runner.objects.update(state=Runner.State.STOPPED)
+    assert runners.toolchains(["cuda"]) == []
 
 
 @pytest.mark.parametrize(
