@@ -41,6 +41,7 @@ bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measu
 	    --workload cpu_n64_c1024 --workload cpu_n16_c16384
 	$(BIN)/python -m tests.bench.optimise --device cpu --task matrix_mul softmax --evaluations 16
 	$(BIN)/python -m tests.bench.asks
+	$(BIN)/python -m tests.bench.turnaround --device cpu --only idle,wrong --samples 6
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .

@@ -14,6 +14,7 @@ from gpu_runner.daemon import config as daemon
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
@@ -23,6 +24,7 @@ from gpu_runner.supervisor.device import DeviceError, cuda_devices, device_slug
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.jail import JailError
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.report import describe, duration
 from gpu_runner.supervisor.session import RunnerUnfit
@@ -178,7 +180,7 @@ def _kind_of(kernel: Path) -> DeviceKind:
 def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> EvaluationRequest:
     if options.kernel.stat().st_size > SOURCE_LIMIT_BYTES:
         raise DataError("kernel", f"is larger than {SOURCE_LIMIT_BYTES} bytes")
-    source = options.kernel.read_text(errors="replace")
+    source = decoded(options.kernel.read_bytes(), "kernel")
     direction = Direction(options.direction)
     return EvaluationRequest(
         evaluation_id="local",
@@ -206,7 +208,7 @@ def _filter(options: argparse.Namespace) -> int:
     )
     try:
         report = survey(find_task(options.task), config, seeds=options.seeds)
-    except (OracleError, JailError) as error:
+    except (OracleError, JailError, KilledFromOutside) as error:
         print(f"gpu_runner: {error}", file=sys.stderr)
         return EXIT_MISUSE
     print(describe_soundness(report))

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
+from typing import Any, cast
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.core.asgi import get_asgi_application
+from django.urls import re_path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbench_web.settings")
 http = get_asgi_application()  # sets Django up, so it goes before any import of models
 
 from runs_app.routing import websocket_urlpatterns  # noqa: E402
 
+
+async def no_socket(scope: Any, receive: Any, send: Any) -> None:
+    """Refuse a WebSocket to an address that none has; the server answers the handshake with 403."""
+    await receive()
+    await send({"type": "websocket.close"})
+
+
+_sockets = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
 application = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
-        ),
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)),
     }
 )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data.formats.text import TASK_LIMIT_BYTES
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import TASK_LIMIT_BYTES, decoded
 from tasks_app.services import CurationError
 
 
@@ -70,11 +71,10 @@ class Edit:
             mib = TASK_LIMIT_BYTES // 1024**2
             raise CurationError("upload", f"the file has more than {mib} MiB")
         try:
-            text: str = self.upload.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            reason = f"the file {self.upload.name!r} is not UTF-8 text (byte {error.start})"
+            return decoded(self.upload.read(), "upload")
+        except DataError as error:
+            reason = f"the file {self.upload.name!r} {error.reason}"
             raise CurationError("upload", reason) from None
-        return text
 
 
 def read_edit(posted: Mapping[str, str], uploads: Mapping[str, Any], files: Any) -> Edit:

@@ -12,6 +12,7 @@ from typing import Any
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_folder, catalog_specifications
+from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app.importing import import_path
@@ -122,9 +123,8 @@ def _document(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > LARGEST:
             raise DataError("size", f"is larger than {LARGEST} bytes")
-        document = json.loads(
-            file.read_text(), parse_constant=_WORDS.__getitem__, parse_float=_number
-        )
+        text = decoded(file.read_bytes(), "report")
+        document = json.loads(text, parse_constant=_WORDS.__getitem__, parse_float=_number)
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise

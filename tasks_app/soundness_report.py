@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from gpu_runner.data.check import REPORT_LIMIT_BYTES
 from gpu_runner.data.codec import DataError, decode
+from gpu_runner.data.formats.text import decoded
 
 REFERENCE = "reference"
 """The honest kernel that is the reference itself, in the precision of a kernel."""
@@ -113,7 +114,7 @@ def is_report(file: Path) -> bool:
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return False
-        document = json.loads(file.read_text())
+        document = json.loads(decoded(file.read_bytes(), file.name))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(document, dict) and {"digest", "mutants"} <= document.keys()

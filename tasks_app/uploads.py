@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import re
 import stat
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from gpu_runner.data.codec import DataError, DataErrors
+from gpu_runner.data.formats.clutter import is_clutter
 from gpu_runner.data.formats.kbench import (
     KERNELS,
     REFERENCE,
@@ -20,7 +22,7 @@ from gpu_runner.data.formats.kbench import (
     is_specification,
     parse_specification,
 )
-from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
+from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES, decoded
 from gpu_runner.data.task import TaskFormat
 from tasks_app.importing import Bounds, Row, import_path
 from tasks_app.task_writing import write_folder
@@ -34,7 +36,6 @@ READING_LIMIT_S = 10.0
 ENTRIES_LIMIT = 4096
 _FIELD = "files"  # of the form
 _PATH_LIMIT_BYTES = 200
-_SKIPPED = frozenset({"__pycache__", "__MACOSX"})
 _ARCHIVES = frozenset(
     {".7z", ".bz2", ".gz", ".jar", ".rar", ".tar", ".tgz", ".whl", ".xz", ".zip", ".zst"}
 )
@@ -61,11 +62,13 @@ class Uploaded:
     """The tasks of an upload as texts by path.
 
     refused: what in it was taken for a task or a kernel and could not be read, the field naming the
-    file. changed: what was changed or added as tasks of another format were read, by their names.
+    file. skipped: paths of what no task has, and nobody has read (`is_clutter`). changed: what was
+    changed or added as tasks of another format were read, by their names.
     """
 
     folders: list[dict[str, str]] = field(default_factory=list)
     refused: list[DataError] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     changed: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -81,16 +84,17 @@ def read_upload(uploads: Sequence[Upload]) -> Uploaded:
     if sum(len(upload.content) for upload in uploads) > UNPACKED_LIMIT_BYTES:
         raise DataError(_FIELD, f"have more than {_UNPACKED_MIB} MiB")
     top = "upload"
+    skipped: list[str] = []
     if not any(map(_is_zip, uploads)):
-        texts = _texts(_arranged(uploads))
+        texts = _texts(_arranged(uploads, skipped))
     elif len(uploads) == 1:
-        texts = _texts(_members(uploads[0].content))
+        texts = _texts(_members(uploads[0].content, skipped))
         stem = re.sub(r"[^\w.-]+", "_", PurePosixPath(uploads[0].name).stem)
         top = stem.strip("._")[: _PATH_LIMIT_BYTES // 4] or top
     else:
         raise DataError(_FIELD, "are a zip and others: choose one zip, or files without one")
     with TemporaryDirectory(prefix="kbench-upload-") as scratch:
-        return _read(Path(scratch) / top, texts)
+        return replace(_read(Path(scratch) / top, texts), skipped=skipped)
 
 
 def _is_zip(upload: Upload) -> bool:
@@ -100,10 +104,12 @@ def _is_zip(upload: Upload) -> bool:
     )
 
 
-def _arranged(uploads: Iterable[Upload]) -> Iterator[tuple[str, bytes]]:
+def _arranged(uploads: Iterable[Upload], skipped: list[str]) -> Iterator[tuple[str, bytes]]:
     """Single files by the path that they have in a task: a browser sends no folders."""
-    names = [PurePosixPath(upload.name).name for upload in uploads]
-    named = list(zip(names, (upload.content for upload in uploads), strict=True))
+    every = [(PurePosixPath(_slashed(upload.name)).name, upload.content) for upload in uploads]
+    skipped += [_shown_name(name) for name, _ in every if is_clutter(name)]
+    named = [(name, content) for name, content in every if not is_clutter(name)]
+    names = [name for name, _ in named]
     is_native = SPECIFICATION in names
     listed: dict[str, str] = {}
     for name, content in named:
@@ -117,14 +123,15 @@ def _arranged(uploads: Iterable[Upload]) -> Iterator[tuple[str, bytes]]:
 def _listed(specification: bytes) -> list[str]:
     """Paths of the kernels in a specification; none where it has faults."""
     try:
-        kernels = parse_specification(specification.decode(), SPECIFICATION).get("kernels", [])
+        text = decoded(specification, SPECIFICATION)
+        kernels = parse_specification(text, SPECIFICATION).get("kernels", [])
         return [kernel["path"] for kernel in kernels if isinstance(kernel["path"], str)]
     except (ValueError, TypeError, KeyError):
         return []
 
 
-def _members(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Files of a zip. What it says of their sizes is not believed."""
+def _members(content: bytes, skipped: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Files of a zip. What it says of their sizes is not believed; clutter is not unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
@@ -132,9 +139,12 @@ def _members(content: bytes) -> Iterator[tuple[str, bytes]]:
                 raise DataError(_FIELD, f"are more than {ENTRIES_LIMIT} in the zip")
             left = UNPACKED_LIMIT_BYTES
             for entry in entries:
-                name = entry.orig_filename
-                _check_path(name.removesuffix("/"))
-                if entry.is_dir() or _is_skipped(name):
+                name = _slashed(entry.orig_filename)
+                _check_inside(name.removesuffix("/"))
+                if name.endswith("/"):
+                    continue
+                if is_clutter(name):
+                    skipped.append(_shown_name(name))
                     continue
                 _check_member(name, entry)
                 with archive.open(entry) as file:
@@ -159,19 +169,30 @@ def _check_member(name: str, entry: zipfile.ZipInfo) -> None:
         raise DataError(name, "is compressed in another way than `deflate`")
 
 
-def _is_skipped(name: str) -> bool:
-    return any(part.startswith(".") or part in _SKIPPED for part in name.split("/"))
+def _slashed(name: str) -> str:
+    """A name as Linux has it: Windows puts backslashes into zips, macOS accents apart."""
+    return unicodedata.normalize("NFC", name.replace("\\", "/"))
+
+
+def _shown_name(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
+
+
+def _check_inside(name: str) -> None:
+    """Refuse paths that lead out of the upload."""
+    if name.startswith("/") or not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise DataError(_shown_name(name) or _FIELD, "leads out of the upload")
+    if re.match(r"[A-Za-z]:", name):
+        raise DataError(_shown_name(name), "leads out of the upload, to a drive")
 
 
 def _check_path(name: str) -> None:
     """Refuse paths that lead elsewhere, or mean different files on different systems."""
-    shown = name if name.isprintable() else ascii(name)
-    if not name or not name.isprintable() or "\\" in name or ":" in name:
-        raise DataError(shown or _FIELD, "is no plain path")
-    if name.startswith("/") or not {"", ".", ".."}.isdisjoint(name.split("/")):
-        raise DataError(shown, "leads out of the upload")
+    _check_inside(name)
+    if not name.isprintable() or ":" in name:
+        raise DataError(_shown_name(name), "is no plain path")
     if len(name.encode()) > _PATH_LIMIT_BYTES:
-        raise DataError(shown, f"is a path of more than {_PATH_LIMIT_BYTES} bytes")
+        raise DataError(name, f"is a path of more than {_PATH_LIMIT_BYTES} bytes")
 
 
 def _texts(entries: Iterable[tuple[str, bytes]]) -> dict[str, str]:
@@ -180,29 +201,17 @@ def _texts(entries: Iterable[tuple[str, bytes]]) -> dict[str, str]:
     seen: dict[str, str] = {}  # as a system sees them that tells no case
     for name, content in entries:
         _check_path(name)
-        if _is_skipped(name):
-            continue
         if PurePosixPath(name).suffix.lower() in _ARCHIVES:
             raise DataError(name, "is an archive inside the upload: unpack it first")
         same = seen.setdefault(name.casefold(), name)
         if name in texts or same != name:
             raise DataError(name, f"is there twice, also as {same}")
-        texts[name] = _text(name, content)
+        texts[name] = decoded(content, name)
     for name in texts:
         for folder in PurePosixPath(name.casefold()).parents:
             if str(folder) in seen:
                 raise DataError(name, f"is inside {seen[str(folder)]}, which is a file")
     return texts
-
-
-def _text(name: str, content: bytes) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(name, f"is not UTF-8 text (byte {error.start})") from None
-    if "\0" in text:
-        raise DataError(name, "contains a NUL character: is it a binary file?")
-    return text
 
 
 def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:

@@ -24,18 +24,22 @@ DEFAULT_CACHE_BYTES = 20 << 30
 class DaemonConfig:
     """One daemon for one device.
 
-    index: of a CUDA device. name: empty for the host's name with the device's. slots: evaluations
-    that may be at work at the same time; their builds overlap, their measurements do not. 0 asks
-    for the default of the kind of device. drain_timeout_s: how long current jobs may take after a
-    stop was asked for. allow_unjailed: work without a jail where none can be made. recheck_s: how
-    often a device that does not work is looked at again. cache_bytes: what builds may take.
+    index: of a CUDA device. name: empty for the host's name with the device's. slots: jobs of any
+    kind that may be at work at the same time; their builds overlap, their measurements do not.
+    people_slots: more of them, for what people submit alone. None asks for the default of the kind
+    of device. ready: keep an oracle ready for each slot's next job. drain_timeout_s: how long
+    current jobs may take after a stop was asked for. allow_unjailed: work without a jail where none
+    can be made. recheck_s: how often a device that does not work is looked at again. cache_bytes:
+    what builds may take.
     """
 
     redis_url: str = DEFAULT_REDIS_URL
     kind: DeviceKind = DeviceKind.CPU
     index: int = 0
     name: str = ""
-    slots: int = 0
+    slots: int | None = None
+    people_slots: int | None = None
+    ready: bool = True
     cache_folder: Path
     cache_bytes: float = DEFAULT_CACHE_BYTES
     drain_timeout_s: float = LONGEST_DRAIN_S
@@ -45,19 +49,33 @@ class DaemonConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that no daemon could run with, naming the field."""
-        if self.slots < 0:
-            raise DataError("slots", "must be at least 1 (or 0 for the default)")
+        if self.slots is not None and self.slots < 1:
+            raise DataError("slots", "must be at least 1")
+        if self.people_slots is not None and self.people_slots < 0:
+            raise DataError("people_slots", "must not be negative")
         if self.drain_timeout_s < 0:
             raise DataError("drain_timeout_s", "must not be negative")
 
     @property
     def slot_count(self) -> int:
-        """Slots to start. On a CPU one, because a build beside a measurement would disturb it."""
-        if self.slots:
+        """Slots for all jobs. On a CPU one: a build beside a measurement would disturb it."""
+        if self.slots is not None:
             return self.slots
         if self.kind is DeviceKind.CPU:
             return 1
         return max(2, min(4, (os.cpu_count() or 1) // 4))
+
+    @property
+    def people_slot_count(self) -> int:
+        """Slots for what people submit, so that it waits for nothing else.
+
+        The more there are, the longer each has to get its next oracle ready.
+        """
+        if self.people_slots is not None:
+            return self.people_slots
+        if self.kind is DeviceKind.CPU:
+            return 1
+        return max(2, min(3, (os.cpu_count() or 1) // 4))
 
     def runner_name(self, device: str) -> str:
         """The configured name, else one that tells host and device apart."""
@@ -70,8 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--redis-url", default="", help="default: $REDIS_URL, else this machine's")
     parser.add_argument("--name", default="", help="of this runner; default: host and device")
     parser.add_argument(
-        "--slots", type=int, default=0, help="evaluations at the same time; only builds overlap"
+        "--slots", type=int, help="jobs of any kind at the same time; only builds overlap"
     )
+    parser.add_argument("--people-slots", type=int, help="more, for what people submit alone")
     parser.add_argument("--cache-dir", type=Path, help="default: $KBENCH_CACHE or ~/.cache/kbench")
     parser.add_argument(
         "--drain-timeout",
@@ -96,6 +115,7 @@ def from_arguments(options: argparse.Namespace, environment: Mapping[str, str]) 
         index=index,
         name=options.name,
         slots=options.slots,
+        people_slots=options.people_slots,
         cache_folder=options.cache_dir or default_cache_folder(),
         cache_bytes=parse_cache_bytes(environment.get(CACHE_VARIABLE, "")),
         drain_timeout_s=options.drain_timeout,

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gpu_runner.daemon import lineage
 from gpu_runner.data.verdict import DeviceKind
@@ -33,12 +33,17 @@ class Fitness:
         config: SupervisorConfig,
         recheck_s: float,
         look: Look = health.look,
+        prepare: tuple[Look, Look] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Look every `recheck_s` seconds while the device is unfit."""
+        """Look every `recheck_s` seconds while the device is unfit.
+
+        prepare: what makes the host ready for its first evaluation, before and after the first
+        look at a GPU; each says why it failed.
+        """
         self._config = config
         self._recheck_s = recheck_s
-        self._look = look
+        self._look, self._prepare = look, prepare
         self._clock = clock
         self._due_at = clock() + recheck_s
         self._process: multiprocessing.process.BaseProcess | None = None
@@ -50,9 +55,10 @@ class Fitness:
         return [process.pid] if process is not None and process.pid else []
 
     def begin(self) -> None:
-        """Learn what a healthy GPU is like, before the first submission runs on it."""
-        if self._config.kind is DeviceKind.CUDA:
-            self._start()
+        """Make the host ready, and learn what a healthy GPU is like before a submission has run."""
+        looks = [self._look] if self._config.kind is DeviceKind.CUDA else []
+        before, after = ([step] for step in self._prepare) if self._prepare else ([], [])
+        self._start([*before, *looks, *after])
 
     def reason(self) -> str:
         """Why no job may be taken now, or empty; starts another look when it is time."""
@@ -62,7 +68,7 @@ class Fitness:
             self._due_at = self._clock() + self._recheck_s
         reason = health.unfit(self._config)
         if reason and self._process is None and self._clock() >= self._due_at:
-            self._start()
+            self._start([self._look])
         return reason
 
     def end(self) -> None:
@@ -73,14 +79,17 @@ class Fitness:
             self._process.close()
             self._process = None
 
-    def _start(self) -> None:
-        self._process = _fork.Process(target=_run, args=(self._config, self._look, os.getpid()))
-        self._process.start()
+    def _start(self, steps: Sequence[Look]) -> None:
+        if steps:
+            self._process = _fork.Process(target=_run, args=(self._config, steps, os.getpid()))
+            self._process.start()
 
 
-def _run(config: SupervisorConfig, look: Look, parent: int) -> None:
+def _run(config: SupervisorConfig, steps: Sequence[Look], parent: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     lineage.die_with(parent)
-    reason = look(config)
-    logger.info("looked at %s: %s", config.device, reason or "it works")
+    lineage.adopt_orphans()
+    for step in steps:
+        reason = step(config)
+        logger.info("%s of %s: %s", step.__name__, config.device, reason or "it works")

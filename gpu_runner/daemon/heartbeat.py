@@ -42,6 +42,15 @@ class Runner:
         """Names of the RQ queues that this runner works on; each while those before are empty."""
         return [queue_name(self.device, urgency) for urgency in Urgency]
 
+    def slots(self, of_everybody: int, of_people: int) -> list[list[str]]:
+        """The queues of each slot: some take everything, some only what people wait for.
+
+        One is for builds that need no device, so that none of them waits for a measurement.
+        """
+        people = [queue_name(self.device, u) for u in Urgency if u.is_of_people]
+        builds = [queue_name(self.device, Urgency.BUILDS)]
+        return [*[self.queues] * of_everybody, *[people] * of_people, builds]
+
 
 class Heartbeat:
     """Sends RUNNER events: at most one a period, and one at once when something changes."""

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rq.timeouts import JobTimeoutException
 
@@ -27,7 +27,9 @@ from gpu_runner.data.verdict import Direction, Stage, Verdict
 from gpu_runner.supervisor import health
 from gpu_runner.supervisor.baseline_job import measure_baselines as measure_apart
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle import OracleError
+from gpu_runner.supervisor.oracles import Oracles
 from gpu_runner.supervisor.soundness import Progress
 from gpu_runner.supervisor.task_check import check_task
 
@@ -44,8 +46,20 @@ T = TypeVar("T")
 Report = Callable[[Stage, str, str], None]
 """report(stage, "running" | "done", detail): the supervisor calls it at each step."""
 
-Evaluate = Callable[[EvaluationRequest, SupervisorConfig, Report], EvaluationResult]
-"""Runs the whole protocol; raises only where the fault is ours."""
+
+class Evaluate(Protocol):
+    """Runs the whole protocol; raises only where the fault is ours."""
+
+    def __call__(
+        self,
+        request: EvaluationRequest,
+        config: SupervisorConfig,
+        report: Report,
+        oracles: Oracles | None = None,
+    ) -> EvaluationResult:
+        """`oracles` may have one ready."""
+        ...
+
 
 CheckTask = Callable[[CheckRequest, SupervisorConfig, Progress], Mapping[str, Any]]
 """Makes a task's soundness report; raises `OracleError` where the task's own code fails."""
@@ -136,10 +150,17 @@ def _apart(
     context: JobContext,
     make: Callable[[T, Progress], dict[str, Any]],
 ) -> str:
-    """Do a job that is about a task and no submission; "" or why nothing came of it."""
+    """Do a job that is about a task and no submission; "" or why nothing came of it.
+
+    What this host has ended is LOST: another attempt may go well.
+    """
     with _attempt(cls, request, context) as (decoded, journal):
-        outcome = _made(lambda tell: make(decoded, tell), context, journal)
-        journal.write(EventKind.FINISHED, outcome, keep=True)
+        try:
+            outcome = _made(lambda tell: make(decoded, tell), context, journal)
+            journal.write(EventKind.FINISHED, outcome, keep=True)
+        except KilledFromOutside as error:
+            outcome = {"runner": context.runner, "reason": str(error)}
+            journal.write(EventKind.LOST, outcome, keep=True)
     reason = str(outcome.get("reason", ""))
     verdict = Verdict.RUNTIME_ERROR if reason else Verdict.CORRECT
     _look_after(context, verdict, identity(request)[0])
@@ -238,7 +259,7 @@ def _evaluate(
 def _made(
     make: Callable[[Progress], dict[str, Any]], context: JobContext, journal: Journal
 ) -> dict[str, Any]:
-    """Payload of the event that ends a job about a task."""
+    """Payload of the event that ends a job about a task; raises `KilledFromOutside` alone."""
     began_at = time.monotonic()
     stage = "it had not begun"
 
@@ -251,6 +272,8 @@ def _made(
     with _saying_alive(context, journal):
         try:
             return make(progress)
+        except KilledFromOutside:
+            raise
         except OracleError as error:
             reason = str(error)
         except JobTimeoutException:

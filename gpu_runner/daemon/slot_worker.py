@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import redis
@@ -61,6 +62,22 @@ def restricted_job(functions: Functions) -> type[Job]:
     return RestrictedJob
 
 
+@dataclass(frozen=True, kw_only=True)
+class SlotHooks:
+    """What a slot does around its jobs.
+
+    state: shared with the daemon. on_loss: called with the cause when a work-horse dies. before: to
+    be ready for the next job. after: what a job from the queue of that name has used up. keep:
+    processes that are no job's leftovers.
+    """
+
+    state: SlotState
+    on_loss: Callable[[str], None]
+    before: Callable[[], None] = lambda: None
+    after: Callable[[str], None] = lambda queue: None
+    keep: Callable[[], Collection[int]] = tuple
+
+
 class SlotWorker(Worker):
     """One slot: takes a job, forks a work-horse for it, and sweeps up whatever that leaves."""
 
@@ -71,16 +88,11 @@ class SlotWorker(Worker):
         name: str,
         connection: redis.Redis,
         functions: Functions,
-        state: SlotState,
-        on_loss: Callable[[str], None],
+        slot: SlotHooks,
     ) -> None:
-        """Work on the queues of those names, in that order; `state` is shared with the daemon.
-
-        on_loss: called with the cause when a work-horse dies.
-        """
+        """Work on the queues of those names, in that order."""
         self._functions = functions
-        self._slot_state = state
-        self._on_loss = on_loss
+        self._slot = slot
         super().__init__(
             list(queues),
             name=name,
@@ -95,16 +107,18 @@ class SlotWorker(Worker):
         """Fork a work-horse for an allowed job; fail any other one without running it."""
         try:
             check(job, self._functions)
-            self._slot_state.begin(*identity(job.args[0] if job.args else job.kwargs["request"]))
+            self._slot.state.begin(*identity(job.args[0] if job.args else job.kwargs["request"]))
         except (RefusedJob, DataError, KeyError) as error:
             self._refuse(job, queue, str(error))
             return
         try:
             super().execute_job(job, queue)
         finally:
-            if swept := lineage.sweep():
+            self._slot.after(queue.name)
+            if swept := lineage.sweep(self._slot.keep()):
                 logger.warning("killed %d processes that job %s left behind", swept, job.id)
-            self._slot_state.clear()
+            self._slot.state.clear()
+            self._slot.before()
 
     def _refuse(self, job: Job, queue: Queue, reason: str) -> None:
         logger.error("refused job %s: %s", job.id, reason)
@@ -113,7 +127,7 @@ class SlotWorker(Worker):
         self.handle_job_failure(job, queue, exc_string=f"{REFUSED}{reason}")
 
     def _report_loss(self, job: Job, pid: int | None, status: int | None, _: object) -> None:
-        self._on_loss(_cause_of_death(status))
+        self._slot.on_loss(_cause_of_death(status))
 
     def setup_work_horse_signals(self) -> None:
         """In the work-horse: die with the slot, as nobody else would know of this process."""

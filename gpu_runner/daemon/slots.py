@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import redis
@@ -18,9 +18,11 @@ from gpu_runner.daemon.events import EventStream, Spool, report_or_keep
 from gpu_runner.daemon.heartbeat import Runner
 from gpu_runner.daemon.jobs import Evaluate, JobContext
 from gpu_runner.daemon.slot_state import SlotState
-from gpu_runner.daemon.slot_worker import SlotWorker
+from gpu_runner.daemon.slot_worker import SlotHooks, SlotWorker
 from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.oracles import Oracles
 
 logger = logging.getLogger(__name__)
 
@@ -42,20 +44,22 @@ _fork = multiprocessing.get_context("fork")  # slots share memory with the daemo
 
 @dataclass(frozen=True, kw_only=True)
 class SlotContext:
-    """What every slot of a daemon needs."""
+    """What every slot of a daemon needs; ready: whether to keep an oracle for the next job."""
 
     redis_url: str
     runner: Runner
     supervisor: SupervisorConfig
     spool: Spool
     evaluate: Evaluate
+    ready: bool = True
 
 
 @dataclass
 class Slot:
-    """A place for one evaluation at a time, and the process that fills it."""
+    """A place for one job at a time, and the process that fills it; queues: it takes from them."""
 
     number: int
+    queues: Sequence[str]
     state: SlotState = field(default_factory=SlotState)
     process: multiprocessing.process.BaseProcess | None = None
     started_at: float = 0.0
@@ -75,17 +79,25 @@ def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
     lineage.die_with(parent)
     lineage.adopt_orphans()
     connection = redis.Redis.from_url(context.redis_url)
+    ready = Ready(context, slot.queues)
     job_context = JobContext(
         runner=context.runner.name,
         supervisor=context.supervisor,
         state=slot.state,
         stream=EventStream(connection),
         spool=context.spool,
-        evaluate=context.evaluate,
+        evaluate=functools.partial(context.evaluate, oracles=ready.oracles),
+    )
+    hooks = SlotHooks(
+        state=slot.state,
+        on_loss=functools.partial(_report_loss, slot.state, context, job_context.stream),
+        before=ready.begin,
+        after=ready.used,
+        keep=lambda: ready.oracles.pids,
     )
     try:
         worker = SlotWorker(
-            context.runner.queues,
+            slot.queues,
             name=f"{context.runner.name}-{slot.number}-{os.getpid()}-{context.runner.boot_id[:8]}",
             connection=connection,
             functions={
@@ -93,12 +105,35 @@ def run_slot(context: SlotContext, slot: Slot, parent: int) -> None:
                 FILTER_TASK: functools.partial(jobs.filter_task, context=job_context),
                 MEASURE_BASELINES: functools.partial(jobs.measure_baselines, context=job_context),
             },
-            state=slot.state,
-            on_loss=functools.partial(_report_loss, slot.state, context, job_context.stream),
+            slot=hooks,
         )
+        ready.begin()
         worker.work(logging_level="WARNING")
     except redis.RedisError as error:
         logger.warning("slot %d stops, Redis is away: %s", slot.number, error)
+    finally:
+        ready.oracles.close()
+
+
+class Ready:
+    """Keeps an oracle ready for a slot's next job, unless its jobs need none."""
+
+    def __init__(self, context: SlotContext, queues: Sequence[str]) -> None:
+        """Nothing is started before `begin`."""
+        self.oracles = Oracles()
+        self._config = context.supervisor
+        self._builds = queue_name(context.runner.device, Urgency.BUILDS)
+        self._needed = context.ready and list(queues) != [self._builds]
+
+    def begin(self) -> None:
+        """Start one, if none is there."""
+        if self._needed:
+            self.oracles.start_ahead(self._config)
+
+    def used(self, queue: str) -> None:
+        """A job of that queue is over: it has seen the task and the seeds of an evaluation."""
+        if queue != self._builds:
+            self.oracles.drop_ahead()
 
 
 def _report_loss(state: SlotState, context: SlotContext, stream: EventStream, cause: str) -> None:
@@ -121,12 +156,15 @@ class Slots:
     """All slots of a daemon."""
 
     def __init__(
-        self, context: SlotContext, count: int, clock: Callable[[], float] = time.monotonic
+        self,
+        context: SlotContext,
+        kinds: Sequence[Sequence[str]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make `count` slots, none of them started."""
+        """Make a slot for each of these lists of queues, none of them started."""
         self._context = context
         self._clock = clock
-        self._all = [Slot(number=number) for number in range(1, count + 1)]
+        self._all = [Slot(number, queues) for number, queues in enumerate(kinds, start=1)]
 
     @property
     def states(self) -> list[SlotState]:

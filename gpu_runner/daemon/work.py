@@ -13,7 +13,7 @@ import redis
 from gpu_runner.daemon import lineage
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.events import EventStream, Spool
-from gpu_runner.daemon.fitness import Fitness
+from gpu_runner.daemon.fitness import Fitness, Look
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
@@ -22,6 +22,7 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import device_name, device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.eviction import evict
+from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)
 
@@ -45,13 +46,30 @@ def work(
     return Daemon(config, evaluate, probe_jail()).run()
 
 
+def _runner_of(config: DaemonConfig, slug: str) -> Runner:
+    compiler, architecture = _builds_with(config)
+    return Runner(
+        name=config.runner_name(slug),
+        device=slug,
+        device_kind=config.kind,
+        device_name=device_name(config.kind, config.index),
+        builds=config.slot_count + config.people_slot_count,
+        compiler=compiler,
+        architecture=architecture,
+    )
+
+
+def _preparing(config: DaemonConfig) -> tuple[Look, Look] | None:
+    return (build_programs, make_ready) if config.ready else None
+
+
 class Daemon:
     """One runner: its slots, its heartbeat, and how it stops."""
 
     def __init__(self, config: DaemonConfig, evaluate: Evaluate, jail_fault: str) -> None:
         """Prepare; nothing runs yet. `jail_fault` says why there is no jail, or is empty."""
         slug = device_slug(config.kind, config.index)
-        runner = _runner(config, slug)
+        runner = _runner_of(config, slug)
         supervisor = SupervisorConfig(
             kind=config.kind,
             index=config.index,
@@ -74,10 +92,11 @@ class Daemon:
             supervisor=supervisor,
             spool=self._spool,
             evaluate=evaluate,
+            ready=config.ready,
         )
         self._runner = runner
-        self._slots = Slots(context, config.slot_count)
-        self._fitness = Fitness(supervisor, config.recheck_s)
+        self._slots = Slots(context, runner.slots(config.slot_count, config.people_slot_count))
+        self._fitness = Fitness(supervisor, config.recheck_s, prepare=_preparing(config))
         self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
         self._stops = 0
         self._flush_at = 0.0
@@ -94,7 +113,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask_to_stop)
         lineage.adopt_orphans()
-        logger.info("runner %s serves %s", self._runner.name, self._runner.queues[0])
+        logger.info("runner %s serves %s", self._runner.name, self._runner.device)
         if not self.fit:
             logger.error("no jobs are taken: %s", self._jail_fault)
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
@@ -179,19 +198,6 @@ class Daemon:
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1
-
-
-def _runner(config: DaemonConfig, slug: str) -> Runner:
-    compiler, architecture = _builds_with(config)
-    return Runner(
-        name=config.runner_name(slug),
-        device=slug,
-        device_kind=config.kind,
-        device_name=device_name(config.kind, config.index),
-        builds=config.slot_count,
-        compiler=compiler,
-        architecture=architecture,
-    )
 
 
 def _builds_with(config: DaemonConfig) -> tuple[str, str]:

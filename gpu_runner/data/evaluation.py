@@ -12,6 +12,7 @@ from gpu_runner.data.integrity import Audit, Burst, OutsideTime, Suspicion
 from gpu_runner.data.profile import KernelResources, Profile
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
+from gpu_runner.data.symptom import Finding
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 
@@ -117,7 +118,10 @@ class OutputError:
 
 @dataclass(frozen=True, kw_only=True)
 class Mismatch:
-    """The first wrong element of an output, with what was wrong about the whole of it."""
+    """The first wrong element of an output, with what was wrong about the whole of it.
+
+    findings: what the whole looks like, the most explaining first; often none.
+    """
 
     workload: str
     output: str
@@ -128,6 +132,7 @@ class Mismatch:
     bound: float | None = None
     wrong_elements: int = 0
     elements: int = 0
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +198,8 @@ class EvaluationResult:
     in mode `profile`, of a kernel whose outputs were right. audit: in mode `audit`, likewise.
     suspicions: while there are any, a person must decide before the result counts.
     pending_baselines: names of those that are not known on this device yet, because they take long
-    to compile; they are measured apart, and then join the result.
+    to compile; they are measured apart, and then join the result. retryable: of a SYSTEM_ERROR,
+    whether another attempt may go well, because this host was the cause.
     """
 
     evaluation_id: str
@@ -221,9 +227,12 @@ class EvaluationResult:
     environment: Mapping[str, Any] = field(default_factory=dict)
     output: str = ""  # what the kernel printed, cut; never judged
     log: str = ""  # our own account of a SYSTEM_ERROR
+    retryable: bool = False
     schema_version: int = codec.SCHEMA_VERSION
 
     def __post_init__(self) -> None:
         """A latency iff CORRECT: an illegal result cannot be built."""
         if (self.latency_ns is not None) != (self.verdict is Verdict.CORRECT):
             raise DataError("latency_ns", "must be given if and only if the verdict is CORRECT")
+        if self.retryable and self.verdict is not Verdict.SYSTEM_ERROR:
+            raise DataError("retryable", "must be a SYSTEM_ERROR's alone")

@@ -6,10 +6,6 @@ import ctypes
 import functools
 from pathlib import Path
 
-from torch import Tensor
-
-_HOST_REGISTER_DEFAULT, _HOST_REGISTER_READ_ONLY = 0, 8  # driver_types.h
-
 
 def reset_persisting_cache() -> None:
     """Drop the lines that a kernel asked L2 to keep, for they would outlive the flush.
@@ -19,11 +15,45 @@ def reset_persisting_cache() -> None:
     _tolerate(_runtime().cudaCtxResetPersistingL2Cache())
 
 
-def pin(memory: Tensor, *, writable: bool) -> None:
-    """Pin the pages of a tensor on the host: copies get faster. Where it is refused, nothing."""
-    flag = _HOST_REGISTER_DEFAULT if writable else _HOST_REGISTER_READ_ONLY
-    address, size = ctypes.c_void_p(memory.data_ptr()), ctypes.c_size_t(memory.nbytes)
-    _tolerate(_runtime().cudaHostRegister(address, size, ctypes.c_uint(flag)))
+def forget_launches() -> None:
+    """Begin anew to look for launches that fail."""
+    if interposed := _interposed():
+        interposed.kb_take_launch_failure()
+
+
+def check_launches() -> None:
+    """Raise `RuntimeError` with CUDA's own words if a launch has failed, whoever has asked for it.
+
+    Nothing in a process without the interposed functions.
+    """
+    interposed = _interposed()
+    if interposed is None or (status := interposed.kb_take_launch_failure()) == 0:
+        return
+    words = []
+    for name in ("cudaGetErrorName", "cudaGetErrorString"):
+        say = getattr(_runtime(), name)
+        say.restype = ctypes.c_char_p
+        words.append(say(status).decode())
+    raise RuntimeError(f"CUDA error: a kernel was not launched: {': '.join(words)}")
+
+
+def arm_mark(event: int) -> None:
+    """From now on, mark by this event the last work before a call waits for it; 0 ends that."""
+    if interposed := _interposed():
+        interposed.kb_arm_mark(ctypes.c_void_p(event))
+
+
+def is_marked() -> bool:
+    """Whether that event was recorded, and no work was started since."""
+    interposed = _interposed()
+    return interposed is not None and bool(interposed.kb_is_marked())
+
+
+@functools.cache
+def _interposed() -> ctypes.CDLL | None:
+    """This process, if the library of native/interposed.h was loaded into it."""
+    process = ctypes.CDLL(None)
+    return process if hasattr(process, "kb_take_launch_failure") else None
 
 
 def _tolerate(status: int) -> None:

@@ -1,6 +1,9 @@
 """The process that holds a task's reference: answers the coordinator's JSON lines.
 
-Usage: python -m gpu_runner.engine.oracle CONTROL_FD HANDLES_FD
+Usage: python -m gpu_runner.engine.oracle CONTROL_FD HANDLES_FD [LOCK_FD DEVICE]
+
+With a device, it was started ahead of any evaluation: it opens the device and uses its code once,
+while it holds the lock that whoever measures holds.
 """
 
 from __future__ import annotations
@@ -38,10 +41,14 @@ def main(argv: list[str]) -> None:
     from gpu_runner.engine.heap import keep_freed_memory
     from gpu_runner.engine.judge import Oracle
 
-    control, handles = map(int, argv)
+    control, handles = map(int, argv[:2])
     torch_settings.settle()
     torch_settings.settle_reproducibly()
     keep_freed_memory()
+    if len(argv) > 2:
+        from gpu_runner.engine.rehearsal import rehearse
+
+        rehearse(int(argv[2]), control, argv[3])
     oracle = Oracle(socket.socket(fileno=handles))
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the coordinator is gone
         serve(socket.socket(fileno=control), oracle)

@@ -41,8 +41,27 @@ from gpu_runner.engine.subject import Baseline, Extension, Null, Prepared, Subje
 
 _SETUP_LIMIT_BYTES = 64 << 20  # the supervisor is trusted; a task's files come with it
 _WARM_CALLS = 6
+_BEGINNING_BYTES = 64 << 10
 _READ = (ArgumentKind.INPUT, ArgumentKind.INOUT)
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the runner is told when it is to begin (see `torch_runner`)."""
+
+    role: Sequence[str]
+    sizes: Sequence[int]
+    descriptors: Sequence[int]  # of inputs, outputs, and the library of an extension
+
+    @classmethod
+    def receive(cls, handles: socket.socket) -> Beginning:
+        """Wait for it. Raises `EOFError` if the supervisor hangs up."""
+        told, descriptors, _, _ = socket.recv_fds(handles, _BEGINNING_BYTES, 3)
+        if not told:
+            raise EOFError
+        words = json.loads(told)
+        return cls(words["role"], words["sizes"], descriptors)
 
 
 @dataclass(frozen=True)
@@ -53,17 +72,13 @@ class Arenas:
     outputs: Arena | MappedArena
 
     @classmethod
-    def open(cls, words: Sequence[str], device: str) -> Arenas:
-        """From the words of the command line (see `torch_runner`)."""
-        inputs, outputs = words
-        if device == "cuda":
-            return cls(_mapped(inputs), _mapped(outputs))
-        return cls(Arena(int(inputs), writable=False), Arena(int(outputs), writable=True))
-
-
-def _mapped(word: str) -> MappedArena:
-    descriptor, nbytes = map(int, word.split(":"))
-    return MappedArena(descriptor, nbytes)
+    def open(cls, beginning: Beginning) -> Arenas:
+        """Map what was handed over."""
+        inputs, outputs = beginning.descriptors[:2]
+        if beginning.sizes:
+            first, second = beginning.sizes
+            return cls(MappedArena(inputs, first), MappedArena(outputs, second))
+        return cls(Arena(inputs, writable=False), Arena(outputs, writable=True))
 
 
 class Runner:
@@ -173,21 +188,21 @@ def serve(
                 return
 
 
-def subject_of(words: Sequence[str], device: str) -> Subject:
-    """The subject that the command line names; the last word is the support library.
+def subject_of(beginning: Beginning, support: Path, device: str) -> Subject:
+    """What is to be run; `support` is our own library.
 
     What a submission has no use for is taken from the process before one is loaded.
     """
-    match words:
-        case ["extension", path, name, support]:
+    match beginning.role:
+        case ["extension", name]:
             if "KERNEL_PROFILED" not in os.environ:  # a profiler around us needs more
-                confine(Path(support), device)
-            return Extension(Path(path), name)
-        case ["baseline", "null", _, _]:
+                confine(support, device)
+            return Extension(Path(f"/proc/self/fd/{beginning.descriptors[2]}"), name)
+        case ["baseline", "null", _]:
             return Null()
-        case ["baseline", kind, direction, _]:
+        case ["baseline", kind, direction]:
             return Baseline(kind, Direction(direction))
-    raise ValueError(f"bad arguments: {' '.join(words)}")
+    raise ValueError(f"cannot run {' '.join(beginning.role)}")
 
 
 def confine(support: Path, device: str) -> None:
@@ -207,18 +222,19 @@ def catch_signals(control: socket.socket, inputs: Arena, support: Path) -> None:
     )
 
 
-def run(control: socket.socket, shared: Sequence[str], words: Sequence[str], device: str) -> None:
+def run(control: socket.socket, beginning: Beginning, support: Path, device: str) -> None:
     """Measure the clock's overhead before a line of the subject has run, then serve.
 
-    shared: the words of `Arenas.open`. words: see `subject_of`. Raises what `serve` raises.
+    Raises what `serve` raises.
     """
     keep_freed_memory()
     torch_settings.settle()
-    clock = make_clock(device, Path(words[-1]))
+    clock = make_clock(device, support)
     gc.disable()
     gc.freeze()
     with torch.no_grad():
-        opened = Arenas.open(shared, device)
+        opened = Arenas.open(beginning)
         if isinstance(opened.inputs, Arena):
-            catch_signals(control, opened.inputs, Path(words[-1]))
-        serve(control, Runner(opened, device, clock), lambda: subject_of(words, device), clock)
+            catch_signals(control, opened.inputs, support)
+        runner = Runner(opened, device, clock)
+        serve(control, runner, lambda: subject_of(beginning, support, device), clock)

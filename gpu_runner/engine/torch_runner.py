@@ -1,9 +1,11 @@
 """The process that runs functions over tensors, a submission's or a baseline: bytes in, bytes out.
 
-Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD INPUTS OUTPUTS
-           (extension PATH NAME SUPPORT | baseline eager|compiled|null DIRECTION SUPPORT) DEVICE
+Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD HANDLES_FD SUPPORT INTERPOSED DEVICE
 
-INPUTS and OUTPUTS are descriptors of shared files, or FD:BYTES of a device's memory.
+It imports PyTorch and then waits for a message on HANDLES_FD: a JSON object with `role`, the words
+of what it runs (`extension NAME`, or `baseline eager|compiled|null DIRECTION`), and `sizes` of a
+device's memory; with the descriptors of inputs, outputs and the extension's library. INTERPOSED is
+our library through which launches on a device pass, or "-".
 """
 
 from __future__ import annotations
@@ -12,19 +14,22 @@ import ctypes
 import os
 import socket
 import sys
+from pathlib import Path
 
 
 def main(argv: list[str]) -> None:
     """Serve the supervisor; any failure is an ERROR frame and the end."""
     # OpenMP reads what this sets when PyTorch is imported, and so the imports come after it.
-    ctypes.CDLL(argv[-2]).kb_spin_briefly()
+    ctypes.CDLL(argv[2]).kb_spin_briefly()
+    if argv[3] != "-":  # whatever is loaded later finds its functions before CUDA's own
+        ctypes.CDLL(argv[3], mode=ctypes.RTLD_GLOBAL)
     from gpu_runner.data.wire import Reply, frame, pack_error
     from gpu_runner.engine.failure import failure_of
-    from gpu_runner.engine.runner import run
+    from gpu_runner.engine.runner import Beginning, run
 
-    control = socket.socket(fileno=int(argv[0]))
+    control, handles = (socket.socket(fileno=int(word)) for word in argv[:2])
     try:
-        run(control, argv[1:3], argv[3:-1], argv[-1])
+        run(control, Beginning.receive(handles), Path(argv[2]), argv[4])
     except EOFError:  # the supervisor is gone
         os._exit(3)
     except (Exception, SystemExit) as error:

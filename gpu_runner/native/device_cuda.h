@@ -17,6 +17,7 @@
 
 #include "arenas.h"
 #include "flush.h"
+#include "interposed.h"
 #include "timed.h"
 #include "wire.h"
 
@@ -39,6 +40,7 @@ class Device {
     import(arenas.outputs);
     check(cudaEventCreate(&start_));
     check(cudaEventCreate(&end_));
+    check(cudaEventCreate(&mark_));
     if (copies_) {
       cudaDeviceProp properties;
       check(cudaGetDeviceProperties(&properties, 0));
@@ -85,9 +87,9 @@ class Device {
 
   template <typename Invoke>
   void burst(Invoke&& invoke) {
+    interposed::take_launch_failure();
     invoke();
-    check(cudaDeviceSynchronize());
-    check(cudaGetLastError());
+    finish_work();
   }
 
  private:
@@ -106,16 +108,30 @@ class Device {
     cudaCtxResetPersistingL2Cache();  // not supported by every device
     cudaGetLastError();
     kbench_ahead<<<1, 1>>>(kAheadCycles);
+    interposed::take_launch_failure();
     check(cudaEventRecord(start_));
+    interposed::arm(mark_);
     uint64_t began = kb_now_ns();
     invoke();
     uint64_t queued = kb_now_ns() - began;
     check(cudaEventRecord(end_));
-    check(cudaDeviceSynchronize());
-    check(cudaGetLastError());
+    interposed::arm(nullptr);
+    finish_work();
+    return {measured_ns(), Timed::host(queued)};
+  }
+
+  // Time of the work on the device. Where the call's host waits for it, that is over before the host
+  // has been woken and the end is queued. No more than `waking_ns_` is taken for waking a host.
+  double measured_ns() {
+    double whole_ns = elapsed_ns(start_, end_);
+    if (!interposed::marked()) return whole_ns;
+    return whole_ns - std::min(waking_ns_, elapsed_ns(mark_, end_));
+  }
+
+  double elapsed_ns(cudaEvent_t from, cudaEvent_t to) {
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start_, end_));
-    return {static_cast<double>(milliseconds) * 1e6, Timed::host(queued)};
+    check(cudaEventElapsedTime(&milliseconds, from, to));
+    return static_cast<double>(milliseconds) * 1e6;
   }
 
   void measure_overhead() {
@@ -123,6 +139,12 @@ class Device {
     for (double& sample : samples) sample = timed([] {}).time_ns;
     std::nth_element(samples.begin(), samples.begin() + 25, samples.end());
     overhead_ns_ = samples[25];
+    for (double& sample : samples) {
+      timed([] { cudaDeviceSynchronize(); });
+      sample = elapsed_ns(mark_, end_);
+    }
+    std::sort(samples.begin(), samples.end());
+    waking_ns_ = samples[samples.size() * 9 / 10];
   }
 
   char* source(const wire::Argument& argument) const {
@@ -167,10 +189,20 @@ class Device {
     wire::fail(arenas_.control, wire::kDevice, text);
   }
 
-  void check(cudaError_t status) {
+  // Waits for what a call has queued. A fault of a kernel comes first, for it also makes later
+  // launches fail; then a launch that failed, also where the submission has asked for the error and
+  // so cleared it.
+  void finish_work() {
+    check(cudaDeviceSynchronize());
+    check(interposed::take_launch_failure(), "a kernel was not launched: ");
+    check(cudaGetLastError());
+  }
+
+  void check(cudaError_t status, const char* what = "") {
     if (status == cudaSuccess) return;
     char text[512];
-    snprintf(text, sizeof text, "%s: %s", cudaGetErrorName(status), cudaGetErrorString(status));
+    snprintf(text, sizeof text, "%s%s: %s", what, cudaGetErrorName(status),
+             cudaGetErrorString(status));
     bool memory = status == cudaErrorMemoryAllocation;
     wire::fail(arenas_.control, memory ? wire::kMemory : wire::kDevice, text);
   }
@@ -181,7 +213,8 @@ class Device {
   std::map<const wire::Argument*, char*> buffers_;
   char* flush_ = nullptr;
   size_t flush_bytes_ = 0;
-  cudaEvent_t start_{}, end_{};
+  cudaEvent_t start_{}, end_{}, mark_{};
   double overhead_ns_ = 0;
+  double waking_ns_ = 0;  // 0 until it is measured
   int calls_ = 0;
 };

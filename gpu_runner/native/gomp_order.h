@@ -1,4 +1,5 @@
-// Tells ThreadSanitizer of the order that GNU OpenMP gives to a program's threads.
+// Tells ThreadSanitizer of the order that GNU OpenMP gives to a program's threads, and has them all
+// take part: a loop whose every chunk went to the first thread shows no race.
 //
 // That library is not instrumented, and waits by system calls that the sanitizer does not know, so
 // that every parallel region would look like a race. These functions stand before the library's
@@ -10,6 +11,11 @@
 
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
+#include <sched.h>
+
+#include <atomic>
+
+extern "C" int omp_get_num_threads();
 
 namespace gomp {
 
@@ -19,11 +25,20 @@ struct Region {
   void (*body)(void*);
   void* data;
   char begin, end;
+  std::atomic<int> threads;
 };
+
+// Waits until the whole team is there. Relaxed: nothing that a thread did is thereby known to others.
+inline void gather(Region* region) {
+  int team = omp_get_num_threads();
+  region->threads.fetch_add(1, std::memory_order_relaxed);
+  while (region->threads.load(std::memory_order_relaxed) < team) sched_yield();
+}
 
 inline void run(void* region) {
   auto self = static_cast<Region*>(region);
   __tsan_acquire(&self->begin);
+  gather(self);
   self->body(self->data);
   __tsan_release(&self->end);
 }
@@ -35,7 +50,7 @@ Function real(Function, const char* name) {
 
 template <typename Call>
 auto region(void (*body)(void*), void* data, Call&& call) {
-  Region self{body, data, 0, 0};
+  Region self{body, data, 0, 0, {0}};
   __tsan_release(&self.begin);
   struct Joined {
     Region& self;
@@ -86,6 +101,27 @@ KB_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
 KB_RUNTIME_LOOP(GOMP_parallel_loop_runtime)
 KB_RUNTIME_LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
 KB_RUNTIME_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+// Others get a turn before a thread takes its next chunk.
+#define KB_NEXT(name)                    \
+  bool name(long* start, long* end) {    \
+    KB_REAL(name);                       \
+    sched_yield();                       \
+    return real(start, end);             \
+  }
+KB_NEXT(GOMP_loop_dynamic_next)
+KB_NEXT(GOMP_loop_guided_next)
+KB_NEXT(GOMP_loop_runtime_next)
+KB_NEXT(GOMP_loop_nonmonotonic_dynamic_next)
+KB_NEXT(GOMP_loop_nonmonotonic_guided_next)
+KB_NEXT(GOMP_loop_nonmonotonic_runtime_next)
+KB_NEXT(GOMP_loop_maybe_nonmonotonic_runtime_next)
+
+unsigned GOMP_sections_next() {
+  KB_REAL(GOMP_sections_next);
+  sched_yield();
+  return real();
+}
 
 // What every thread did before a barrier, all may rely on behind it.
 #define KB_BARRIER(name)               \

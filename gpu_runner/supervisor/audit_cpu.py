@@ -84,6 +84,7 @@ THREADS = Build(
     environment={
         "TSAN_OPTIONS": f"{_FATAL}:ignore_noninstrumented_modules=1:detect_deadlocks=0"
         ":handle_segv=2:report_signal_unsafe=0:report_thread_leaks=0:report_mutex_bugs=0"
+        ":atexit_sleep_ms=0"
     },
     checks=("threads",),
 )

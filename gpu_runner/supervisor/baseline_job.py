@@ -75,7 +75,7 @@ def _bench(
     with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
         oracle.load(task, inputs, taken)
         if config.kind is DeviceKind.CUDA:
-            memory: HostMemory | DeviceMemory = DeviceMemory(oracle, rng, config.index)
+            memory: HostMemory | DeviceMemory = DeviceMemory(oracle, rng, config)
         else:
             memory = HostMemory(oracle, inputs, taken, rng, build_support(config))
         with closing(memory):

@@ -14,10 +14,10 @@ from gpu_runner.data.evaluation import Measurement, Mismatch
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.bench import Bench, Progress
-from gpu_runner.supervisor.build import build_support
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.environment import stack
 from gpu_runner.supervisor.files import read_json, write_atomically
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.supervisor.session import FaultError
 from gpu_runner.supervisor.statistics import ESTIMATORS, measure
@@ -127,8 +127,7 @@ class Baselines:
     def _measure(
         self, bench: Bench, name: str, workloads: Sequence[Workload], progress: Progress
     ) -> None:
-        support = build_support(self._config)
-        target = Target(self._task.abi, self._direction, support=support, baseline=name)
+        target = Target(self._task.abi, self._direction, baseline=name)
         setup = {"task": encode(self._task)}
         times: dict[str, list[list[float]]] = {workload.name: [] for workload in workloads}
         wrong: dict[str, Mismatch | None] = {}
@@ -140,7 +139,7 @@ class Baselines:
                     checked = bench.verify(workload, collected)
                     times[workload.name].append(collected.times_ns)
                     wrong[workload.name] = wrong.get(workload.name) or checked.mismatch
-        except FaultError as error:
+        except (FaultError, KilledFromOutside) as error:
             # It may have been this host's bad moment: the next evaluation tries again.
             for workload in workloads:
                 failed = Baseline(measurement=None, error=str(error))

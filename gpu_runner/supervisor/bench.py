@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +19,12 @@ from gpu_runner.supervisor.checks import check_returned
 from gpu_runner.supervisor.collected import Checked, Collected, Measured, counted_time
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.layout import Layout, arena_sizes, tensor_bytes
-from gpu_runner.supervisor.manners import Interrupted, Manners, Undisturbed, patiently
+from gpu_runner.supervisor.manners import Interrupted, Manners, Undisturbed, patient
 from gpu_runner.supervisor.oracle import Description, Oracle
 from gpu_runner.supervisor.outside import MARGINS, NullTime, counted, mean_ns
 from gpu_runner.supervisor.plan import Plan
+from gpu_runner.supervisor.processors import LEAST_TEAM
+from gpu_runner.supervisor.runner_process import TorchProcesses
 from gpu_runner.supervisor.session import (
     Answer,
     Conditions,
@@ -30,7 +33,7 @@ from gpu_runner.supervisor.session import (
     Session,
     keeping_output,
 )
-from gpu_runner.supervisor.staging import Batch, Memory
+from gpu_runner.supervisor.staging import Batch, Memory, draw_id, draw_seed
 from gpu_runner.supervisor.statistics import ESTIMATORS
 from gpu_runner.supervisor.taken import Kept, TakenOutputs
 from gpu_runner.supervisor.target import Target
@@ -38,8 +41,6 @@ from gpu_runner.supervisor.varied import Decks
 from gpu_runner.supervisor.verification import verify
 from gpu_runner.supervisor.wrapper import Wrapper
 
-SEED_BITS = 62
-CALL_ID_BITS = 63
 _CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
 NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 20}
 """Single calls of an empty kernel, for each workload."""
@@ -67,7 +68,8 @@ class Bench:
         manners: whoever is more urgent gets the device between two calls; the process is ended
         then, and measured anew.
         """
-        self._manners = manners or Undisturbed()
+        self._torch: TorchProcesses | None = None
+        self.manners: Manners = manners or Undisturbed()
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
         self._keeps_extremes = ESTIMATORS[config.kind].fastest
         self._taken = TakenOutputs(taken, rng, extremes=self._keeps_extremes)
@@ -77,6 +79,10 @@ class Bench:
         self._most: dict[str, int] = {}
         self._decks = Decks({}, rng)
         self._direction = Direction.FORWARD
+
+    def use(self, torch: TorchProcesses) -> None:
+        """Take torch runners from there, where they were started ahead."""
+        self._torch = torch
 
     def prepare(
         self,
@@ -91,7 +97,7 @@ class Bench:
         self._direction, self._decks = direction, Decks(others, self._rng)
         room = room_bytes(self._config)
         for workload in workloads:
-            described = self._oracle.describe(workload, direction, self._seed())
+            described = self._oracle.describe(workload, direction, draw_seed(self._rng))
             self._described[workload.name] = described
             self._most[workload.name] = most_calls(described, self._config.kind, room)
         sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
@@ -101,6 +107,7 @@ class Bench:
         """What the supervisor's clock adds, by workload: from now on it looks at these."""
         self._nulls = times
 
+    @patient
     def run(
         self,
         target: Target,
@@ -113,34 +120,14 @@ class Bench:
 
         Raises `FaultError` for whatever the process does wrong.
         """
-        return patiently(
-            self._manners, lambda: self._run(target, workloads, plan, progress, setup or {})
-        )
-
-    def _run(
-        self,
-        target: Target,
-        workloads: Sequence[Workload],
-        plan: Plan,
-        progress: Progress,
-        setup: Mapping[str, Any],
-    ) -> Measured:
         described = {workload.name: self._described[workload.name] for workload in workloads}
         self._taken.prepare(described, plan)
         collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
         pending = list(workloads)
         idle_ns = max((null.idle_ns for null in self._nulls.values()), default=0.0)
-        with (
-            self._memory.watched(),
-            self._session(target, idle_ns) as session,
-            keeping_output(session),
-        ):
-            session.ready()
-            if target.python:
-                for workload in workloads:
-                    session.setup(self._setup(workload, setup))
+        with self._opened(target, workloads, setup or {}, idle_ns, plan.team) as session:
             while pending:
-                if self._manners.is_wanted():
+                if self.manners.is_wanted():
                     raise Interrupted
                 workload = self._whose_turn(pending, collected)
                 state = collected[workload.name]
@@ -155,6 +142,7 @@ class Bench:
             session.end()
             return Measured(collected, session.output)
 
+    @patient
     def run_null(
         self,
         target: Target,
@@ -166,23 +154,10 @@ class Bench:
 
         idle_ns: what a call costs a waiting thread. Raises `FaultError` if the process fails.
         """
-        return patiently(self._manners, lambda: self._run_null(target, workloads, bursts, idle_ns))
-
-    def _run_null(
-        self, target: Target, workloads: Sequence[Workload], bursts: int, idle_ns: float
-    ) -> dict[str, Collected]:
         found: dict[str, Collected] = {}
-        with (
-            self._memory.watched(),
-            self._session(target, idle_ns) as session,
-            keeping_output(session),
-        ):
-            session.ready()
-            if target.python:
-                for workload in workloads:
-                    session.setup(self._setup(workload, {}))
+        with self._opened(target, workloads, {}, idle_ns) as session:
             for index, workload in enumerate(workloads):
-                if self._manners.is_wanted():
+                if self.manners.is_wanted():
                     raise Interrupted
                 state = found[workload.name] = Collected(most=self._most[workload.name])
                 for _ in range(NULL_CALLS[self._config.kind]):
@@ -196,14 +171,12 @@ class Bench:
             session.end()
         return found
 
+    @patient
     def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
         """Two calls under the profiler, which looks at the second; returns what was printed.
 
         Nothing of them is timed or verified. Raises `FaultError` for whatever goes wrong.
         """
-        return patiently(self._manners, lambda: self._run_profiled(target, workload, ncu))
-
-    def _run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
         os.ftruncate(ncu.descriptor, 0)  # of a process that was interrupted
         os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
@@ -215,7 +188,7 @@ class Bench:
                 self._memory.arenas,
                 config,
                 ncu,
-                Conditions(is_wanted=self._manners.is_wanted),
+                Conditions(is_wanted=self.manners.is_wanted, team=LEAST_TEAM),
             ) as session,
             keeping_output(session),
         ):
@@ -283,7 +256,8 @@ class Bench:
         if single and (early or not state.sizes or self._rng.random() > _BURST_SHARE):
             began = time.monotonic()
             self._single(session, workload, setup, state)
-            state.spent_s += time.monotonic() - began
+            if len(state.seeds) > 1:  # the first call may load and allocate what later ones use
+                state.spent_s += time.monotonic() - began
         else:
             self._burst(session, workload, setup, state)
 
@@ -335,7 +309,7 @@ class Bench:
         size = affordable(drawn, state.counted_ns)
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch)
-        held_ns = session.burst(self._call_id(), batch.calls).held_ns
+        held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
         self._memory.check(batch)
         burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
         state.bursts.append(burst)
@@ -382,27 +356,42 @@ class Bench:
     def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, drawn=False)
-        held_ns = session.burst(self._call_id(), batch.calls).held_ns
+        held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
         return Burst(calls=size, held_ns=held_ns)
 
     def _batch(self, workload: Workload, count: int, setup: int) -> Batch:
-        layouts = Layout.draw(self._described[workload.name], self._rng, count)
-        calls = [layout.call(self._call_id(), setup) for layout in layouts]
-        return Batch(workload, self._direction, layouts, [self._seed() for _ in layouts], calls)
+        description = self._described[workload.name]
+        layouts = Layout.draw(description, self._rng, count)
+        return Batch.of(workload, self._direction, layouts, setup, self._rng)
 
     def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:
         told = self._described[workload.name].as_setup(workload.name, self._direction)
         return {**told, **extra}
 
-    def _session(self, target: Target, idle_ns: float) -> Session:
+    @contextmanager
+    def _opened(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        setup: Mapping[str, Any],
+        idle_ns: float,
+        team: int = 0,
+    ) -> Iterator[Session]:
+        """A fresh process that is ready for calls of these workloads."""
         conditions = Conditions(
-            landing=self._memory.landing, idle_ns=idle_ns, is_wanted=self._manners.is_wanted
+            landing=self._memory.landing,
+            idle_ns=idle_ns,
+            is_wanted=self.manners.is_wanted,
+            torch=self._torch,
+            team=team,
         )
-        return Session(target, self._memory.arenas, self._config, None, conditions)
-
-    def _call_id(self) -> int:
-        """One that cannot be acknowledged before it is known."""
-        return self._rng.getrandbits(CALL_ID_BITS)
-
-    def _seed(self) -> int:
-        return self._rng.getrandbits(SEED_BITS)
+        arenas = self._memory.arenas
+        with (
+            self._memory.watched(),
+            Session(target, arenas, self._config, None, conditions) as session,
+            keeping_output(session),
+        ):
+            session.ready()
+            for workload in workloads if target.python else ():
+                session.setup(self._setup(workload, setup))
+            yield session

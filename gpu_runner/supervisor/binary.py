@@ -9,7 +9,12 @@ from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.static import SUSPICIONS_LIMIT, symbol_sentence, torch_symbol_sentence
+from gpu_runner.data.static import (
+    SUSPICIONS_LIMIT,
+    check_source,
+    symbol_sentence,
+    torch_symbol_sentence,
+)
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor import elf, toolchain
 from gpu_runner.supervisor.elf import Library, NotALibrary
@@ -184,3 +189,10 @@ LIBRARY_RULES: tuple[tuple[str, Callable[[_Inspected], Iterator[str]]], ...] = (
     ("embedded", _embedded),
 )
 """What is looked at, by the word with which a reason begins; beside them, `unreadable`."""
+
+
+def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspicion]:
+    """What a person should look at in a source and in the library that it became."""
+    solution = request.solution
+    source = check_source(solution.source, solution.language, request.task.abi, request.task)
+    return [*source, *check_library(library, request)]

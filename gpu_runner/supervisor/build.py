@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,15 +23,27 @@ from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.jail import Jail, Limits
+from gpu_runner.supervisor.killed import KilledFromOutside, is_from_outside, name_of, signal_of
 from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.ptxas import kernel_resources
 
 LIBRARY_LIMIT_BYTES = 64 << 20
+_TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
 LOG_LIMIT_CHARACTERS = 32 * 1024
 NATIVE_FOLDER = Path(__file__).resolve().parents[1] / "native"
 _DECLARATION = "kbench_declaration.h"
 _RESULT = "library.so"
 _REPORT_VERSION = "3"  # of what is kept beside a library; part of the cache's key
+_KILLED_PART = re.compile(
+    r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
+    r"|\S+: fatal error: \S+ terminated with signal (?:9|15|2|1|3) "
+    r"|nvcc error +: '\S+' died due to signal (?:9|15|2|1|3) )",
+    re.MULTILINE,
+)
+"""What a compiler says of a program of its own that somebody ended. A source that has the assembler
+print such a line gets its own error as one of ours."""
+_EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
+"""A program's functions that are marked so come before those of a library that it loads."""
 _SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
 
 
@@ -58,12 +72,16 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Built:
-    """A report, and the library that it is about (None unless the report says ok)."""
+    """A report, and the library that it is about (None unless the report says ok).
+
+    crash: the signal that the compiler died of by itself, in words.
+    """
 
     report: BuildReport
     library: Path | None
     timed_out: bool = False
     memory_exceeded: bool = False
+    crash: str = ""
 
     def why_not(self, config: SupervisorConfig) -> str:
         """Why there is no library, in a sentence."""
@@ -74,7 +92,8 @@ class Built:
         lines = self.report.log.splitlines()
         marks = ("error", "required symbol", "undefined reference")
         found = (line for line in lines if any(mark in line for mark in marks))
-        return next(found, "the compiler failed without a message")[:500]
+        how = f"crashed ({self.crash})" if self.crash else "failed without a message"
+        return next(found, f"the compiler {how}")[:500]
 
 
 def unchanged(recipe: Recipe) -> Recipe:
@@ -89,7 +108,8 @@ def build_solution(
 ) -> Built:
     """Compile a submission; a failure is the author's, and its log is for the author.
 
-    variant: changes how, for a sanitizer.
+    variant: changes how, for a sanitizer. Raises `KilledFromOutside` where the compiler, or a part
+    of it, was ended by this host.
     """
     built = _first_that_builds([variant(r) for r in solution_recipes(request, config)], config)
     return replace(built, report=replace(built.report, flags=request.solution.flags))
@@ -135,7 +155,7 @@ def build_runner(config: SupervisorConfig) -> Path:
     flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA"]
     files["runner.cu"] = files.pop("runner.cpp")
     flags += [toolchain.for_architecture(cuda_architecture(config.index))]
-    flags += [*toolchain.shared_cuda_runtime(), "-ldl"]
+    flags += [*_EXPORTING, *toolchain.shared_cuda_runtime(), "-ldl"]
     return build_trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
 
 
@@ -154,16 +174,37 @@ def build_support(config: SupervisorConfig) -> Path:
     return build_trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
 
 
+def build_interposed(config: SupervisorConfig) -> Path | None:
+    """The library through which the torch runner's launches pass; None on a CPU."""
+    if config.kind is DeviceKind.CPU:
+        return None
+    flags = ["-O2", "-std=c++17", "-shared", "-Xcompiler=-fPIC", "-Xcompiler=-fvisibility=hidden"]
+    flags += ["-cudart=none", "-ldl"]  # which runtime there is, PyTorch decides
+    recipe = Recipe(_native_files(), "interposed.cpp", config.kind, tuple(flags))
+    return build_trusted(recipe, config)
+
+
 def _native_files() -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
 
 
 def build_trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
-    """Compile code of our own. Raises `ToolchainError` with the log if that fails."""
-    built = build(recipe, config)
+    """Compile code of our own, once. Raises `ToolchainError` with the log if that fails."""
+    with _alone(recipe, config):
+        built = build(recipe, config)
     if built.library is None:
         raise toolchain.ToolchainError(f"cannot build {recipe.source}:\n{built.report.log}")
     return built.library
+
+
+@contextmanager
+def _alone(recipe: Recipe, config: SupervisorConfig) -> Iterator[None]:
+    """While another process compiles the same, wait for it: then the result is there."""
+    folder = config.cache_folder / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"build-{recipe.key()}").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def declaration(signature: Signature, kind: DeviceKind) -> str:
@@ -260,6 +301,7 @@ def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
         processes=config.processes,
         file_bytes=512 << 20,
         temporary_bytes=1 << 30,
+        niceness=config.niceness,
     )
     return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
 
@@ -282,10 +324,9 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         ) as child:
             status = child.wait(config.build_timeout_s)
         content = os.pread(library.fileno(), LIBRARY_LIMIT_BYTES + 1, 0)
+    _check_killed(status, child)
     ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
-    log = child.output
-    if len(content) > LIBRARY_LIMIT_BYTES:
-        log += f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
+    log = child.output + (_TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else "")
     report = BuildReport(
         ok=ok,
         cached=False,
@@ -296,5 +337,19 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         digest=recipe.key(),
         resources=kernel_resources(child.output),
     )
-    built = Built(report, None, timed_out=status is None, memory_exceeded=child.memory_exceeded)
+    built = Built(
+        report,
+        None,
+        timed_out=status is None,
+        memory_exceeded=child.memory_exceeded,
+        crash=name_of(number) if (number := signal_of(status)) else "",
+    )
     return built, content if ok else None
+
+
+def _check_killed(status: int | None, child: ChildProcess) -> None:
+    """Raise `KilledFromOutside` unless the compiler ended by itself, or at a limit of its jail."""
+    if status in (0, None) or child.memory_exceeded:
+        return
+    if is_from_outside(status) or _KILLED_PART.search(child.output):
+        raise KilledFromOutside("the compiler was killed from outside: had the host no memory?")

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
+from gpu_runner.supervisor import standby
 from gpu_runner.supervisor.arena import GUARD_BYTES
+from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.gpu_state import Company
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.oracle import Landed, Oracle, OracleError
@@ -38,10 +40,10 @@ class LeftWork(FaultError):
 class DeviceMemory:
     """Asks the oracle to draw, poison, make cold, check and take; see `staging.Memory`."""
 
-    def __init__(self, oracle: Oracle, rng: random.Random, index: int) -> None:
-        """`index` is the GPU's; nothing of ours must be on it. Nothing is made before `begin`."""
+    def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
+        """Nothing of ours must be on the GPU but what stands by. Nothing is made before `begin`."""
         self._oracle, self._rng = oracle, rng
-        self._company = Company(index)
+        self._company = Company(config.index, lambda: standby.standing(config))
         self._arenas: Arenas | None = None
         self._first: Batch | None = None
 

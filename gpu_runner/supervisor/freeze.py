@@ -9,10 +9,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_runner.supervisor.killed import KilledFromOutside, is_dead, was_killed
 from gpu_runner.supervisor.process import descendants
 
 _STILL = frozenset("TtZXx")  # states of proc(5): stopped, traced, dead
 _LONGEST_S = 5.0
+_DYING_S, _DYING_LOOK_S = 2.0, 0.005  # what is killed still runs while it gives its memory back
 _CPU_CLOCK = 2  # CPUCLOCK_SCHED of the kernel's posix-timers.h
 _LOOKS = 20
 _BUSY_SHARE = 2  # a thread that ran for less than this part of the busiest one's time is idle
@@ -59,6 +61,7 @@ class Freezer:
         self._idle_ns = idle_ns
         self._late = 0
         self._stopped: list[int] = []
+        self._living: list[int] = []  # of those
         self._before: dict[str, Schedule] = {}
         self._after: dict[str, Schedule] = {}
         self._now: dict[str, Schedule] = {}
@@ -86,19 +89,45 @@ class Freezer:
             if time.monotonic() > deadline:
                 raise NotStopped(f"a process of it could not be stopped for {_LONGEST_S:g} s")
         self._stopped = tree
+        self._living = [pid for pid in tree if not is_dead(pid)]
         self._now = _settled(tree)
         self._clocks_before, self._clocks = self._clocks, {pid: _clock_ns(pid) for pid in tree}
 
     def check(self) -> None:
-        """Raise `NotStopped` if anything of the tree has run since it was stopped."""
+        """Raise `NotStopped` if anything of the tree has run since it was stopped.
+
+        Raises `KilledFromOutside` if something of it was: who dies of that has not run.
+        """
+        moved = self._moved()
+        self._check_deaths(_DYING_S if moved else 0.0)
+        if moved:
+            raise NotStopped(moved)
+
+    def _moved(self) -> str:
+        """What the tree has done since it was stopped; dying is not told from running."""
         tree = self.tree()
         if set(tree) - set(self._stopped):
-            raise NotStopped("started a process while it was stopped")
+            return "started a process while it was stopped"
         for thread, schedule in _schedules(tree).items():
             known = self._now.get(thread)
             if known is None or not self._stood_still(known, schedule):
-                raise NotStopped("ran while it was stopped")
-        if not all(map(_still, tree)):
+                return "ran while it was stopped"
+        return "" if all(map(_still, tree)) else "ran while it was stopped"
+
+    def _check_deaths(self, patience_s: float) -> None:
+        """Raise if a process has died since it was stopped; wait so long for those that move.
+
+        Only SIGKILL ends what is stopped. Whoever ended in another way has run before.
+        """
+        deadline = time.monotonic() + patience_s
+        while True:
+            dead = [pid for pid in self._living if is_dead(pid)]
+            if dead or time.monotonic() >= deadline or all(map(_still, self._living)):
+                break
+            time.sleep(_DYING_LOOK_S)
+        if dead and all(map(was_killed, dead)):
+            raise KilledFromOutside("the process was killed from outside while it stood still")
+        if dead:
             raise NotStopped("ran while it was stopped")
 
     def _stood_still(self, known: Schedule, now: Schedule) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from gpu_runner.supervisor import nvml
+from gpu_runner.supervisor import nvml, standby
 from gpu_runner.supervisor.leftovers import descends, is_jail_uid, process_table, sentence
 from gpu_runner.supervisor.nvml import NvmlError
 
@@ -73,14 +73,18 @@ def others_among(pids: Collection[int], before: Collection[int] = ()) -> list[st
 class Company:
     """Who else uses a GPU, beside the processes of one evaluation."""
 
-    def __init__(self, index: int) -> None:
-        """Note who is there; before a process of the evaluation is."""
-        self._index = index
+    def __init__(self, index: int, standing_by: Callable[[], Collection[int]]) -> None:
+        """Note who is there; before a process of the evaluation is.
+
+        standing_by: ids of processes of ours that wait for other evaluations, and use nothing.
+        """
+        self._index, self._standing_by = index, standing_by
         self._before = frozenset(self._pids())
 
     def now(self) -> list[str]:
         """Processes that are not ours and use it now; empty also where the driver does not say."""
-        return others_among(self._pids(), self._before)
+        pids = standby.without(self._pids(), self._standing_by())
+        return others_among(pids, self._before)
 
     def _pids(self) -> list[int]:
         found: dict[int, None] = {}

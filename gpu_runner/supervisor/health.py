@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from gpu_runner.supervisor import gpu_state, probe
+from gpu_runner.supervisor import gpu_state, probe, standby
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.gpu_state import Gpu
@@ -155,12 +155,14 @@ def _damage(gpu: Gpu, known: dict[str, Any]) -> str:
 
 def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     gpu, known = instruments.gpu(config.index), _remembered(config)
-    if pids := instruments.ours(gpu.pids):
+    waiting = standby.standing(config)
+    if pids := standby.without(instruments.ours(gpu.pids), waiting):
         return f"processes {', '.join(map(str, pids))} still hold the GPU"
     if damage := _damage(gpu, known):
         return damage
     used_before = known.get("memory_used", gpu.memory_used)
-    if gpu.memory_used > used_before + MEMORY_SLACK_BYTES:
+    slack = MEMORY_SLACK_BYTES + len(waiting) * standby.BYTES_EACH
+    if gpu.memory_used > used_before + slack:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "nobody that is seen here"
         words = f"{used} MiB of the GPU's memory are in use, {before} MiB were"

@@ -33,6 +33,7 @@ SYSTEM_PATHS = (
 WORK_FOLDER = "/tmp"  # noqa: S108 - the jail's own, fresh and limited in size
 FIRST_JAIL_UID = 200_000
 JAIL_UIDS = 100_000
+_CPU_GRACE_S = 5  # at the limit SIGXCPU says why; SIGKILL, behind it, could be anybody's
 
 
 class JailError(Exception):
@@ -41,7 +42,10 @@ class JailError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of one jail; memory is watched from outside because CUDA reserves address space."""
+    """Limits of one jail; memory is watched from outside because CUDA reserves address space.
+
+    niceness: above 0 for work that others go before.
+    """
 
     cpu_s: int
     memory_bytes: int
@@ -49,6 +53,7 @@ class Limits:
     file_bytes: int = 1 << 30
     temporary_bytes: int = 2 << 30
     open_files: int = 1024
+    niceness: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +172,7 @@ def _limited(limits: Limits) -> list[str]:
     return [
         "prlimit",
         "--core=0",
-        f"--cpu={limits.cpu_s}",
+        f"--cpu={limits.cpu_s}:{limits.cpu_s + _CPU_GRACE_S}",
         f"--fsize={limits.file_bytes}",
         f"--nofile={limits.open_files}",
         f"--nproc={limits.processes}",

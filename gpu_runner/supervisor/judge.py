@@ -41,6 +41,8 @@ _RESOLUTION_NS = 1000.0  # of a pair of events, whose mean cost is subtracted fr
 _IMPOSSIBLE_BYTES, _IMPOSSIBLE_RATE = 0.5, 1.25
 """Beyond the floor, a time below this part of the bytes, or above this rate, is no honest one."""
 
+LUCKY_PROCESSES = 3
+"""So many must agree that few calls are fast; hidden workloads have one process."""
 LUCKY, LUCKY_NS = 2.0, 5_000.0
 """How much slower nine of ten calls may be than the fastest, as a ratio and beyond cold memory."""
 
@@ -283,11 +285,14 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
     """
     found = []
     for workload in workloads:
+        if len(workload.processes) < LUCKY_PROCESSES:  # one bad moment of the host accuses nobody
+            continue
         runs = [sorted(_seen(run)) for run in workload.processes]
         lucky = [t for t in runs if _tenth(t) > max(LUCKY * t[0], t[0] + LUCKY_NS)]
-        if runs and len(lucky) > len(runs) / 2:
-            name = "a hidden workload" if workload.hidden else workload.name
-            reason = f"nine of ten calls of {name} take more than {LUCKY:g} times the fastest"
+        if len(lucky) > len(runs) / 2:
+            reason = (
+                f"nine of ten calls of {workload.name} take more than {LUCKY:g} times the fastest"
+            )
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
+M = TypeVar("M", bound="Mannered")
 
 
 class Interrupted(Exception):
@@ -35,10 +38,21 @@ class Undisturbed:
         """See `Manners`."""
 
 
-def patiently(manners: Manners, measure: Callable[[], T]) -> T:
-    """What `measure` gives; again from its start whenever somebody more urgent came."""
-    while True:
-        try:
-            return measure()
-        except Interrupted:
-            manners.step_aside()
+class Mannered(Protocol):
+    """What has manners."""
+
+    manners: Manners
+
+
+def patient(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
+    """The method, done again from its start whenever somebody more urgent interrupts it."""
+
+    @functools.wraps(method)
+    def again(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        while True:
+            try:
+                return method(self, *args, **kwargs)
+            except Interrupted:
+                self.manners.step_aside()
+
+    return again

@@ -138,7 +138,7 @@ class NullTimes:
     def _null(self, *, idle: bool = False) -> Target:
         target = self._target
         if target.abi is Abi.TORCH:
-            return Target(target.abi, target.direction, support=target.support, baseline="null")
+            return Target(target.abi, target.direction, baseline="null")
         extra = IDLE if idle else TEAM if self._openmp else ""
         library = build_null(_EMPTY, self._config, extra)
         return replace(

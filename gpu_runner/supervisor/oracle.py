@@ -20,7 +20,9 @@ from gpu_runner.supervisor.arena import Arena, DeviceArena
 from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail, Limits, python_paths
+from gpu_runner.supervisor.killed import KilledFromOutside, is_from_outside
 from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.turn import device_lock
 
 _NAME = "the oracle, which runs the task's code,"
 
@@ -87,17 +89,26 @@ class Verification:
 class Oracle:
     """A jailed process that runs the task's code; start it early, for it imports torch.
 
-    `failed` says that a request found no answer, or an error: what it does next is not known.
+    `failed` says that a request found no answer, or an error: what it does next is not known. Every
+    request raises `OracleError`, or `KilledFromOutside` where this host has ended the process.
     """
 
-    def __init__(self, config: SupervisorConfig) -> None:
-        """Start the process; `load` waits until it is there."""
+    def __init__(self, config: SupervisorConfig, *, ahead: bool = False) -> None:
+        """Start the process; `load` waits until it is there.
+
+        ahead: of any evaluation: it opens the device while nobody measures, and whoever it is
+        lent to calls `adopt`.
+        """
         self.failed = False
         self._config = config
         self._channel = Channel()
         self._handles, handles = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         descriptors = [self._channel.child_descriptor, handles.fileno()]
-        program = [sys.executable, "-m", "gpu_runner.engine.oracle", *map(str, descriptors)]
+        words = [config.kind.value] if ahead else []
+        lock = device_lock(config) if ahead else None
+        if lock is not None:
+            descriptors.append(lock)
+        program = [sys.executable, "-m", "gpu_runner.engine.oracle", *map(str, descriptors), *words]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         # Idle threads must sleep: a spinning oracle would disturb the measurement on a CPU.
         jail = python_jail(config, cuda, environment={"OMP_WAIT_POLICY": "PASSIVE"})
@@ -107,8 +118,21 @@ class Oracle:
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
         )
+        if not ahead:
+            self._child.watch()
         self._channel.started()
         handles.close()
+        if lock is not None:
+            os.close(lock)
+
+    def adopt(self) -> None:
+        """Answer for the process from now on, in this process: maybe a fork of its parent."""
+        self._child.watch()
+
+    @property
+    def pid(self) -> int:
+        """Id of its jail's outermost process."""
+        return self._child.pid
 
     def __enter__(self) -> Oracle:
         """Return itself."""
@@ -216,18 +240,29 @@ class Oracle:
         return float(answer["scaled"])
 
     def verify(
-        self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        offsets: Sequence[int],
+        *,
+        explain: bool,
     ) -> Verification:
-        """Compare the outputs taken at these offsets with the reference in float64."""
+        """Compare the outputs taken at these offsets with the reference in float64.
+
+        explain: say also what the first wrong one looks like.
+        """
         outputs = [{"offset": offset} for offset in offsets]
-        answer = self._ask(op="verify", **of_call(workload, direction, seed), outputs=outputs)
+        call = of_call(workload, direction, seed)
+        answer = self._ask(op="verify", **call, outputs=outputs, explain=explain)
         errors, first = [], None
         for output in answer["outputs"]:
-            found = output.pop("mismatch")
+            found, findings = output.pop("mismatch"), output.pop("findings")
             name = output.pop("name")
             errors.append(decode(OutputError, {"output": name, **output}))
             if found is not None and first is None:
-                first = decode(Mismatch, {"workload": workload.name, "output": name, **found})
+                found |= {"workload": workload.name, "output": name, "findings": findings}
+                first = decode(Mismatch, found)
         return Verification(tuple(errors), first)
 
     def _ask(self, **request: Any) -> Mapping[str, Any]:
@@ -247,7 +282,9 @@ class Oracle:
             reason = f"did not answer {operation!r} within {limit_s:g} s"
             raise OracleError(f"{_NAME} {reason}") from None
         except (ChannelClosed, OSError) as error:
-            self._child.wait(2)
+            status = self._child.wait(2)
+            if is_from_outside(status) and not self._child.ended_by_us:
+                raise KilledFromOutside(f"{_NAME} was killed from outside") from None
             reason = "ran out of memory" if self._child.memory_exceeded else f"died ({error})"
             words = self._child.output[-4000:].strip()
             raise OracleError(f"{_NAME} {reason}" + (f":\n{words}" if words else "")) from None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpu_runner.data.verdict import DeviceKind, Mode
+from gpu_runner.supervisor.processors import LEAST_TEAM
 from gpu_runner.supervisor.statistics import median_precision
 
 
@@ -87,7 +88,7 @@ class Plan:
 LEAST_CALLS = 3
 """Of a workload in a process, however long they take: a median of fewer is none."""
 
-CHECK_PLAN = Plan(processes=1, min_calls=2, max_calls=2, team=4)
+CHECK_PLAN = Plan(processes=1, min_calls=2, max_calls=2, team=LEAST_TEAM)
 """Right first, then fast: whoever is wrong hears it before baselines and clocks. Nothing of it is
 timed, so OpenMP's teams have threads enough for races to show, whatever the processors."""
 

@@ -45,7 +45,7 @@ def scrub(config: SupervisorConfig) -> None:
 def run(config: SupervisorConfig, *arguments: str) -> dict[str, float]:
     """Run the program, jailed, and return the figures that it prints, by name."""
     cuda = config.index if config.kind is DeviceKind.CUDA else None
-    program = _build(config)
+    program = build_probe(config)
     limits = Limits(cpu_s=120, memory_bytes=config.memory_bytes, processes=config.processes)
     jail = Jail(limits=limits, paths=[program], environment=cuda_environment(cuda), cuda_index=cuda)
     command = [str(program), *arguments]
@@ -66,7 +66,8 @@ def _figures(lines: list[str]) -> dict[str, float]:
         raise ProbeFailed(f"the probe said {lines[:1]}") from None
 
 
-def _build(config: SupervisorConfig) -> Path:
+def build_probe(config: SupervisorConfig) -> Path:
+    """The program, for the configured kind of device."""
     source = f"probe{config.kind.language.suffix}"
     files = {
         source: (NATIVE_FOLDER / "probe.cpp").read_text(),

@@ -12,20 +12,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO
 
 from gpu_runner.supervisor import cgroup
 from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
+from gpu_runner.supervisor.killed import is_from_outside, oom_kills, signal_of
 from gpu_runner.supervisor.memory import used_bytes
-from gpu_runner.supervisor.processors import measured_cpus
 
 logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 _POLL_S = 0.1
+_MEASURED_NICENESS = -10
+_GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
 _JAIL_PROCESSES = 8  # bubblewrap's own, and room for those that become the program
 
 
@@ -43,17 +45,19 @@ class ChildProcess:
         *,
         jailed: bool,
         descriptors: Sequence[int] = (),
-        measured: bool = False,
         arenas: Sequence[int] = (),
     ) -> None:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
-        A `measured` process leaves the first core to the rest of the system, and goes before it.
+        Nobody looks at its output and memory until it is entered, or `watch` is called.
         """
+        self._parent = os.getpid()
+        self._watcher: threading.Thread | None = None
         self.arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
-        self._memory_exceeded = False
+        self._memory_exceeded = self._ended_by_us = False
         self._captured = bytearray()
+        self._jailed, self._oom_kills = jailed, oom_kills()
         self._group = self._new_group(jail) if jailed else None
         self._folder = None if jailed else tempfile.TemporaryDirectory(prefix="kbench-")
         with contextlib.ExitStack() as stack:
@@ -61,7 +65,7 @@ class ChildProcess:
             placed = {name: file.fileno() for name, file in files.items()}
             filters = [stack.enter_context(_file(jail.filter())).fileno()] if jail.filter() else []
             command = [
-                *(_undisturbed() if measured else ()),
+                *(["nice", "-n", str(jail.limits.niceness)] if jail.limits.niceness else []),
                 *(jail.command(program, placed, *filters) if jailed else dying_with_us(program)),
             ]
             self._process = subprocess.Popen(
@@ -74,8 +78,26 @@ class ChildProcess:
                 cwd=self._folder.name if self._folder else None,
                 start_new_session=True,
             )
+
+    def watch(self) -> None:
+        """Drain its output and watch its memory from now on, in a thread of this process.
+
+        That may be a fork of the process that has started it.
+        """
         self._watcher = threading.Thread(target=self._watch, name="kbench-watch", daemon=True)
         self._watcher.start()
+
+    def measure(self, cpus: Collection[int]) -> None:
+        """Have the tree, which stands still, run on these processors alone.
+
+        Where we are root, it goes before all others from now on.
+        """
+        for pid in [self._process.pid, *descendants(self._process.pid)]:
+            for thread in _threads(pid):
+                with contextlib.suppress(OSError):  # it has ended
+                    os.sched_setaffinity(thread, cpus)
+                    if os.geteuid() == 0:
+                        os.setpriority(os.PRIO_PROCESS, thread, _MEASURED_NICENESS)
 
     def _new_group(self, jail: Jail) -> Group | None:
         """A control group, where this host has them; memory that is ours comes on top."""
@@ -95,7 +117,8 @@ class ChildProcess:
         return {**os.environ, "TMPDIR": str(folder), **jail.environment}
 
     def __enter__(self) -> ChildProcess:
-        """Return itself."""
+        """Watch the process; return itself."""
+        self.watch()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,19 +145,52 @@ class ChildProcess:
     @property
     def running(self) -> bool:
         """Whether the process has not ended yet."""
-        return self._process.poll() is None
+        if os.getpid() == self._parent:
+            return self._process.poll() is None
+        return _runs(self._process.pid)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Exit status, or None if the process still runs after `timeout_s` seconds."""
-        try:
-            status = self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-        self._watcher.join(timeout=2)
+        """Exit status, or None if the process still runs after `timeout_s` seconds.
+
+        0 where another process is its parent: then its status is not for us to know.
+        """
+        status = self._waited(timeout_s)
+        if status is not None and self._watcher is not None:
+            self._watcher.join(timeout=2)
         return status
+
+    def _waited(self, timeout_s: float) -> int | None:
+        if os.getpid() == self._parent:
+            try:
+                return self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return None
+        deadline = time.monotonic() + timeout_s
+        while _runs(self._process.pid):
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.01)
+        return 0
+
+    @property
+    def ended_by_us(self) -> bool:
+        """Whether the tree was killed by `kill`, or for its memory."""
+        return self._ended_by_us or self.memory_exceeded
+
+    def killed_from_outside(self, status: int | None) -> bool:
+        """Whether a process that may signal itself has surely ended through no doing of its own.
+
+        It cannot reach the jail around it; and the kernel counts whom it kills for want of memory.
+        """
+        if self.ended_by_us:
+            return False
+        if self._jailed and status is not None and status < 0:
+            return is_from_outside(status)
+        return signal_of(status) == signal.SIGKILL and oom_kills() > self._oom_kills
 
     def kill(self) -> None:
         """End the whole tree: the jail's init dies, and with it everything in its namespace."""
+        self._ended_by_us = True
         if self._group is not None:
             self._memory_exceeded = self.memory_exceeded
             self._group.kill()
@@ -143,8 +199,7 @@ class ChildProcess:
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._watcher.join(timeout=2)
+        self.wait(_GONE_S)
         if self._group is not None:
             self._group.close()
         if self._process.stdout is not None:
@@ -170,7 +225,7 @@ class ChildProcess:
             if now - checked_at >= _POLL_S:
                 checked_at = now
                 self._check_memory()
-            if not ready and self._process.poll() is not None:
+            if not ready and not self.running:
                 return
 
     def _check_memory(self) -> None:
@@ -191,14 +246,6 @@ def _outside() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath)}
 
 
-def _undisturbed() -> list[str]:
-    """Command prefix that keeps the system's own work away from a measurement."""
-    command = []
-    if len(os.sched_getaffinity(0)) > 1:
-        command = ["taskset", "--cpu-list", ",".join(map(str, measured_cpus()))]
-    return [*command, "nice", "-n", "-10"] if os.geteuid() == 0 else command
-
-
 def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str]:
     """The command line that becomes `program`, which the kernel kills when `parent` dies.
 
@@ -208,6 +255,15 @@ def dying_with_us(program: Sequence[str], parent: int | None = None) -> list[str
     unless_late = '[ "$PPID" = "$0" ] && exec "$@"'  # the parent may have died before
     bound = ["setpriv", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", unless_late]
     return [*bound, str(parent or os.getpid()), *program]
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and has not ended, reaped or not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in "ZX"
 
 
 def _text(text: str) -> IO[bytes]:
@@ -231,6 +287,13 @@ def descendants(pid: int) -> list[int]:
             found.append(child)
             pending.append(child)
     return found
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
 
 
 def _children(pid: int) -> list[int]:

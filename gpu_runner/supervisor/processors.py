@@ -11,6 +11,10 @@ from pathlib import Path
 
 _SYSTEM = Path("/sys/devices/system/cpu")
 
+LEAST_TEAM = 4
+"""Threads of an OpenMP team at least where races are looked for, however few processors there are:
+with one, a loop without its `reduction` is right."""
+
 
 def by_core(cpus: Collection[int]) -> list[list[int]]:
     """Processors grouped by the physical core that they share, as far as the kernel knows it."""
@@ -42,6 +46,22 @@ def measured_of(cpus: Collection[int]) -> list[int]:
 def measured_cpus() -> list[int]:
     """The processors of measured processes, of those that the calling thread may use."""
     return measured_of(os.sched_getaffinity(0))
+
+
+def team_size(team: int = 0) -> int:
+    """Threads that a runner's OpenMP teams have: one for each measured processor.
+
+    With `team`, in a process that is not timed: so many at least, and one for each processor.
+    """
+    return max(team, len(os.sched_getaffinity(0))) if team else len(measured_cpus())
+
+
+def team_environment(team: int = 0) -> dict[str, str]:
+    """What tells OpenMP of its team's size; see `team_size`.
+
+    It would count processors before its process is moved to those.
+    """
+    return {"OMP_NUM_THREADS": str(team_size(team))}
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -13,15 +14,16 @@ from typing import Any
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.arena import Arena, DeviceArena
-from gpu_runner.supervisor.channel import Channel, ChannelClosed, ChannelTimeout
+from gpu_runner.supervisor.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.freeze import Freezer, NotStopped, own_delay_ns
 from gpu_runner.supervisor.gate import Gate
+from gpu_runner.supervisor.killed import KilledFromOutside, signal_of
 from gpu_runner.supervisor.manners import Interrupted
 from gpu_runner.supervisor.oracle import Landed
-from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.processors import keeping_off, measured_cpus
-from gpu_runner.supervisor.target import Target, jail_of, program_of
+from gpu_runner.supervisor.runner_process import NativeProcess, TorchProcess, TorchProcesses
+from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.wrapper import Wrapper
 
 Landing = Callable[[], AbstractContextManager[Landed | None]]
@@ -93,12 +95,17 @@ class Conditions:
 
     landing: see `staging.Memory`. A call has lasted until a device is seen without work, whatever
     the process said before. idle_ns: see `Freezer`. is_wanted: whether somebody more urgent waits
-    for the device; asked during long waits, which raise `Interrupted` then.
+    for the device; asked during long waits, which raise `Interrupted` then. torch: where torch
+    runners that were started ahead are. team: of a process that is not timed, threads of an OpenMP
+    team at least, on all processors of the host (`processors.team_size`); 0 leaves both to the
+    measured processors.
     """
 
     landing: Landing = nullcontext
     idle_ns: float = 0.0
     is_wanted: Callable[[], bool] = lambda: False
+    torch: TorchProcesses | None = None
+    team: int = 0
 
 
 class Session:
@@ -119,41 +126,36 @@ class Session:
         """Start the process, under a profiler if there is one; `ready` waits for it."""
         self._target, self._config, self._ncu = target, config, ncu
         self._conditions = conditions or Conditions()
-        self._channel = Channel()
         self._gate = _gate_of(target, arenas, ncu)
-        page = None if self._gate is None else self._gate.page
-        told = [arenas.inputs, arenas.outputs, *([] if target.python else [page])]
-        shared = [arena for arena in told if arena is not None]
-        descriptors = [self._channel.child_descriptor, *(arena.descriptor for arena in shared)]
-        words = [str(self._channel.child_descriptor), *("-" if a is None else a.word for a in told)]
-        program, jail = program_of(target, config, words), jail_of(target, config)
-        if ncu is not None:
-            program, jail = ncu.command(program), ncu.jail(jail)
-            descriptors.append(ncu.descriptor)
-        self._memory_bytes = jail.limits.memory_bytes
-        self._child = ChildProcess(
-            jail,
-            program,
-            jailed=not config.allow_unjailed,
-            descriptors=descriptors,
-            measured=True,
-            arenas=[arena.descriptor for arena in shared if isinstance(arena, Arena)],
-        )
-        self._channel.started()
+        self._process = self._started(arenas)
+        self._channel, self._child = self._process.channel, self._process.child
+        self._memory_bytes = self._process.memory_bytes
         self._allowed_s = 0.0
-        measured = measured_cpus()
-        self._measured = measured if config.kind is DeviceKind.CPU else []
+        self._measured = measured_cpus()  # of those that this thread has before it leaves them
         self._elsewhere = ExitStack()
         self._freezer: Freezer | None = None
         if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
-            bare, count = config.allow_unjailed, len(measured)
+            everywhere = len(os.sched_getaffinity(0))
+            bare = config.allow_unjailed
+            count = everywhere if self._conditions.team else len(self._measured)
             self._freezer = Freezer(
                 self._child.pid, bare=bare, processors=count, idle_ns=self._conditions.idle_ns
             )
 
+    def _started(self, arenas: Arenas) -> NativeProcess | TorchProcess:
+        target, config, ncu, team = self._target, self._config, self._ncu, self._conditions.team
+        if not target.python:
+            page = None if self._gate is None else self._gate.page
+            return NativeProcess(target, [arenas.inputs, arenas.outputs, page], config, ncu, team)
+        ahead = self._conditions.torch
+        process = TorchProcess(config, ncu, team) if ncu or ahead is None else ahead.take(team)
+        process.give(target, [arenas.inputs, arenas.outputs])
+        return process
+
     def __enter__(self) -> Session:
         """Return itself; on a CPU the calling thread leaves the measured cores alone meanwhile."""
-        self._elsewhere.enter_context(keeping_off(self._measured))
+        on_cpu = self._config.kind is DeviceKind.CPU
+        self._elsewhere.enter_context(keeping_off(self._measured if on_cpu else []))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -182,6 +184,7 @@ class Session:
     def ready(self) -> None:
         """Wait until the runner has started and measured its clock, with no submission loaded."""
         self._allow(self._config.start_timeout_s)
+        self._process.begin()
         self._await()
         overhead_ns = self._ready("while it was started")
         if self._ncu is None and not 0 <= overhead_ns <= MAX_OVERHEAD_NS:
@@ -189,6 +192,8 @@ class Session:
         if self._freezer is not None and not self._freezer.tree():
             raise RunnerUnfit("this host names no children of processes, so none can be stopped")
         self._freeze()
+        if not self._conditions.team:
+            self._child.measure(self._measured)
 
     def setup(self, description: dict[str, Any]) -> None:
         """Announce a workload to the torch runner, which may compile a baseline now."""
@@ -200,7 +205,10 @@ class Session:
         self._freeze()
 
     def call(self, call: wire.Call) -> Answer:
-        """Make one call. Raises `FaultError` if the runner fails, dies or does not answer."""
+        """Make one call. Raises `FaultError` if the runner fails, dies or does not answer.
+
+        Raises `KilledFromOutside` if it dies of what this host has done.
+        """
         self._allow(self._config.call_timeout_s)
         request = wire.frame(wire.Command.CALL, wire.pack_call(call))
         answer = self._ask(request, call.call_id, call)
@@ -293,6 +301,10 @@ class Session:
             step()
         except NotStopped as error:
             raise FaultError(Fault(Verdict.VIOLATION, str(error))) from None
+        except KilledFromOutside:
+            if self._child.memory_exceeded:  # then it was us
+                raise FaultError(self._death("between calls")) from None
+            raise
 
     def _await(self) -> None:
         """Wait until there is something to read, or the deadline; it may take seconds."""
@@ -315,6 +327,8 @@ class Session:
         try:
             self._channel.send(data)
         except (ChannelClosed, ChannelTimeout):
+            if self._freezer is not None:
+                self._still(self._freezer.check)  # it may have been killed where it stood
             raise FaultError(self._death("between calls")) from None
 
     def _receive(self, when: str) -> float | wire.Done:
@@ -338,11 +352,16 @@ class Session:
         return reply
 
     def _death(self, when: str) -> Fault:
+        """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""
         status = self._ended()
         if self._child.memory_exceeded:
             limit = self._memory_bytes / 2**30
             return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")
+        if self._child.killed_from_outside(status):
+            raise KilledFromOutside(f"the process was killed from outside {when}")
         how = "ended" if status in (0, None) else f"died with status {status}"
+        if signal_of(status) == signal.SIGKILL:
+            how = "was killed, by itself or by somebody on this host,"
         return Fault(Verdict.RUNTIME_ERROR, f"the process {how} {when} without an answer")
 
     def _failure(self, failed: wire.Failed, when: str) -> Fault:

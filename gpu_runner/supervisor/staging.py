@@ -32,6 +32,29 @@ class Batch:
     seeds: Sequence[int]
     calls: Sequence[wire.Call]
 
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        direction: Direction,
+        layouts: Sequence[Layout],
+        setup: int,
+        rng: random.Random,
+    ) -> Batch:
+        """A call for each layout, of the setup with that number."""
+        calls = [layout.call(draw_id(rng), setup) for layout in layouts]
+        return cls(workload, direction, layouts, [draw_seed(rng) for _ in layouts], calls)
+
+
+def draw_id(rng: random.Random) -> int:
+    """The number of a call, which cannot be acknowledged before it is known."""
+    return rng.getrandbits(63)
+
+
+def draw_seed(rng: random.Random) -> int:
+    """The seed of a call's inputs."""
+    return rng.getrandbits(62)
+
 
 class Memory(Protocol):
     """The shared memory of an evaluation; all but `arenas` needs a runner that is stopped."""

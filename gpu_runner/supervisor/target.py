@@ -1,17 +1,11 @@
-"""What a runner process runs, its command line, and its jail."""
+"""What a runner process runs."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.oracle import cuda_environment, python_jail
-from gpu_runner.supervisor.toolchain import TORCH_MODULE
+from gpu_runner.data.verdict import Abi, Direction
 
 
 @dataclass(frozen=True)
@@ -24,62 +18,9 @@ class Target:
     symbol: str = ""  # c ABI
     shim: Path | None = None  # c ABI
     runner: Path | None = None  # c ABI
-    support: Path | None = None  # torch ABI
     baseline: str = ""  # "eager", "compiled", or "null", which does nothing
 
     @property
     def python(self) -> bool:
         """Whether the runner is the torch runner rather than the C++ one."""
         return self.abi is Abi.TORCH or bool(self.baseline)
-
-
-def program_of(target: Target, config: SupervisorConfig, words: Sequence[str]) -> list[str]:
-    """The command line of a runner that is told these words of its socket and shared memory."""
-    if target.python:
-        return _torch_program(target, config, words)
-    return _native_program(target, words)
-
-
-def jail_of(target: Target, config: SupervisorConfig) -> Jail:
-    """What a runner sees and may do."""
-    return (_torch_jail if target.python else _native_jail)(target, config)
-
-
-def _native_program(target: Target, words: Sequence[str]) -> list[str]:
-    runner, library, shim = target.runner, target.library, target.shim
-    return [str(runner), *words, str(library), target.symbol, str(shim)]
-
-
-def _native_jail(target: Target, config: SupervisorConfig) -> Jail:
-    cuda = config.index if config.kind is DeviceKind.CUDA else None
-    files = (target.runner, target.library, target.shim)
-    return Jail(
-        limits=_native_limits(config),
-        paths=[path for path in files if path is not None],
-        environment=cuda_environment(cuda),
-        cuda_index=cuda,
-    )
-
-
-def _native_limits(config: SupervisorConfig) -> Limits:
-    limits = Limits(cpu_s=3600, memory_bytes=config.memory_bytes, processes=config.processes)
-    if config.kind is DeviceKind.CUDA:
-        return limits  # the driver wants files and descriptors of its own
-    # Together these bound the memory that can hide in anonymous files.
-    return replace(limits, file_bytes=64 << 20, temporary_bytes=256 << 20, open_files=128)
-
-
-def _torch_program(target: Target, config: SupervisorConfig, words: Sequence[str]) -> list[str]:
-    support = str(target.support)
-    if target.baseline:
-        role = ["baseline", target.baseline, target.direction.value, support]
-    else:
-        role = ["extension", str(target.library), TORCH_MODULE, support]
-    module = "gpu_runner.engine.torch_runner"
-    return [sys.executable, "-m", module, *words, *role, config.kind.value]
-
-
-def _torch_jail(target: Target, config: SupervisorConfig) -> Jail:
-    cuda = config.index if config.kind is DeviceKind.CUDA else None
-    paths = [path for path in (target.library, target.support) if path is not None]
-    return python_jail(config, cuda, paths)

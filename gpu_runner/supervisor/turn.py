@@ -19,6 +19,18 @@ _PAUSE_S = 0.005
 _numbers = itertools.count(1)
 
 
+def _folder(config: SupervisorConfig) -> Path:
+    return config.cache_folder / "locks"
+
+
+def device_lock(config: SupervisorConfig) -> int:
+    """A new descriptor of the file whose lock (flock) is the device; the caller closes it."""
+    folder = _folder(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{config.kind}-{config.index}.lock"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
 class Turn:
     """A place in the line for a device, held by locks on files: a process that dies leaves it.
 
@@ -28,8 +40,7 @@ class Turn:
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
         """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
-        folder = config.cache_folder / "locks"
-        self._lock = folder / f"{config.kind}-{config.index}.lock"
+        folder = _folder(config)
         self._line = folder / f"{config.kind}-{config.index}.line"
         self._held: int | None = None
 
@@ -93,7 +104,7 @@ class Turn:
         return False
 
     def _locked(self) -> bool:
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = device_lock(self._config)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

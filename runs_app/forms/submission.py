@@ -6,6 +6,8 @@ from typing import Any
 
 from django import forms
 
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction, Mode
 from runs_app import selectors
@@ -83,9 +85,9 @@ class SubmissionForm(forms.Form):
             self.add_error("file", f"The file has {upload.size} bytes; the limit is {limit} KiB.")
             return ""
         try:
-            return str(upload.read().decode("utf-8"))
-        except UnicodeDecodeError:
-            self.add_error("file", "The file is no UTF-8 text: is it the source?")
+            return decoded(upload.read(), "file")
+        except DataError as error:
+            self.add_error("file", f"The file {error.reason}.")
             return ""
 
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import plain
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app import queues
@@ -134,9 +135,8 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
     except ValueError:
         allowed = ", ".join(entry.value for entry in Direction)
         raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
-    text = source.replace("\r\n", "\n")  # browsers send lines so: the same kernel has one digest
-    try:
-        return Solution(source=text, language=chosen, direction=chosen_direction)
+    try:  # with the ends of lines of no system, so that the same kernel has one digest
+        return Solution(source=plain(source), language=chosen, direction=chosen_direction)
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
     except UnicodeEncodeError:

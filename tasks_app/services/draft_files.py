@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.kbench import SPECIFICATION, parse_specification
-from gpu_runner.data.formats.text import check_files
+from gpu_runner.data.formats.text import check_files, plain
 from tasks_app.services.errors import CurationError
 
 PATH_LIMIT = 200
@@ -21,7 +21,7 @@ def kept_files(files: Mapping[str, str]) -> dict[str, str]:
     What they say may be wrong in any way, but raises `CurationError` for paths and sizes that no
     task may have.
     """
-    kept = {path: files[path].replace("\r\n", "\n").replace("\r", "\n") for path in sorted(files)}
+    kept = {path: plain(files[path]) for path in sorted(files)}
     if not kept:
         raise CurationError("files", f"a task needs at least {SPECIFICATION}")
     try:

@@ -34,7 +34,7 @@ from tasks_app.uploads import Uploaded
 
 _REFUSAL = "only admins write next versions of tasks"
 _ROWS = 30
-_TOLD = 5  # tasks of an upload of which it is said what was changed
+_TOLD = 5  # skipped files, and tasks that were changed, of which an upload's page says so
 _NEEDS_REASON = "It is not proven sound, so publishing it needs a reason, under “Publish anyway”."
 # Fields whose refusals are sentences by themselves; all others are files or stand in one.
 _OF_ACTS = {"", "reason", "revision", "version", "replaces", "reports"}
@@ -197,6 +197,11 @@ def _keep(request: HttpRequest, user: User, found: Uploaded) -> str | Draft:
         kept = [_create(user, files) for files in found.folders]
     for error in found.refused:
         messages.warning(request, f"Left out: {error}.", extra_tags="warn")
+    if found.skipped:
+        words = ", ".join(found.skipped[:_TOLD])
+        more = len(found.skipped) - _TOLD
+        words += f" and {more} more" if more > 0 else ""
+        messages.info(request, f"Not read, because no task has such files: {words}.")
     for name, notes in list(found.changed.items())[:_TOLD]:
         messages.info(request, f"{name} was taken with changes: {'; '.join(notes)}.")
     if len(found.changed) > _TOLD:

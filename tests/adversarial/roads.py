@@ -118,7 +118,7 @@ def run(
 ) -> tuple[int | None, str, bool]:
     """Exit status, what it printed, and whether it took too much memory."""
     command = [str(program), *arguments]
-    with ChildProcess(made, command, jailed=True, measured=True) as child:
+    with ChildProcess(made, command, jailed=True) as child:
         status = child.wait(timeout_s)
     return status, child.output, child.memory_exceeded
 

@@ -42,7 +42,7 @@ class SideBySide:
         self._hosts: queue.SimpleQueue[tuple[SupervisorConfig, Oracles]] = queue.SimpleQueue()
         for index in range(workers):
             own = dataclasses.replace(config, cache_folder=folder / str(index))
-            self._hosts.put((own, Oracles()))
+            self._hosts.put((own, Oracles(reuse=True)))
         self._pool = ThreadPoolExecutor(max_workers=workers)
         self._futures: dict[str, Future[EvaluationResult]] = {
             name: self._pool.submit(self._evaluate, request)

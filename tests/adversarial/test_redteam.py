@@ -49,7 +49,7 @@ def untimed(
 
 @pytest.fixture(scope="module")
 def oracles() -> Iterator[Oracles]:
-    kept = Oracles()
+    kept = Oracles(reuse=True)
     yield kept
     kept.close()
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
 import random
 import statistics
@@ -23,7 +22,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task, Workload
@@ -31,6 +29,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.processors import by_core
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
+from tests.bench.kept import Line, add_line, read_lines
 from tests.bench.shipped import entries
 from tests.bench.spread import spread, workers
 from tests.bench.tables import heading, table
@@ -39,8 +38,6 @@ SMALL_BYTES = 4 << 20
 SMALL_FLOPS = 20e6
 UNSTABLE_LIMIT = 0.01
 COLUMNS = ("task", "evaluations", "CORRECT", "UNSTABLE", "accused", "other", "median s", "closest")
-
-Line = dict[str, Any]
 
 
 def honest_entries() -> list[Entry]:
@@ -99,17 +96,6 @@ def line_of(entry: Entry, result: EvaluationResult, seconds: float) -> Line:
 def accused(line: Line) -> bool:
     """Whether an honest kernel was accused of anything."""
     return line["verdict"] == Verdict.VIOLATION or bool(line["suspicions"])
-
-
-def read_lines(path: Path) -> list[Line]:
-    """What earlier runs have written; a last line that was cut off does not count."""
-    found: list[Line] = []
-    for text in path.read_text().splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(text))
-        except json.JSONDecodeError:
-            continue
-    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,11 +170,10 @@ def main() -> int:
     build_all(chosen, make_config(DeviceKind.CPU, options.cache))
     lines = read_lines(options.out)
     try:
-        with options.out.open("a") as file:
-            for line in measure(chosen, options, tuple(lines)):
-                lines.append(line)
-                print(json.dumps(line), file=file, flush=True)
-                print(len(lines), line["label"], line["verdict"], line["reason"], flush=True)
+        for line in measure(chosen, options, tuple(lines)):
+            lines.append(line)
+            add_line(options.out, line)
+            print(len(lines), line["label"], line["verdict"], line["reason"], flush=True)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here")
     print(heading(make_config(DeviceKind.CPU, options.cache)))

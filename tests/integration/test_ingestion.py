@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django.db import connection
 from redis import Redis
 from rq import Queue, SimpleWorker
-from rq.job import Job
+from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 
 from gpu_runner.data import codec
@@ -192,6 +192,24 @@ def test_a_forgotten_job_comes_back(redis: Redis) -> None:
     assert queues.look(evaluation).state is queues.JobState.WAITING
     evaluation.refresh_from_db()
     assert evaluation.attempt == 1
+
+
+def test_a_job_that_begins_while_it_is_looked_for_is_not_missing(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation = make.make_evaluation()
+    queue = Queue("device-cpu", connection=redis, serializer=JSONSerializer)
+
+    def begins(device_slug: str) -> set[str]:
+        """Between the look at its status and the one into the queues."""
+        job = Job.fetch(queues.job_id(evaluation), connection=redis, serializer=JSONSerializer)
+        queue.remove(job)
+        job.set_status(JobStatus.STARTED)
+        return waiting_jobs(device_slug)
+
+    waiting_jobs = queues.waiting_jobs
+    monkeypatch.setattr(queues, "waiting_jobs", begins)
+    assert queues.look(evaluation).state is queues.JobState.STARTED
 
 
 def test_an_audit_waits_in_a_queue_of_its_own(redis: Redis) -> None:

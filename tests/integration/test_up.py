@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +16,7 @@ import pytest
 
 from kbench_web.processes.program import descendants
 from tests.conftest import free_port
-
-ROOT = Path(__file__).parents[2]
-UNSET = {"DATABASE_URL", "REDIS_URL", "KBENCH_CACHE", "KBENCH_CATALOG", "DJANGO_SETTINGS_MODULE"}
+from tests.installation import ROOT, Installation, is_alive
 
 pytestmark = [
     pytest.mark.slow,
@@ -32,64 +26,13 @@ pytestmark = [
 ]
 
 
-class Installation:
-    """A running `manage.py up` and what it printed."""
-
-    def __init__(self, folder: Path) -> None:
-        """Start it with all its data in `folder`."""
-        environment = {name: value for name, value in os.environ.items() if name not in UNSET}
-        self.environment = environment | {"KBENCH_DATA_DIR": str(folder)}
-        self.command = [sys.executable, "manage.py", "up", "--port", str(free_port()), "--no-demo"]
-        self.process = subprocess.Popen(
-            self.command,
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.lines: list[str] = []
-        threading.Thread(target=self._read, daemon=True).start()
-        self.url = ""
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        self.lines.extend(iter(self.process.stdout.readline, ""))
-
-    def log(self) -> str:
-        return "".join(list(self.lines))
-
-    def wait_for(self, pattern: str, timeout_s: float = 120) -> str:
-        """Wait until a line matches; return the match's first group."""
-        found: list[str] = []
-
-        def seen() -> bool:
-            found[:] = re.findall(pattern, self.log())
-            return bool(found)
-
-        self.wait(seen, f"no line like {pattern!r}", timeout_s)
-        return found[0]
-
-    def wait(self, condition: Callable[[], Any], what: str, timeout_s: float = 120) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert time.monotonic() < deadline, f"{what}\n{self.log()}"
-            assert self.process.poll() is None, self.log()
-            time.sleep(0.1)
-
-    def get(self, path: str) -> bytes:
-        with urllib.request.urlopen(self.url + path, timeout=20) as answer:
-            content: bytes = answer.read()
-            return content
+class DemoInstallation(Installation):
+    """An installation whose demo is submitted by the test."""
 
     def submit_demo(self) -> tuple[str, str]:
         """Paths of the demo's submission and run, entered as at the command line."""
-        environment = self.environment | {"REDIS_URL": self.wait_for(r"REDIS_URL=(\S+)")}
-        command = [sys.executable, "manage.py", "demo"]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-        )
-        submission, run = (line.rstrip("/") for line in done.stdout.splitlines())
+        done = self.manage("demo")
+        submission, run = (line.rstrip("/") for line in done.splitlines())
         return submission, run
 
     def evaluation(self, path: str) -> dict[str, Any]:
@@ -103,7 +46,7 @@ class Installation:
 
     def pid_of(self, words: str) -> int:
         """The oldest descendant whose command line holds `words`."""
-        for pid in descendants(self.process.pid):
+        for pid in self.family():
             line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
             if words.encode() in line:
                 return pid
@@ -111,23 +54,13 @@ class Installation:
 
 
 @pytest.fixture
-def installation(tmp_path: Path) -> Iterator[Installation]:
-    running = Installation(tmp_path / "data")
+def installation(tmp_path: Path) -> Iterator[DemoInstallation]:
+    running = DemoInstallation(tmp_path / "data", "--no-demo")
     yield running
-    for pid in [*descendants(running.process.pid), running.process.pid]:
-        if alive(pid):
-            os.kill(pid, signal.SIGKILL)
-    running.process.wait()
+    running.kill()
 
 
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False
-
-
-def check_that_the_run_survives(installation: Installation, run: str) -> None:
+def check_that_the_run_survives(installation: DemoInstallation, run: str) -> None:
     """Kill the workers of runs and of calls: none is left over, and the run gets on."""
     pool = installation.pid_of("rqworker-pool calls")
     installation.wait(lambda: len(descendants(pool)) >= 2, "the pool starts no workers")
@@ -135,7 +68,7 @@ def check_that_the_run_survives(installation: Installation, run: str) -> None:
     for program, pid in (("runs", installation.pid_of("rqworker runs")), ("calls", pool)):
         os.kill(pid, signal.SIGKILL)
         installation.wait_for(rf"{program} +\| ended with status (-9)")
-    installation.wait(lambda: not any(map(alive, workers)), "workers outlive their pool")
+    installation.wait(lambda: not any(map(is_alive, workers)), "workers outlive their pool")
     # What was lost with a worker is looked for once a minute, and taken up again.
     installation.wait(
         lambda: is_improved(installation.run(run)), "the run finds nothing better", timeout_s=300
@@ -152,8 +85,10 @@ def is_improved(run: dict[str, Any]) -> bool:
     return best is not None and (seed is None or best < seed)
 
 
-def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Installation) -> None:
-    installation.url = installation.wait_for(r"kbench is ready at (http://\S+?)/ ")
+def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
+    installation: DemoInstallation,
+) -> None:
+    installation.wait_until_ready()
     assert b"<html" in installation.get("/")
     demo, run = installation.submit_demo()
     first = installation.evaluation(demo)
@@ -186,11 +121,11 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(installation: Inst
     assert again.returncode != 0
     assert "already running" in again.stderr
 
-    family = descendants(installation.process.pid)
+    family = installation.family()
     assert len(family) >= 6
     installation.process.send_signal(signal.SIGTERM)
     assert installation.process.wait(60) == 0
-    assert [pid for pid in family if alive(pid)] == []
+    assert [pid for pid in family if is_alive(pid)] == []
 
 
 def test_a_redis_that_does_not_answer_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ a task has its symbol, its arguments and its precision, it is a kernel of that t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +21,11 @@ from gpu_runner.data.verdict import Abi, Language
 FORMAT = "mskernelbench"
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
 """Names of the folders, and the dtypes of the tasks whose kernels lie in them."""
-_SUFFIXES = {"fp32": "", "bf16": "_bf16"}  # of symbols
+SUFFIXES = {"fp32": "", "bf16": "_bf16"}
+"""What the symbols of each of these precisions end in."""
 _FOLDERS = ("origin", "optimized")  # around those
-_HARNESS = "test_"
+HARNESS = "test_"
+"""What the name of a file begins with that has kernels, inputs and a checker of its own."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _EXPORT = re.compile(r'extern\s+"C"\s+(void\s+\w+\s*\([^(){};]*\))\s*\{')
 
@@ -47,14 +49,14 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     precision = path.parent.name
     if precision not in PRECISIONS:
         raise DataError("path", f"{str(path)!r} lies in no folder {' or '.join(PRECISIONS)}")
-    if path.name.startswith(_HARNESS):
+    if path.name.startswith(HARNESS):
         raise DataError(path.name, "is a harness with a checker of its own, not a kernel")
     if path.is_symlink():
         raise DataError(path.name, "is a symbolic link; copy the file")
     source = read_text(path, path.name, SOURCE_LIMIT_BYTES)
-    operator = path.stem.removesuffix(_SUFFIXES[precision])
-    symbol = operator + _SUFFIXES[precision]
-    declared = _declared(source, path.name, operator)
+    operator = path.stem.removesuffix(SUFFIXES[precision])
+    symbol = operator + SUFFIXES[precision]
+    declared = exported(source, path.name, operator)
     task = _task(tasks, PRECISIONS[precision], symbol, path.name)
     folder = path.resolve().parent.parent.name
     agent = f"{FORMAT}-{folder if folder in _FOLDERS else _FOLDERS[0]}"
@@ -63,7 +65,7 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     if unread:
         adaptations.append(f"does not declare {', '.join(unread)} const, which the task only reads")
     if declared.symbol != task.c_signature.symbol:
-        source += _forwarding(declared, task.c_signature.symbol)
+        source += forwarding(declared, task.c_signature, task.c_signature.parameters)
         wanted = task.c_signature.symbol
         adaptations.append(f"gets a function {wanted}, which calls its {declared.symbol}")
     return Offer(
@@ -74,8 +76,11 @@ def read_origin(path: Path, tasks: Iterable[Task]) -> Offer:
     )
 
 
-def _declared(source: str, name: str, operator: str) -> Signature:
-    """The function that the file exports; of several the one that is named after the operator."""
+def exported(source: str, name: str, operator: str) -> Signature:
+    """The function that a file exports; of several the one that is named after the operator.
+
+    Raises `DataError` (field `name`) unless there is one such function.
+    """
     code = re.sub(r"\b__restrict(__)?\b", " ", _COMMENT.sub(" ", source))
     exports = [Signature.parse(found) for found in _EXPORT.findall(code)]
     named = [export for export in exports if export.symbol.startswith(operator)]
@@ -113,7 +118,16 @@ def _passed(parameter: CParameter) -> tuple[str, bool]:
     return parameter.dtype, parameter.role is not Role.SCALAR
 
 
-def _forwarding(declared: Signature, symbol: str) -> str:
-    own = declared.text.replace(declared.symbol, symbol, 1)
-    names = ", ".join(parameter.name for parameter in declared.parameters)
-    return f'\n\nextern "C" {own} {{\n    {declared.symbol}({names});\n}}\n'
+def forwarding(declared: Signature, wanted: Signature, passed: Sequence[CParameter]) -> str:
+    """A definition of `wanted` that calls `declared`, with these parameters in this order.
+
+    It has the task's declaration, as the builder declares that before every source: the same
+    function with other consts would be a second one of C linkage.
+    """
+    arguments = ", ".join(
+        f"const_cast<{own.ctype}*>({given.name})"
+        if given.role is Role.INPUT and own.role is not Role.INPUT
+        else given.name
+        for own, given in zip(declared.parameters, passed, strict=True)
+    )
+    return f'\n\nextern "C" {wanted.text} {{\n    {declared.symbol}({arguments});\n}}\n'

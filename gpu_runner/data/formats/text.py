@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import codecs
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.clutter import is_clutter
 
 TASK_LIMIT_BYTES = 2 * 1024 * 1024
 """Limit for the texts of all the files of a task together."""
 FILES_LIMIT = 256
-_SKIPPED = {"__pycache__"}
+_MARK = "\ufeff"
+_WIDE_MARKS = {  # that of UTF-32 begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def plain(text: str) -> str:
+    """The text without what editors on Windows add: a byte order mark, and CR at ends of lines."""
+    return text.removeprefix(_MARK).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def decoded(content: bytes, name: str) -> str:
+    """The `plain` text of a file's bytes.
+
+    Raises `DataError` (field `name`) where they are not UTF-8, or hold a NUL character.
+    """
+    wide = next((word for mark, word in _WIDE_MARKS.items() if content.startswith(mark)), "")
+    if wide:
+        raise DataError(name, f"is {wide} text: save it as UTF-8")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(name, f"is not UTF-8 text (byte {error.start})") from None
+    if "\0" in text:
+        reason = "contains a NUL character: is it a binary file, or saved as UTF-16?"
+        raise DataError(name, reason)
+    return plain(text)
 
 
 def read_text(path: Path, name: str, limit: int = TASK_LIMIT_BYTES) -> str:
-    """Text of one regular file.
+    """The `plain` text of one regular file.
 
     Raises `DataError` (field `name`) where it is missing, no regular file, over `limit` bytes,
     not UTF-8, or holds a NUL character.
@@ -29,13 +60,7 @@ def read_text(path: Path, name: str, limit: int = TASK_LIMIT_BYTES) -> str:
         raise DataError(name, f"cannot be read: {error.strerror}") from None
     if len(content) > limit:
         raise DataError(name, f"has more than {limit} bytes, the limit for a task's files together")
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(name, f"is not UTF-8 text (byte {error.start})") from None
-    if "\0" in text:
-        raise DataError(name, "contains a NUL character: is it a binary file?")
-    return text
+    return decoded(content, name)
 
 
 def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
@@ -59,7 +84,7 @@ def read_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def list_files(folder: Path) -> list[str]:
-    """Relative POSIX paths of all files under `folder`, hidden files and caches left out.
+    """Relative POSIX paths of all files under `folder`, but for clutter (`is_clutter`).
 
     Raises `DataError` where `folder` or one inside it cannot be listed, or is a symbolic link.
     """
@@ -71,7 +96,7 @@ def list_files(folder: Path) -> list[str]:
 
 def _walk(root: Path, folder: Path) -> Iterator[str]:
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name in _SKIPPED:
+        if is_clutter(path.name):
             continue
         name = path.relative_to(root).as_posix()
         if not path.is_dir():

@@ -63,6 +63,30 @@ async def test_a_socket_replays_what_was_missed_only() -> None:
     await communicator.disconnect()
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ws/nope/",
+        "/ws/",
+        "/",
+        "",
+        "/ws/queue",
+        "/ws/queue/x/",
+        "/ws/evaluations/nope/",
+        "/ws/evaluations/ABCDEF00-0000-0000-0000-000000000000/",
+        "/ws/runs/1/",
+        "/ws/runs/\x00/",
+        "/ws/%2e%2e/\n",
+    ],
+)
+async def test_an_address_that_no_socket_has_is_refused(path: str) -> None:
+    communicator = socket(path)
+    connected, code = await communicator.connect()
+    assert not connected
+    assert code != NOT_FOUND  # that of an accepted socket; this one is answered with HTTP's 403
+    await communicator.wait()  # raises what the application raised
+
+
 @pytest.mark.parametrize("since", ["", "x", "-1", "1.5", "%F0", HUGE])
 async def test_a_strange_since_does_no_harm(since: str) -> None:
     evaluation = await sync_to_async(make.make_evaluation)()

@@ -20,7 +20,6 @@ from runs_app.models import (
     Result,
     Runner,
     Status,
-    Submission,
 )
 from runs_app.selectors import runners
 from tests import factories as make
@@ -110,25 +109,39 @@ def test_a_lost_evaluation_is_retried_and_then_given_up(
     assert finals.count() == 1
 
 
-def test_noise_costs_a_run_no_candidate_at_once(
+def test_what_a_runners_host_has_ended_is_tried_again(
     jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
-    trial, alone = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
-    Submission.objects.filter(pk=trial.submission_id).update(run=make.make_run(), private=True)
-    trial.refresh_from_db()
-    noisy = {"verdict": Verdict.UNSTABLE, "reason": "known only to +-20%", "latency_ns": None}
-    for evaluation, verdicts in ((trial, ("", "UNSTABLE")), (alone, ("UNSTABLE",))):
-        for attempt, verdict in enumerate(verdicts, 1):
+    killed, broken = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "speedups": {}}
+    for evaluation, retryable, attempts in ((killed, True, 3), (broken, False, 1)):
+        for attempt in range(1, attempts + 1):
             make.start(evaluation)
-            assert evaluation.attempt == attempt
-            result = codec.encode(make.make_result(evaluation, attempt=attempt, **noisy))
+            assert (evaluation.attempt, evaluation.verdict) == (attempt, "")
+            result = make.make_result(
+                evaluation, attempt=attempt, reason="was killed", retryable=retryable, **failed
+            )
             with django_capture_on_commit_callbacks(execute=True):
-                assert make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=2)
+                make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
             evaluation.refresh_from_db()
-            assert evaluation.verdict == verdict
-    assert jobs.enqueued == [f"evaluation-{trial.pk}-2"]
-    kinds = [event.kind for event in trial.events.order_by("position")]
-    assert kinds == ["queued", "started", "noisy", "retried", "started", "finished"]
+        assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, "SYSTEM_ERROR")
+        assert evaluation.reason == evaluation.result.document["reason"] == "was killed"
+    assert jobs.enqueued == [f"evaluation-{killed.pk}-2", f"evaluation-{killed.pk}-3"]
+    assert jobs.dropped == []  # the work-horse ends by itself, and looks at its device before
+    kinds = [event.kind for event in killed.events.order_by("position")]
+    again = ["started", "lost", "retried"]
+    assert kinds == ["queued", *again, *again, "started", "finished"]
+
+
+def test_a_last_attempt_stands(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_ATTEMPTS = 1
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "retryable": True}
+    result = codec.encode(make.make_result(evaluation, **failed))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=2)
+    evaluation.refresh_from_db()
+    assert (evaluation.attempt, evaluation.verdict) == (1, "SYSTEM_ERROR")
 
 
 def test_what_happens_after_a_cancel_is_ignored() -> None:

@@ -40,8 +40,9 @@ def test_a_kernel_is_the_same_with_the_line_ends_of_a_browser(jobs: Jobs) -> Non
     source = "int a;\nint b;\n"
     sent = make.make_submission(source=source)
     pasted = make.make_submission(source=source.replace("\n", "\r\n"))
-    assert pasted.source == sent.source
-    assert pasted.digest == sent.digest
+    marked = make.make_submission(source="\ufeff" + source)
+    assert pasted.source == marked.source == sent.source
+    assert pasted.digest == marked.digest == sent.digest
 
 
 def test_a_person_stands_for_their_own_kernels(jobs: Jobs) -> None:

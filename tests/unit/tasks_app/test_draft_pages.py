@@ -79,6 +79,14 @@ def test_an_upload_becomes_a_draft_and_can_be_downloaded(client: Client, author:
     assert "wave" in client.get("/drafts/").content.decode()
 
 
+def test_an_upload_says_what_was_not_read(client: Client, author: User) -> None:
+    clutter = {"Thumbs.db": "\0", **{f"plot{number}.png": "" for number in range(6)}}
+    upload = as_zip({**files_of(), **clutter})
+    page = client.post(reverse("drafts"), {"upload": [upload]}, follow=True).content.decode()
+    said = "wave/Thumbs.db, wave/plot0.png, wave/plot1.png, wave/plot2.png, wave/plot3.png"
+    assert f"Not read, because no task has such files: {said} and 2 more." in page
+
+
 def test_an_upload_of_another_format_says_what_was_added(client: Client, author: User) -> None:
     source = """import torch
 import torch.nn as nn
@@ -178,7 +186,8 @@ def test_files_are_added_renamed_uploaded_and_deleted(client: Client, author: Us
         ({"do": "add", "new_path": "reference.py"}, "there is a file reference.py already"),
         ({"do": "add"}, "say the file"),
         ({"do": "upload"}, "choose a file"),
-        ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff\xfe")}, "not UTF-8"),
+        ({"do": "upload", "upload": SimpleUploadedFile("a.bin", b"\xff")}, "not UTF-8"),
+        ({"do": "upload", "upload": SimpleUploadedFile("a.h", b"\xff\xfe/\0")}, "is UTF-16 text"),
         ({"text": "\0"}, "NUL"),
     ],
 )

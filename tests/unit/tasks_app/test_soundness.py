@@ -80,6 +80,13 @@ def test_with_a_passing_report_of_its_digest_it_is_published(task: Path, digest:
     assert Soundness.objects.count() == 1
 
 
+def test_a_report_may_begin_with_a_mark(task: Path, digest: str) -> None:
+    path = report(task.parents[1] / "reports", digest) / "double.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    reports, errors = loader.read_reports(path)
+    assert ([each.digest for each in reports], errors) == ([digest], [])
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

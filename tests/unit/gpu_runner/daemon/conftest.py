@@ -25,6 +25,8 @@ def start_daemon(redis_url: str, tmp_path: Path) -> Iterator[StartDaemon]:
             "cache_folder": tmp_path / "cache",
             "heartbeat_s": 0.3,
             "drain_timeout_s": 20.0,
+            "people_slots": 0,
+            "ready": False,
             **settings,
         }
         daemon = RunningDaemon(DaemonConfig(**settings), supervise, fault)

@@ -69,14 +69,14 @@ def make_result(request: EvaluationRequest, verdict: Verdict) -> EvaluationResul
 
 
 def supervise(
-    request: EvaluationRequest, config: SupervisorConfig, report: Report
+    request: EvaluationRequest, config: SupervisorConfig, report: Report, oracles: object = None
 ) -> EvaluationResult:
     """Stand-in for the supervisor: the source says how it behaves.
 
     "sleep S": work for S seconds; "leak FILE": leave a process that appends to FILE every 50 ms,
     then wait; "raise": fail.
     """
-    del config
+    del config, oracles
     word, _, rest = request.solution.source.partition(" ")
     report(Stage.BUILD, "running", word)
     if word == "sleep":

@@ -24,6 +24,7 @@ from gpu_runner.data.verdict import Abi, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import JailError
+from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle import OracleError
 from gpu_runner.supervisor.turn import exclusive
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
@@ -157,6 +158,16 @@ def test_what_fails_ends_with_a_reason(tmp_path: Path, error: Exception, words: 
     events, looks = run(tmp_path, fail)
     assert [event.kind.value for event in events] == ["started", "stage", "finished"]
     assert words in events[-1].payload["reason"]
+    assert looks == [Verdict.RUNTIME_ERROR]
+
+
+def test_what_this_host_has_ended_is_lost_and_not_failed(tmp_path: Path) -> None:
+    def fail(*_: Any) -> dict[str, Any]:
+        raise KilledFromOutside("the oracle was killed")
+
+    events, looks = run(tmp_path, fail)
+    assert [event.kind.value for event in events] == ["started", "lost"]
+    assert events[-1].payload == {"runner": "host-1", "reason": "the oracle was killed"}
     assert looks == [Verdict.RUNTIME_ERROR]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,9 @@ def test_a_file_with_another_symbol_gets_the_tasks(tmp_path: Path) -> None:
         "gets a function scale, which calls its scale_optimized",
     )
     added = offer.solution.source.removeprefix(text)
-    assert "scale_optimized(out, x, N, alpha);" in added
+    assert "scale_optimized(out, const_cast<float*>(x), N, alpha);" in added
     declaration = added.split('extern "C" ')[1].split(" {")[0]
-    assert Signature.parse(declaration).symbol == "scale"
+    assert Signature.parse(declaration) == TASKS[0].c_signature  # the builder declares it, too
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,14 @@ def test_what_is_no_kernel_of_a_task_is_refused(
     with pytest.raises(DataError) as caught:
         read_origin(path, TASKS)
     assert reason in str(caught.value)
+
+
+def test_a_const_that_the_task_lacks_does_not_make_another_function(tmp_path: Path) -> None:
+    signature = "void copy(float* A, float* B, int N)"
+    tasks = [dataclasses.replace(task("copy", signature), inout=("A",))]
+    text = 'extern "C" void copy_optimized(const float* A, float* B, int N) {}'
+    offer = read_origin(write(tmp_path / "optimized" / "fp32", text, "copy.cu"), tasks)
+    assert f'extern "C" {signature} {{' in offer.solution.source
 
 
 def test_what_a_task_has_written_cannot_be_const(tmp_path: Path) -> None:

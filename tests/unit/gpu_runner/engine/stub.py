@@ -143,7 +143,17 @@ class RunnerProcess(Child):
     """Speaks frames."""
 
     def __init__(self, arenas: Sequence[Shared], words: Sequence[str], device: str = "cpu") -> None:
-        super().__init__("gpu_runner.engine.torch_runner", arenas, [*words, device])
+        kind, *rest, support = words
+        path, role = (rest[0], rest[1:]) if kind == "extension" else ("", rest)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            program = "gpu_runner.engine.torch_runner"
+            super().__init__(program, (), (support, "-", device), theirs.fileno())
+            library = [os.open(path, os.O_RDONLY)] if path and os.path.exists(path) else []
+            told = json.dumps({"role": [kind, *role], "sizes": []}).encode()
+            socket.send_fds(ours, [told], [*(arena.fd for arena in arenas), *library])
+            for descriptor in library:
+                os.close(descriptor)
 
     def read(self) -> float | Done | Failed:
         def exactly(count: int) -> bytes:
@@ -243,6 +253,7 @@ class Evaluation:
         end = self.places[-1] + self.described["outputs"][-1]["nbytes"] + GUARD
         return Call(self.calls, tuple(arguments), offsets[0] - GUARD, high, 0, end, setup)
 
-    def take_and_verify(self, seed: int) -> dict[str, Any]:
+    def take_and_verify(self, seed: int, *, explain: bool = False) -> dict[str, Any]:
         self.taken.map[:] = self.outputs.map[:]
-        return self.ask("verify", seed=seed, outputs=[{"offset": at} for at in self.places])
+        outputs = [{"offset": at} for at in self.places]
+        return self.ask("verify", seed=seed, outputs=outputs, explain=explain)

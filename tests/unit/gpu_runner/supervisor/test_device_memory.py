@@ -12,9 +12,10 @@ from typing import Any, cast
 import pytest
 
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Direction, Verdict
+from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor import device_memory, nvml
 from gpu_runner.supervisor.arena import DeviceArena
+from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device_memory import LOOKS, DeviceMemory
 from gpu_runner.supervisor.layout import Layout
 from gpu_runner.supervisor.nvml import NvmlError
@@ -26,6 +27,9 @@ IDLE, BUSY = 30_000, 2_500_000
 STRANGER = os.getppid()  # a real process that this one has not started
 ELSEWHERE = 1 << 30  # no process here has such a number
 OUTPUT = OutputSpec("C", "float32", (4,), (1,), 16)
+
+
+CONFIG = SupervisorConfig(kind=DeviceKind.CUDA, device="test", index=1)
 
 
 class Device:
@@ -88,7 +92,7 @@ def outcome(device: Device, *times_ns: int, joined_by: int = 0) -> FaultError | 
 
     joined_by: a process that comes when the runner has gone.
     """
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), index=1)
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     memory.begin(64, 64, batch())
     device.times_ns = [BUSY, *times_ns]
     runner = ExitStack()
@@ -134,7 +138,7 @@ def test_work_that_stays_or_comes_again_without_the_runner_is_not_its_own(
 def test_numbers_of_another_container_are_others_only_if_they_were_there_before(
     device: Device,
 ) -> None:
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), index=1)
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     memory.begin(64, 64, batch())
     device.times_ns = [BUSY, IDLE]
     device.pids = [ELSEWHERE]  # maybe the runner itself
@@ -147,13 +151,13 @@ def test_numbers_of_another_container_are_others_only_if_they_were_there_before(
 
 def test_a_busy_device_is_found_before_a_runner_starts(device: Device) -> None:
     device.times_ns, device.pids = [BUSY], [STRANGER]
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), index=1)
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     with pytest.raises(RunnerUnfit, match=rf"something else.*process {STRANGER} \("):
         memory.begin(64, 64, batch())
 
 
 def test_other_faults_need_no_second_look(device: Device) -> None:
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), index=1)
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     memory.begin(64, 64, batch())
     device.times_ns, device.pids = [BUSY], [STRANGER]
     with pytest.raises(FaultError, match="it crashed"), memory.watched():
@@ -166,7 +170,7 @@ def test_other_faults_need_no_second_look(device: Device) -> None:
     ["OutOfMemoryError: CUDA out of memory.", "AcceleratorError: CUDA error: out of memory"],
 )
 def test_a_kernel_that_leaves_no_memory_is_at_its_limit(device: Device, words: str) -> None:
-    memory = DeviceMemory(cast(Oracle, device), random.Random(7), index=1)
+    memory = DeviceMemory(cast(Oracle, device), random.Random(7), CONFIG)
     device.fails = f"the task's code failed in 'check': {words}"
     with pytest.raises(FaultError, match="left no memory free on the device") as caught:
         memory.check(batch())

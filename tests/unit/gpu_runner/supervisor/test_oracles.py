@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
+import os
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task
-from gpu_runner.supervisor import jail
+from gpu_runner.supervisor import jail, standby
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.turn import exclusive
 
 TASK = dataclasses.replace(find_task("vector_add"), baselines=())
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
@@ -23,7 +29,7 @@ pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.prob
 
 @pytest.fixture
 def oracles() -> Iterator[Oracles]:
-    with closing(Oracles()) as kept:
+    with closing(Oracles(reuse=True)) as kept:
         yield kept
 
 
@@ -76,3 +82,56 @@ def test_an_oracle_that_failed_is_not_used_again(
         draw(first, broken)
     with oracles.lend(config, broken) as second:
         assert second is not first
+
+
+def _draw_and_leave(oracles: Oracles, config: SupervisorConfig, told: Connection) -> None:
+    with oracles.lend(config, TASK) as oracle:
+        told.send((oracle.pid, draw(oracle, TASK)))
+    os._exit(0)
+
+
+def test_one_that_was_started_ahead_serves_a_fork_and_no_second_evaluation(
+    config: SupervisorConfig,
+) -> None:
+    """As a slot of a daemon does: each evaluation is a process that it forks."""
+    context = multiprocessing.get_context("fork")
+    with closing(Oracles()) as oracles:
+        drawn = set()
+        pids = set()
+        for _ in range(2):
+            oracles.start_ahead(config)
+            [ready] = oracles.pids
+            assert standby.standing(config) == [ready]
+            ours, theirs = context.Pipe()
+            evaluation = context.Process(target=_draw_and_leave, args=(oracles, config, theirs))
+            evaluation.start()
+            pid, inputs = ours.recv()
+            evaluation.join()
+            assert pid == ready
+            pids.add(pid)
+            drawn.add(inputs)
+            oracles.drop_ahead()
+            assert oracles.pids == standby.standing(config) == []
+        assert len(pids) == 2
+        assert len(drawn) == 1
+
+
+def test_one_that_died_ahead_is_replaced(config: SupervisorConfig) -> None:
+    with closing(Oracles()) as oracles:
+        oracles.start_ahead(config)
+        [first] = oracles.pids
+        os.kill(first, signal.SIGKILL)
+        while oracles._ahead is not None and oracles._ahead[1].running:
+            time.sleep(0.01)
+        with oracles.lend(config, TASK) as oracle:
+            assert oracle.pid != first
+            assert any(draw(oracle, TASK))
+
+
+def test_one_that_starts_while_the_device_is_taken_serves_whoever_has_it(
+    config: SupervisorConfig,
+) -> None:
+    with closing(Oracles()) as oracles, exclusive(config):
+        oracles.start_ahead(config)
+        with oracles.lend(config, TASK) as oracle:
+            assert any(draw(oracle, TASK))

@@ -25,7 +25,7 @@ from gpu_runner.supervisor.jail import Jail, Limits
 from gpu_runner.supervisor.process import ChildProcess
 
 made = Jail(limits=Limits(cpu_s=60, memory_bytes=1 << 28, processes=32))
-child = ChildProcess(made, ["/bin/sleep", "60"], jailed=False, measured=True)
+child = ChildProcess(made, ["/bin/sleep", "60"], jailed=False)
 print(child.pid, flush=True)
 sys.stdin.read()
 """

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs_app', '0016_fewer_clocks'),
+        ('runs_app', '0017_baseline_measurements'),
     ]
 
     operations = [

@@ -1,0 +1,97 @@
+"""Where outputs are wrong, and outputs that look like nothing that is known."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from gpu_runner.data.symptom import GENERAL, WORDS_LIMIT, Symptom
+from gpu_runner.engine.compare import wrong_elements
+from gpu_runner.engine.diagnosis import Case, diagnose
+from tests.unit.gpu_runner.engine.wrong_outputs import (
+    FLOATS,
+    LIMIT,
+    S,
+    drawn,
+    found,
+    partly,
+    symptoms,
+)
+
+
+def test_every_symptom_has_a_sentence_that_fits() -> None:
+    assert set(GENERAL) == set(Symptom)
+    assert all(len(text.split()) <= WORDS_LIMIT for text in GENERAL.values())
+    assert all(text[0].islower() or text.startswith("NaN") for text in GENERAL.values())
+
+
+# Where
+
+
+def test_a_wrong_end_a_wrong_block_and_few_wrong_elements() -> None:
+    expected, other = drawn(64, 70), drawn(64, 70, seed=6).float()
+    mask = torch.zeros(64, 70, dtype=torch.bool)
+    mask[:, 64:] = True
+    (finding,) = found(partly(expected.float(), other, mask), expected)
+    assert finding.symptom is S.TAIL
+    assert finding.text.startswith("wrong only in the last 6 columns:")
+    mask.zero_()[16:32, 16:32] = True
+    assert symptoms(partly(expected.float(), other, mask), expected) == [S.REGION]
+    mask.zero_()[[3, 20, 41], [5, 60, 11]] = True
+    assert symptoms(partly(expected.float(), other, mask), expected) == [S.SCATTERED]
+
+
+def test_zeros_in_a_tail() -> None:
+    expected = drawn(1000)
+    actual = expected.float()
+    actual[992:] = 0
+    assert symptoms(actual, expected) == [S.ZEROS, S.TAIL]
+
+
+# Nothing
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.int64])
+@pytest.mark.parametrize("shape", [(5000,), (64, 64), (8, 8, 9, 10), (5,)])
+@pytest.mark.parametrize("size", [0.3, 1.0, 30.0])
+def test_a_plainly_wrong_result_looks_like_nothing_known(
+    dtype: torch.dtype, shape: tuple[int, ...], size: float
+) -> None:
+    for seed in range(3):
+        expected, other = drawn(*shape, seed=seed), size * drawn(*shape, seed=seed + 50)
+        if not dtype.is_floating_point:
+            expected, other = (expected * 1000).long(), (other * 1000)
+        told = symptoms(other.to(dtype), expected)
+        assert told in ([], [S.SLIGHTLY_OFF], [S.LARGE_VALUES]), (seed, told)
+
+
+def test_bools_that_are_wrong() -> None:
+    expected = drawn(4096) > 0
+    assert symptoms(drawn(4096, seed=9) > 0, expected) == []
+    assert symptoms(torch.zeros(4096, dtype=torch.bool), expected)[0] is S.ZEROS
+
+
+def test_noise_of_no_known_precision() -> None:
+    expected = drawn(4096)
+    for size in (3e-2, 3e-5):
+        assert symptoms((expected + size * drawn(4096, seed=4)).float(), expected) == []
+
+
+def test_the_whole_of_it_is_off_where_no_element_is() -> None:
+    expected = drawn(4096)
+    actual = expected * (1 + 22 * torch.finfo(torch.float32).eps)
+    told = found(actual.float(), expected)
+    assert [each.symptom for each in told] in ([], [S.SLIGHTLY_OFF])
+
+
+def test_large_outputs_cost_little_more() -> None:
+    expected = torch.linspace(-1, 1, 1 << 24, dtype=torch.float64).view(1 << 12, 1 << 12)
+    actual = expected.float()
+    actual[:, 4000:] += 1
+    wrong = wrong_elements(actual, expected, LIMIT)
+    began = time.monotonic()
+    told = diagnose(Case(actual, expected, wrong, factor=20.0))
+    assert time.monotonic() - began < 5.0
+    assert [each.symptom for each in told] == [S.OFFSET, S.TAIL]
