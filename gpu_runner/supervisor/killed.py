@@ -22,10 +22,14 @@ class KilledFromOutside(Exception):
 
 
 def signal_of(status: int | None) -> int:
-    """The signal that a process died of, or the one that it had waited for; 0 if it was none."""
+    """The signal that a process died of, or the one that it had waited for; 0 if it was none.
+
+    Larger statuses are a program's own: nvcc ends with 255 where the assembler fails.
+    """
     if status is None:
         return 0
-    return -status if status < 0 else max(0, status - _SHELL)
+    number = -status if status < 0 else status - _SHELL
+    return number if number in signal.valid_signals() else 0
 
 
 def is_from_outside(status: int | None) -> bool:

@@ -133,6 +133,13 @@ def test_what_ends_a_compiler_by_itself_is_its_sources(tmp_path: Path) -> None:
 
 
 @needs_jail
+@pytest.mark.parametrize(
+    ("status", "number"), [(None, 0), (0, 0), (1, 0), (255, 0), (139, 11), (-9, 9)]
+)
+def test_a_status_of_its_own_is_no_signal(status: int | None, number: int) -> None:
+    assert killed.signal_of(status) == number
+
+
 def test_the_limit_on_processor_time_has_a_signal_of_its_own() -> None:
     made = Jail(limits=Limits(cpu_s=1, memory_bytes=1 << 28, processes=32))
     with ChildProcess(made, ["/bin/bash", "-c", "while :; do :; done"], jailed=True) as child:
