@@ -20,7 +20,7 @@ from gpu_runner.supervisor.files import read_json, write_atomically
 from gpu_runner.supervisor.jail import Jail, Limits
 from gpu_runner.supervisor.oracle import cuda_environment
 from gpu_runner.supervisor.process import ChildProcess
-from gpu_runner.supervisor.processors import team_environment
+from gpu_runner.supervisor.processors import measured_cpus, team_environment
 from gpu_runner.supervisor.session import RunnerUnfit
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ def _run(config: SupervisorConfig) -> str:
     environment = {**cuda_environment(index), **team_environment()}
     jail = Jail(limits=limits, paths=[program], environment=environment, cuda_index=index)
     with ChildProcess(jail, [str(program)], jailed=not config.allow_unjailed) as child:
-        child.measure()
+        child.measure(measured_cpus())
         status = child.wait(_PROBE_TIMEOUT_S)
         if status != 0:
             raise RunnerUnfit(f"the probe of this device's peaks failed: {child.output[-300:]}")

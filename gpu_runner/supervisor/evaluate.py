@@ -32,18 +32,13 @@ from gpu_runner.supervisor.device import DeviceError
 from gpu_runner.supervisor.device_log import DeviceLog
 from gpu_runner.supervisor.device_memory import DeviceMemory
 from gpu_runner.supervisor.environment import environment
+from gpu_runner.supervisor.first_calls import FirstCalls
 from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.manners import Manners
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.oracles import Oracles, an_oracle
 from gpu_runner.supervisor.own_clock import OwnClock
-from gpu_runner.supervisor.plan import (
-    CHECK_PLAN,
-    NOISE_LIMIT,
-    PLANS,
-    UNSTABLE_FROM,
-    Plan,
-)
+from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.runner_process import TorchProcesses
@@ -277,12 +272,8 @@ class _Evaluation:
         """A few verified calls of the public workloads, before anything is timed."""
         workloads = [w for w in self._workloads if not w.hidden]
         with self._timeline.stage(Stage.CHECK):
-            progress = self._progress(Stage.CHECK, "")
-            measured = bench.run(target, workloads, CHECK_PLAN, progress)
-            for workload in workloads:
-                checked = bench.verify(workload, measured.workloads[workload.name])
-                self._record.add_check(checked)
-        self._record.output = measured.output
+            calls = FirstCalls(self._request, self._config, bench, self._record)
+            calls.make(target, workloads, self._progress(Stage.CHECK, ""))
         self._raise_mismatch()
 
     def _raise_mismatch(self) -> None:

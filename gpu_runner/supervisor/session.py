@@ -126,7 +126,8 @@ class Session:
         """Start the process, under a profiler if there is one; `ready` waits for it."""
         self._target, self._config, self._ncu = target, config, ncu
         self._conditions = conditions or Conditions()
-        self._gate = _gate_of(target, arenas, ncu)
+        timed = ncu is None and not self._conditions.team
+        self._gate = _gate_of(target, arenas) if timed else None
         self._process = self._started(arenas)
         self._channel, self._child = self._process.channel, self._process.child
         self._memory_bytes = self._process.memory_bytes
@@ -391,7 +392,7 @@ def keeping_output(session: Session) -> Iterator[None]:
         raise
 
 
-def _gate_of(target: Target, arenas: Arenas, ncu: Wrapper | None) -> Gate | None:
+def _gate_of(target: Target, arenas: Arenas) -> Gate | None:
     """The gate of calls that are timed; who watches it spins, and needs a processor of its own."""
     alone = os.sched_getaffinity(0) - set(measured_cpus())
-    return arenas.gate if ncu is None and alone and not target.python else None
+    return arenas.gate if alone and not target.python else None
