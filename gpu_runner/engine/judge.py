@@ -23,6 +23,7 @@ from gpu_runner.engine import arguments, torch_settings
 from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.compare import ScaleError, compare, limit_of
 from gpu_runner.engine.device_calls import DeviceCalls
+from gpu_runner.engine.failure import lacks
 from gpu_runner.engine.files import write_files
 from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
 from gpu_runner.engine.problem import (
@@ -92,7 +93,10 @@ class Oracle:
         }
 
     def answer(self, request: Request) -> Answer:
-        """{"ok": true, ...}, or {"ok": false, "error": text} whatever the task's code does."""
+        """{"ok": true, ...}, or {"ok": false, "error": text, "lacks": see `failure.lacks`}.
+
+        Whatever the task's code does.
+        """
         handler = self._handlers.get(request.get("op", ""))
         if handler is None:
             return {"ok": False, "error": f"unknown operation {request.get('op')!r}"}
@@ -100,9 +104,9 @@ class Oracle:
             with torch.no_grad():
                 return {"ok": True, **handler(request)}
         except (ProblemError, DataError, ScaleError) as error:
-            return {"ok": False, "error": str(error)}
+            return {"ok": False, "error": str(error), "lacks": lacks(error)}
         except (Exception, SystemExit) as error:  # the task's code may raise anything
-            return {"ok": False, "error": account_of(error)}
+            return {"ok": False, "error": account_of(error), "lacks": lacks(error)}
         finally:
             self._forget()
 

@@ -130,7 +130,6 @@ class Session:
         self._gate = _gate_of(target, arenas) if timed else None
         self._process = self._started(arenas)
         self._channel, self._child = self._process.channel, self._process.child
-        self._memory_bytes = self._process.memory_bytes
         self._allowed_s = 0.0
         self._measured = measured_cpus()  # of those that this thread has before it leaves them
         self._elsewhere = ExitStack()
@@ -356,8 +355,8 @@ class Session:
         """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""
         status = self._ended()
         if self._child.memory_exceeded:
-            limit = self._memory_bytes / 2**30
-            return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")
+            reason = f"used more memory than it may {when} (limit {self._child.memory_limit})"
+            return Fault(Verdict.MEMORY_LIMIT, reason)
         if self._child.killed_from_outside(status):
             raise KilledFromOutside(f"the process was killed from outside {when}")
         how = "ended" if status in (0, None) else f"died with status {status}"
