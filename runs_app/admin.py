@@ -62,6 +62,16 @@ class TaskCheckAdmin(_ReadOnlyAdmin):
     search_fields = ("id", "version__task__slug", "reason")
 
 
+@admin.register(models.BaselineMeasurement)
+class BaselineMeasurementAdmin(_ReadOnlyAdmin):
+    """Read a measurement of a task's baselines."""
+
+    list_display = ("id", "version", "direction", "device", "status", "created_at")
+    list_filter = ("status", "direction", "device")
+    list_select_related = ("version__task", "device")
+    search_fields = ("id", "version__task__slug", "reason")
+
+
 @admin.register(models.EvaluationEvent)
 class EvaluationEventAdmin(_ReadOnlyAdmin):
     """Read an event."""

@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, Status, TaskCheck
+from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, Status, VersionJob
 from tasks_app.disclosure import public_payload
 
 log = logging.getLogger(__name__)
@@ -22,16 +22,18 @@ _STATUS = {
     "started": Status.RUNNING,
     "stage": Status.RUNNING,
     "lost": Status.RUNNING,
-    "noisy": Status.RUNNING,  # a run's candidate, whose time is taken once more
+    "noisy": Status.RUNNING,  # of older versions: a time that was taken once more
     "retried": Status.QUEUED,
     "requeued": Status.QUEUED,
     "finished": Status.FINISHED,
     "cancelled": Status.CANCELLED,
     "decided": Status.FINISHED,  # a person cleared or upheld a suspicion
     "audited": Status.FINISHED,  # an audit of the submission began or ended
+    "baselines": Status.FINISHED,  # baselines that were measured apart have joined the result
 }
 """Kind of event -> status that the evaluation has after it."""
-LIFECYCLE = tuple(kind for kind in _STATUS if kind not in ("stage", "decided", "audited"))
+_LATER = ("stage", "decided", "audited", "baselines")
+LIFECYCLE = tuple(kind for kind in _STATUS if kind not in _LATER)
 """Kinds of event that change the queue."""
 
 
@@ -124,12 +126,12 @@ def send_runner(runner: Runner) -> None:
     transaction.on_commit(lambda: _send(QUEUE_GROUP, message))
 
 
-def send_check(check: TaskCheck) -> None:
-    """Tell the watchers of the queue that a check changed, not of which task: drafts are private.
+def send_job(job: VersionJob) -> None:
+    """Tell the watchers of the queue that a job changed, not of which task: drafts are private.
 
     `seq` 0: nothing to replay.
     """
-    message = {"seq": 0, "kind": "check", "device": check.device_id, "status": str(check.status)}
+    message = {"seq": 0, "kind": "job", "device": job.device_id, "status": str(job.status)}
     transaction.on_commit(lambda: _send(QUEUE_GROUP, message))
 
 

@@ -1,4 +1,4 @@
-"""The only enqueuer: three RQ queues for each device, and two for runs, spoken to in JSON."""
+"""The only enqueuer: RQ queues of each device by urgency, two for runs, spoken to in JSON."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from rq import Queue, Worker
 from rq.command import send_stop_job_command
 from rq.exceptions import InvalidJobOperation, NoSuchJobError
 from rq.intermediate_queue import IntermediateQueue
-from rq.job import Job, JobStatus
+from rq.job import Job as RqJob
+from rq.job import JobStatus
 from rq.serializers import JSONSerializer
 
 from gpu_runner.data import codec
+from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.check import CheckRequest
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import REFUSED
 from gpu_runner.data.queue import Urgency, queue_name
-from gpu_runner.data.verdict import Mode
-from runs_app.models import Evaluation, TaskCheck
+from gpu_runner.data.verdict import Direction, Mode
+from runs_app.models import BaselineMeasurement, Evaluation, TaskCheck
 
 log = logging.getLogger(__name__)
 
 JOB_FUNCTION = "gpu_runner.daemon.jobs.evaluate"
 CHECK_FUNCTION = "gpu_runner.daemon.jobs.filter_task"
+BASELINES_FUNCTION = "gpu_runner.daemon.jobs.measure_baselines"
 ADVANCE_FUNCTION = "runs_app.jobs.advance_run"
 CALL_FUNCTION = "runs_app.jobs.answer_call"
 RUNS_QUEUE, CALLS_QUEUE = "runs", "calls"
@@ -44,8 +47,14 @@ _FAILURE_TTL_S = 24 * 3600
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
 
 
-Work = Evaluation | TaskCheck
-"""What runners work at, one job for each attempt."""
+Job = TaskCheck | BaselineMeasurement
+"""Jobs about a task version, apart from any submission."""
+
+Work = Evaluation | Job
+"""What runners work at, one job of RQ's for each attempt."""
+
+
+_WHAT = {Evaluation: "evaluation", TaskCheck: "check", BaselineMeasurement: "baselines"}
 
 
 class JobState(StrEnum):
@@ -117,8 +126,7 @@ def _enqueue(
 
 def job_id(work: Work, attempt: int | None = None) -> str:
     """Id of the job of one attempt (the current one if left out)."""
-    what = "evaluation" if isinstance(work, Evaluation) else "check"
-    return f"{what}-{work.pk}-{attempt or work.attempt}"
+    return f"{_WHAT[type(work)]}-{work.pk}-{attempt or work.attempt}"
 
 
 def request_of(evaluation: Evaluation) -> EvaluationRequest:
@@ -134,14 +142,22 @@ def request_of(evaluation: Evaluation) -> EvaluationRequest:
     )
 
 
-def check_request_of(check: TaskCheck) -> CheckRequest:
-    """Everything that a runner needs to know of the check."""
-    return CheckRequest(
-        check_id=str(check.pk),
-        task=check.version.data,
-        device=check.device_id,
-        attempt=check.attempt,
+def order(work: Work) -> tuple[Urgency, str, Any]:
+    """Who waits for it, the function that does it, and what it needs to know."""
+    if isinstance(work, Evaluation):
+        return work.urgency, JOB_FUNCTION, request_of(work)
+    task, about = work.version.data, str(work.pk)
+    if isinstance(work, TaskCheck):
+        check = CheckRequest(check_id=about, task=task, device=work.device_id, attempt=work.attempt)
+        return Urgency.PEOPLE, CHECK_FUNCTION, check
+    measurement = BaselineRequest(
+        measurement_id=about,
+        task=task,
+        direction=Direction(work.direction),
+        device=work.device_id,
+        attempt=work.attempt,
     )
+    return Urgency.BASELINES, BASELINES_FUNCTION, measurement
 
 
 def enqueue(work: Work) -> bool:
@@ -150,11 +166,8 @@ def enqueue(work: Work) -> bool:
     False if Redis could not be reached: then `reconcile` queues it later.
     """
     try:
-        if isinstance(work, Evaluation):
-            _enqueue_job(work, work.urgency, JOB_FUNCTION, codec.encode(request_of(work)))
-        else:
-            document = codec.encode(check_request_of(work))
-            _enqueue_job(work, Urgency.PEOPLE, CHECK_FUNCTION, document)
+        urgency, function, request = order(work)
+        _enqueue_job(work, urgency, function, codec.encode(request))
     except RedisError as error:
         log.warning("%s waits for Redis: %s", job_id(work), error)
         return False
@@ -286,13 +299,13 @@ def look(work: Work) -> JobView:
     return JobView(JobState.ENDED, since, _refusal(job) if status == JobStatus.FAILED else "")
 
 
-def _seen(work: Work) -> tuple[Job | None, JobStatus | None]:
+def _seen(work: Work) -> tuple[RqJob | None, JobStatus | None]:
     """The current attempt's job, and its status as it is now."""
     job = _fetch(job_id(work))
     return job, job.get_status() if job is not None else None
 
 
-def _refusal(job: Job) -> str:
+def _refusal(job: RqJob) -> str:
     result = job.latest_result()
     words = str(result.exc_string or "") if result is not None else ""
     return words.removeprefix(REFUSED).strip() if words.startswith(REFUSED) else ""
@@ -303,8 +316,8 @@ def _aware(moment: datetime | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
-def _fetch(identity: str) -> Job | None:
+def _fetch(identity: str) -> RqJob | None:
     try:
-        return Job.fetch(identity, connection=connection(), serializer=JSONSerializer)
+        return RqJob.fetch(identity, connection=connection(), serializer=JSONSerializer)
     except NoSuchJobError:
         return None

@@ -147,4 +147,5 @@ def _public_mismatch(mismatch: Mapping[str, Any] | None, names: set[str]) -> Jso
         "bound": None,
         "wrong_elements": 0,
         "elements": 0,
+        "findings": [],
     }

@@ -9,18 +9,20 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from gpu_runner.data import codec
+from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.event import Event, EventKind, RunnerState
 from gpu_runner.data.task import Abi, ShippedKernel, Task, TaskFormat, Work, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from kbench_web.models import ApiToken
 from kbench_web.tokens import create_token
-from runs_app import services
+from runs_app import queues, services
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.facts import Fact
 from runs_app.models import (
     Agent,
+    BaselineMeasurement,
     Candidate,
     Device,
     Evaluation,
@@ -196,11 +198,21 @@ def make_result(evaluation: Evaluation, **overrides: Any) -> EvaluationResult:
     return EvaluationResult(**{**fields, **overrides})
 
 
-def make_event(evaluation: Evaluation, **overrides: Any) -> Event:
-    """A runner's event about an evaluation."""
+def baseline_report(measurement: BaselineMeasurement, **overrides: Any) -> dict[str, Any]:
+    """A runner's report of the baselines of the one public workload."""
     fields: dict[str, Any] = {
-        "evaluation_id": str(evaluation.pk),
-        "attempt": evaluation.attempt,
+        "task_digest": measurement.version.digest,
+        "baselines": {"n256": make_workload_result().baselines},
+    }
+    document: dict[str, Any] = codec.encode(BaselineReport(**{**fields, **overrides}))
+    return document
+
+
+def make_event(work: queues.Work, **overrides: Any) -> Event:
+    """A runner's event about an evaluation, or about another job."""
+    fields: dict[str, Any] = {
+        "evaluation_id": str(work.pk),
+        "attempt": work.attempt,
         "seq": 1,
         "kind": EventKind.STARTED,
         "payload": {"runner": "nobody", "at": 0.0},
@@ -245,16 +257,16 @@ def make_token(user: User, **overrides: Any) -> str:
 
 
 def send(
-    evaluation: Evaluation,
+    work: queues.Work,
     kind: EventKind,
     payload: dict[str, Any],
     *,
-    seq: int,
+    seq: int = 1,
     now: datetime = NOW,
 ) -> bool:
-    """Record an event of the evaluation's current attempt, as the ingester would."""
+    """Record an event of the work's current attempt, as the ingester would."""
     return services.record_event(
-        event=make_event(evaluation, kind=kind, payload=payload, seq=seq), now=now
+        event=make_event(work, kind=kind, payload=payload, seq=seq), now=now
     )
 
 

@@ -23,13 +23,18 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """What stays the same while a daemon runs. device: the slug that names queue and board."""
+    """What stays the same while a daemon runs. device: the slug that names queue and board.
+
+    compiler, architecture: what sources are built with and for; empty where nothing can be built.
+    """
 
     name: str
     device: str
     device_kind: DeviceKind
     device_name: str
     builds: int
+    compiler: str = ""
+    architecture: str = ""
     boot_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -89,6 +94,8 @@ class Heartbeat:
             builds=self._runner.builds,
             version=package_version(),
             at=time.time(),
+            compiler=self._runner.compiler,
+            architecture=self._runner.architecture,
         )
         self._send(report)
 

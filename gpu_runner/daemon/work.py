@@ -17,7 +17,7 @@ from gpu_runner.daemon.fitness import Fitness, Look
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
-from gpu_runner.supervisor import jail
+from gpu_runner.supervisor import device, jail, toolchain
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import device_name, device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
@@ -47,12 +47,15 @@ def work(
 
 
 def _runner_of(config: DaemonConfig, slug: str) -> Runner:
+    compiler, architecture = _builds_with(config)
     return Runner(
         name=config.runner_name(slug),
         device=slug,
         device_kind=config.kind,
         device_name=device_name(config.kind, config.index),
         builds=config.slot_count + config.people_slot_count,
+        compiler=compiler,
+        architecture=architecture,
     )
 
 
@@ -195,3 +198,13 @@ class Daemon:
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1
+
+
+def _builds_with(config: DaemonConfig) -> tuple[str, str]:
+    """The compiler and what it builds for; neither where there is none, which `doctor` says."""
+    try:
+        found = toolchain.described(config.kind)
+        return found, device.architecture(config.kind, config.index)
+    except toolchain.ToolchainError as error:
+        logger.error("no kernel can be built here: %s", error)
+        return "", ""

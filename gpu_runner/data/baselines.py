@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import Measurement
@@ -48,6 +50,14 @@ class BaselineReport:
             }
             for workload, of_workload in self.baselines.items()
         }
+
+
+def anchor_of(environment: Mapping[str, Any]) -> float | None:
+    """The anchor's time around an evaluation, in ns, by its result's environment; None on a CPU."""
+    match environment.get("anchor_ns"):
+        case {"before": float(before), "after": float(after)}:
+            return math.sqrt(before * after)
+    return None
 
 
 ANCHOR_DEAD_BAND = 0.02

@@ -12,6 +12,7 @@ from gpu_runner.data.integrity import Audit, Burst, OutsideTime, Suspicion
 from gpu_runner.data.profile import KernelResources, Profile
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
+from gpu_runner.data.symptom import Finding
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 
@@ -117,7 +118,10 @@ class OutputError:
 
 @dataclass(frozen=True, kw_only=True)
 class Mismatch:
-    """The first wrong element of an output, with what was wrong about the whole of it."""
+    """The first wrong element of an output, with what was wrong about the whole of it.
+
+    findings: what the whole looks like, the most explaining first; often none.
+    """
 
     workload: str
     output: str
@@ -128,6 +132,7 @@ class Mismatch:
     bound: float | None = None
     wrong_elements: int = 0
     elements: int = 0
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +163,8 @@ class WorkloadResult:
 class BuildReport:
     """What the compiler did: its commands and its log, cut to a readable length.
 
-    resources: of each CUDA kernel, by the assembler; none for a CPU.
+    resources: of each CUDA kernel, by the assembler; none for a CPU. flags: what the source asked
+    for; they are in the command, too.
     """
 
     ok: bool
@@ -169,6 +175,7 @@ class BuildReport:
     compiler: str
     digest: str
     resources: tuple[KernelResources, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

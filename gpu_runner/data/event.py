@@ -54,6 +54,8 @@ class RunnerState:
     builds: int  # jobs that may build at the same time
     version: str
     at: float  # unix seconds
+    compiler: str = ""  # which sources are built with, such as "nvcc 13.0 with g++ 12.2.0"
+    architecture: str = ""  # and what for, such as "sm_90a"
 
 
 REFUSED = "refused: "

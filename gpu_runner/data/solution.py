@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.flags import source_flags
 from gpu_runner.data.verdict import Direction, Language
 
 SOURCE_LIMIT_BYTES = 256 * 1024
@@ -28,6 +29,12 @@ class Solution:
             raise DataError("source", f"has {size} bytes; the limit is {SOURCE_LIMIT_BYTES}")
         if "\0" in self.source:
             raise DataError("source", "contains a NUL character: is it a binary file?")
+        source_flags(self.source, self.language)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The compiler flags that the source asks for."""
+        return source_flags(self.source, self.language)
 
     def digest(self) -> str:
         """SHA-256 of language, direction and source, as 64 hex digits."""

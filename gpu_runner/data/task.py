@@ -41,6 +41,18 @@ class Values(StrEnum):
     INTEGERS = "integers"  # small integers: sums and products are exact in the task's dtype
 
 
+KINDS_OF_VALUES: Mapping[Values, str] = {
+    Values.DRAWN: "those that the task draws",
+    Values.SMALL: "very small ones",
+    Values.LARGE: "very large ones",
+    Values.SHIFTED: "ones whose mean is far from zero",
+    Values.HEAVY: "ones of which a few are far larger than the others",
+    Values.STRUCTURED: "ones with repeated rows and zeros",
+    Values.INTEGERS: "whole numbers",
+}
+"""Families of values in words, for a person who is told that a kernel is wrong on one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     """One concrete set of parameters for the input generator; hidden ones are for admins only."""

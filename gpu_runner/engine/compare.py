@@ -88,15 +88,31 @@ def compare(
     flat, flat_expected = actual.reshape(-1), expected.reshape(-1)
     if flat.numel() == 0:
         return Comparison(0.0, 0.0, None)
-    judge: _Exact | _Close
-    if actual.dtype.is_floating_point:
-        judge = _Close(flat_expected, actual.dtype, limit, scale)
-    else:
-        judge = _Exact()
+    judge = _judge(flat, flat_expected, limit, scale)
     tally = _Tally(flat.device)
     for low, high in _chunks(flat):
         tally.add(low, judge.chunk(flat[low:high], flat_expected[low:high], low, high))
     return _conclude(tally, judge, flat, flat_expected, tuple(actual.shape))
+
+
+def wrong_elements(
+    actual: Tensor, expected: Tensor, limit: Limit, scale: Tensor | None = None
+) -> Tensor:
+    """Which elements `compare` finds wrong: a mask of the output's shape. Raises as it does."""
+    flat, flat_expected = actual.reshape(-1), expected.reshape(-1)
+    wrong = torch.zeros(flat.shape, dtype=torch.bool, device=flat.device)
+    if flat.numel() > 0:
+        judge = _judge(flat, flat_expected, limit, scale)
+        for low, high in _chunks(flat):
+            chunk = judge.chunk(flat[low:high], flat_expected[low:high], low, high)
+            wrong[low:high] = ~chunk.right
+    return wrong.view(actual.shape)
+
+
+def _judge(actual: Tensor, expected: Tensor, limit: Limit, scale: Tensor | None) -> _Exact | _Close:
+    if actual.dtype.is_floating_point:
+        return _Close(expected, actual.dtype, limit, scale)
+    return _Exact()
 
 
 @dataclass(frozen=True)

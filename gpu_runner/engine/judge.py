@@ -17,12 +17,14 @@ from torch import Tensor
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.symptom import Finding
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine import arguments, torch_settings
 from gpu_runner.engine.arena import Arena
-from gpu_runner.engine.compare import ScaleError, compare, limit_of
+from gpu_runner.engine.compare import Limit, ScaleError, compare, limit_of, wrong_elements
 from gpu_runner.engine.device_calls import DeviceCalls
+from gpu_runner.engine.diagnosis import Case, diagnose
 from gpu_runner.engine.failure import lacks
 from gpu_runner.engine.files import write_files
 from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
@@ -204,13 +206,19 @@ class Oracle:
         if described is None:
             described = self._describe(request)["outputs"]
         limit = limit_of(loaded.task, workload)
-        answers = []
+        answers: list[Answer] = []
+        explains = bool(request.get("explain"))
         for index, (entry, place) in enumerate(zip(described, request["outputs"], strict=True)):
             actual = self._taken_tensor(entry, place["offset"], device)
             check_shape(entry, expected, index)
             scale = None if scales is None else scales[index]
             result = compare(actual, expected[index], limit, scale)
-            answers.append({"name": entry["name"], **asdict(result)})
+            findings: tuple[Finding, ...] = ()
+            if result.mismatch is not None and explains:  # of the first that is wrong
+                explains, length = False, loaded.task.reduction_length(workload)
+                findings = explain(actual, expected[index], limit, scale, result.scaled, length)
+            answer = {"name": entry["name"], "findings": codec.encode(findings)}
+            answers.append({**answer, **asdict(result)})
         return {"outputs": answers}
 
     def _mutants(self, request: Request) -> Answer:
@@ -296,6 +304,22 @@ def own_error(loaded: Loaded, workload: Workload, direction: Direction, seed: in
     rows = zip(outputs, expected, scales, strict=True)
     found = [compare(actual, wanted, limit, scale) for actual, wanted, scale in rows]
     return max(_NO_SENSE if each.mismatch else each.scaled for each in found)
+
+
+def explain(
+    actual: Tensor,
+    expected: Tensor,
+    limit: Limit,
+    scale: Tensor | None,
+    worst: float,
+    length: float,
+) -> tuple[Finding, ...]:
+    """What a wrong output looks like; nothing where that fails, for the verdict stands without."""
+    try:
+        wrong = wrong_elements(actual, expected, limit, scale)
+        return diagnose(Case(actual, expected, wrong, limit.factor, scale, worst, length))
+    except Exception:  # such as no memory for it
+        return ()
 
 
 def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.flags import is_level
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.audit_check import (
@@ -20,7 +21,7 @@ from gpu_runner.supervisor.audit_check import (
     skipped,
     suspicious,
 )
-from gpu_runner.supervisor.build import NATIVE_FOLDER, Recipe, build, build_trusted, solution_recipe
+from gpu_runner.supervisor.build import NATIVE_FOLDER, Recipe, build_solution, build_trusted
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail
 from gpu_runner.supervisor.sanitizer_report import (
@@ -155,7 +156,8 @@ class CpuSanitizers:
         except ToolchainError as error:
             reason = f"g++ cannot build with {kind.flags[0]} on this host"
             return [skipped(name, reason, report=str(error)) for name in kind.checks]
-        built = build(sanitized_recipe(self._request, self._config, kind), self._config)
+        variant = functools.partial(sanitized_recipe, kind)
+        built = build_solution(self._request, self._config, variant)
         if built.timed_out or built.memory_exceeded:
             reason = f"the compiler needs more time or memory with {kind.flags[0]}"
             return [inconclusive(name, reason) for name in kind.checks]
@@ -214,10 +216,10 @@ def build_race_finder(config: SupervisorConfig) -> Path:
     return build_sanitized_runner(THREADS, config)
 
 
-def sanitized_recipe(request: EvaluationRequest, config: SupervisorConfig, kind: Build) -> Recipe:
-    """How the submission is compiled for a sanitizer: the same, but for the optimisation."""
-    recipe = solution_recipe(request, config)
-    kept = tuple(flag for flag in recipe.flags if flag != "-O3")
+def sanitized_recipe(kind: Build, recipe: Recipe) -> Recipe:
+    """How a submission is compiled for a sanitizer: the same, but for the optimisation."""
+    kept = ["-ffast-math"] if "-Ofast" in recipe.flags else []  # which it implies
+    kept += [flag for flag in recipe.flags if not is_level(flag)]
     added = _DEBUGGABLE if kind.runner_flags else _DEBUGGABLE[:1]  # it names places by itself
     return replace(recipe, flags=(*added, *kind.flags, *kept))
 

@@ -39,7 +39,7 @@ _INTERPOSED = re.compile(
     r"|GOMP_\w+|omp_\w+|_?exit|abort|kbench_\w+|_Py\w+|Py(?!Init_)\w+|_Zn[aw]m\w*|_Zd[al]Pv\w*"
 )
 _INITIALISERS = re.compile(
-    r"frame_dummy|__cpu_indicator_init|_GLOBAL__(?:sub_)?I_\w.*|_ZL\d+__sti____cudaRegisterAll.*",
+    r"frame_dummy|set_fast_math|__cpu_indicator_init|_GLOBAL__(?:sub_)?I_\w.*|_ZL\d+__sti____cudaRegisterAll.*",
     re.DOTALL,  # a name may hold any character, and is as long as its author likes
 )
 _STUB_SUFFIX = ".resolver"  # of the function that `target_clones` makes

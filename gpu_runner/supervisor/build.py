@@ -9,7 +9,7 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ LOG_LIMIT_CHARACTERS = 32 * 1024
 NATIVE_FOLDER = Path(__file__).resolve().parents[1] / "native"
 _DECLARATION = "kbench_declaration.h"
 _RESULT = "library.so"
-_REPORT_VERSION = "2"  # of what is kept beside a library; part of the cache's key
+_REPORT_VERSION = "3"  # of what is kept beside a library; part of the cache's key
 _KILLED_PART = re.compile(
     r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
     r"|\S+: fatal error: \S+ terminated with signal (?:9|15|2|1|3) "
@@ -51,7 +51,7 @@ _SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
 class Recipe:
     """One compilation: the files to place beside each other, and which of them to compile."""
 
-    files: Mapping[str, str]  # name -> text
+    files: Mapping[str, str]  # name, or path from where the compiler runs -> text
     source: str  # name among `files`
     kind: DeviceKind
     flags: tuple[str, ...]
@@ -64,8 +64,8 @@ class Recipe:
 
     def key(self) -> str:
         """Content address: everything that the result depends on."""
-        version = toolchain.compiler(self.kind).version
-        parts = [_REPORT_VERSION, version, toolchain.machine(), *self.command()]
+        versions = [toolchain.compiler(kind).version for kind in (self.kind, DeviceKind.CPU)]
+        parts = [_REPORT_VERSION, *versions, toolchain.machine(), *self.command()]
         parts += [text for item in sorted(self.files.items()) for text in item]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -97,12 +97,47 @@ class Built:
         return next(found, f"the compiler {how}")[:500]
 
 
-def build_solution(request: EvaluationRequest, config: SupervisorConfig) -> Built:
+def unchanged(recipe: Recipe) -> Recipe:
+    """The recipe itself."""
+    return recipe
+
+
+def build_solution(
+    request: EvaluationRequest,
+    config: SupervisorConfig,
+    variant: Callable[[Recipe], Recipe] = unchanged,
+) -> Built:
     """Compile a submission; a failure is the author's, and its log is for the author.
 
-    Raises `KilledFromOutside` where the compiler, or a part of it, was ended by this host.
+    variant: changes how, for a sanitizer. Raises `KilledFromOutside` where the compiler, or a part
+    of it, was ended by this host.
     """
-    return build(solution_recipe(request, config), config)
+    built = _first_that_builds([variant(r) for r in solution_recipes(request, config)], config)
+    return replace(built, report=replace(built.report, flags=request.solution.flags))
+
+
+def _first_that_builds(recipes: Sequence[Recipe], config: SupervisorConfig) -> Built:
+    """The library of the first recipe that gives one, or why the last that was tried does not.
+
+    One after the other: a source that is wrong fails with the slim headers in a fifth of the time
+    that the full ones take, and side by side all others would pay for both.
+    """
+    for recipe in recipes:
+        if (known := _known(recipe, config)) is not None:
+            return known
+    spent_s = 0.0
+    for recipe in recipes:
+        built = build(recipe, config)
+        spent_s += built.report.duration_s
+        if built.library is not None or _fails_with_any_headers(built):
+            break
+    return replace(built, report=replace(built.report, duration_s=spent_s))
+
+
+def _fails_with_any_headers(built: Built) -> bool:
+    """Whether time or memory ran out, or device code that the compiler took does not assemble."""
+    assembler = re.search("^ptxas .*(?:error|fatal)", built.report.log, re.MULTILINE)
+    return built.timed_out or built.memory_exceeded or assembler is not None
 
 
 def build_shim(signature: Signature, config: SupervisorConfig) -> Path:
@@ -118,8 +153,9 @@ def build_runner(config: SupervisorConfig) -> Path:
     if config.kind is DeviceKind.CPU:
         flags = ["-O2", "-std=c++17", "-ldl"]  # OpenMP comes with a kernel that uses it
         return build_trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
-    flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA", f"-arch={cuda_architecture(config.index)}"]
+    flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA"]
     files["runner.cu"] = files.pop("runner.cpp")
+    flags += [toolchain.for_architecture(cuda_architecture(config.index))]
     flags += [*_EXPORTING, *toolchain.shared_cuda_runtime(), "-ldl"]
     return build_trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
 
@@ -202,36 +238,60 @@ def _shim_type(parameter: CParameter) -> str:
     return parameter.ctype if parameter.role is Role.SCALAR else f"{parameter.ctype}*"
 
 
-def solution_recipe(request: EvaluationRequest, config: SupervisorConfig) -> Recipe:
-    """How a submission is compiled."""
-    task, kind = request.task, request.kind
-    source = f"kernel{request.solution.language.suffix}"
-    files = {source: request.solution.source}
-    architecture = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
-    flags = toolchain.flags(kind, task.abi, architecture)
+def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tuple[Recipe, ...]:
+    """How a submission is compiled: ways to try in order, which differ in nothing but time.
+
+    A torch extension is tried with `toolchain.TORCH_HEADERS` first, and with torch's own alone
+    where those do not do.
+    """
+    task, kind, solution = request.task, request.kind, request.solution
+    source = f"kernel{solution.language.suffix}"
+    files = {source: solution.source}
+    target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
     if task.abi is Abi.C:
+        flags = toolchain.flags(kind, task.abi, target, solution.flags)
         files[_DECLARATION] = declaration(task.c_signature, kind)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
-        return Recipe(files, source, kind, tuple(flags))
-    flags.append(f'-DKBENCH_TORCH="{toolchain.torch_version()}"')  # part of the cache's key
-    return Recipe(files, source, kind, tuple(flags), toolchain.torch_paths())
+        return (Recipe(files, source, kind, tuple(flags)),)
+    # The version is part of the cache's key.
+    version, paths = f'-DKBENCH_TORCH="{toolchain.torch_version()}"', toolchain.torch_paths()
+    slim, full = (
+        (*toolchain.flags(kind, task.abi, target, solution.flags, slim=slim), version)
+        for slim in (True, False)
+    )
+    return (
+        Recipe({**files, **toolchain.torch_headers()}, source, kind, slim, paths),
+        Recipe(files, source, kind, full, paths),
+    )
 
 
 def build(recipe: Recipe, config: SupervisorConfig) -> Built:
     """Compile unless the cache already holds the result."""
-    folder = config.cache_folder / "builds" / recipe.key()
-    library, record = folder / "library.so", folder / "report.json"
-    if library.exists() and record.exists():
-        os.utime(record)  # what was asked for lately stays: see `eviction`
-        report = decode(BuildReport, read_json(record))
-        return Built(replace(report, cached=True, duration_s=0.0), library)
+    if (known := _known(recipe, config)) is not None:
+        return known
     built, content = _compile(recipe, config)
     if content is None:
         return built
+    library, record = _places(recipe, config)
     write_atomically(library, content, mode=0o755)
     write_atomically(record, encode(built.report))
     return replace(built, library=library)
+
+
+def _places(recipe: Recipe, config: SupervisorConfig) -> tuple[Path, Path]:
+    folder = config.cache_folder / "builds" / recipe.key()
+    return folder / "library.so", folder / "report.json"
+
+
+def _known(recipe: Recipe, config: SupervisorConfig) -> Built | None:
+    """What the cache holds of a recipe."""
+    library, record = _places(recipe, config)
+    if not (library.exists() and record.exists()):
+        return None
+    os.utime(record)  # what was asked for lately stays: see `eviction`
+    report = decode(BuildReport, read_json(record))
+    return Built(replace(report, cached=True, duration_s=0.0), library)
 
 
 def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:

@@ -128,7 +128,7 @@ def _build(config: SupervisorConfig) -> Path:
     source = _source(config)
     flags = ["-std=c++17", "-O3"]
     if config.kind is DeviceKind.CUDA:
-        flags.append(f"-arch={cuda_architecture(config.index)}")
+        flags.append(toolchain.for_architecture(cuda_architecture(config.index)))
     else:
         flags += ["-march=native", "-ffp-contract=fast", "-fopenmp"]
     files = {source: (NATIVE_FOLDER / source).read_text()}

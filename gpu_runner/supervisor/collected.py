@@ -118,12 +118,12 @@ class Checked:
     """What the oracle found in one process's outputs of one workload.
 
     errors, mismatch: of calls with the workload's own values; varied: the first mismatch of those
-    with others.
+    with each other family.
     """
 
     errors: tuple[OutputError, ...]
     mismatch: Mismatch | None
-    varied: Mismatch | None = None
+    varied: Mapping[Values, Mismatch] = field(default_factory=dict)
 
 
 def larger_error(known: OutputError | None, new: OutputError) -> OutputError:

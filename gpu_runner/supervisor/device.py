@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import cpu, nvml
+from gpu_runner.supervisor import cpu, nvml, toolchain
 from gpu_runner.supervisor.nvml import NvmlError
 
 
@@ -100,12 +100,20 @@ def higher(one: Peak, other: Peak) -> Peak:
 
 
 def cuda_architecture(index: int) -> str:
-    """Compile target of a GPU, such as sm_90. Raises `DeviceError` where there is none."""
+    """Compile target of a GPU, such as sm_90a.
+
+    Raises `DeviceError` where there is none, `ToolchainError` where there is no nvcc.
+    """
     try:
-        major, minor = nvml.compute_capability(index)
+        capability = nvml.compute_capability(index)
     except NvmlError as error:
         raise DeviceError(f"no CUDA device {index}: {error}") from None
-    return f"sm_{major}{minor}"
+    return toolchain.architecture(capability)
+
+
+def architecture(kind: DeviceKind, index: int) -> str:
+    """What a device's kernels are built for: sm_90a, or x86_64-znver4. Raises as above."""
+    return cuda_architecture(index) if kind is DeviceKind.CUDA else toolchain.machine()
 
 
 def device_name(kind: DeviceKind, index: int) -> str:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
 import random
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 
-from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor import health, jail
-from gpu_runner.supervisor.anchor import measure_anchor
 from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.audit import Auditor, fault_of, suspicions_of
-from gpu_runner.supervisor.baselines import Baselines
-from gpu_runner.supervisor.bench import Bench, Progress
+from gpu_runner.supervisor.bench import Bench
 from gpu_runner.supervisor.binary import static_suspicions
 from gpu_runner.supervisor.build import (
     Built,
@@ -29,16 +26,17 @@ from gpu_runner.supervisor.build import (
 )
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import DeviceError
-from gpu_runner.supervisor.device_log import DeviceLog
 from gpu_runner.supervisor.device_memory import DeviceMemory
 from gpu_runner.supervisor.environment import environment
-from gpu_runner.supervisor.first_calls import FirstCalls
 from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.manners import Manners
+from gpu_runner.supervisor.measuring import Measuring
 from gpu_runner.supervisor.oracle import Oracle, OracleError, OutOfMemory
 from gpu_runner.supervisor.oracles import Oracles, an_oracle
-from gpu_runner.supervisor.own_clock import OwnClock
-from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
+from gpu_runner.supervisor.plan import (
+    PLANS,
+    Plan,
+)
 from gpu_runner.supervisor.profiling import Profiler
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.runner_process import TorchProcesses
@@ -110,7 +108,6 @@ class _Evaluation:
         self._timeline, self._record = timeline, record
         self._task, self._direction = request.task, request.solution.direction
         self._workloads: tuple[Workload, ...] = ()
-        self._log = DeviceLog(config)
 
     def run(self) -> Fault:
         """Run all stages. The returned fault may be no fault: CORRECT, or COMPILED."""
@@ -172,7 +169,9 @@ class _Evaluation:
                 self._record.output_bytes = {
                     workload.name: bench.output_bytes(workload) for workload in self._workloads
                 }
-                fault = self._on_device(bench, target, plan)
+                fault = Measuring(
+                    self._record, self._timeline, bench, target, self._workloads
+                ).run()
                 if self._request.mode is Mode.PROFILE:
                     self._profile(bench, target, fault)
                 if self._request.mode is Mode.AUDIT:
@@ -238,122 +237,6 @@ class _Evaluation:
         if reason := health.settle(self._config):
             raise RunnerUnfit(reason)
 
-    def _on_device(self, bench: Bench, target: Target, plan: Plan) -> Fault:
-        if plan.is_checked or self._config.kind is DeviceKind.CPU:
-            self._check(bench, target)
-        baselines = self._baselines(bench, plan)
-        clock = OwnClock(self._request, self._config, bench, target, self._record)
-        with self._timeline.stage(Stage.PREPARE):
-            clock.calibrate(self._workloads, plan)
-        done = 0
-        for upto in plan.looks():
-            for process in range(done, upto):
-                self._record.output = self._one_process(bench, target, plan, process)
-            done = upto
-            if self._record.noise()[1] <= NOISE_LIMIT[self._config.kind]:
-                break
-        self._hidden_processes(bench, target, plan)
-        self._record.environment["blocks"] = self._log.blocks
-        self._carry(baselines, plan)
-        if impossible := self._record.impossible():
-            return Fault(Verdict.VIOLATION, impossible)
-        if self._request.mode in (Mode.RANKED, Mode.AUDIT):
-            with self._timeline.stage(Stage.PREPARE):
-                clock.look_again(self._workloads)
-            name, noise = self._record.noise()
-            if noise > UNSTABLE_FROM:
-                reason = (
-                    f"the time of {name!r} is known only to +-{noise:.0%}, after {done} processes:"
-                    " the device was noisy, or the kernel's time varies by itself"
-                )
-                return Fault(Verdict.UNSTABLE, reason)
-        self._record.look_at_times()
-        return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
-
-    def _check(self, bench: Bench, target: Target) -> None:
-        """A few verified calls of the public workloads, before anything is timed."""
-        workloads = [w for w in self._workloads if not w.hidden]
-        with self._timeline.stage(Stage.CHECK):
-            calls = FirstCalls(self._request, self._config, bench, self._record)
-            calls.make(target, workloads, self._progress(Stage.CHECK, ""))
-        self._raise_mismatch()
-
-    def _raise_mismatch(self) -> None:
-        if self._record.mismatch is not None:
-            raise FaultError(self._record.wrong_result(self._record.mismatch))
-
-    def _baselines(self, bench: Bench, plan: Plan) -> Baselines:
-        baselines = Baselines(self._task, self._direction, self._config)
-        if plan.baselines:
-            with self._timeline.stage(Stage.BASELINES):
-                if self._config.kind is DeviceKind.CUDA:  # a CPU's fastest calls need no correction
-                    baselines.anchor_ns = measure_anchor(self._config)
-                progress = self._progress(Stage.BASELINES, "")
-                baselines.measure_missing(bench, self._workloads, progress)
-        return baselines
-
-    def _carry(self, baselines: Baselines, plan: Plan) -> None:
-        """Bring remembered baselines to the speed that the anchor had around the measurement."""
-        if plan.baselines and baselines.anchor_ns is not None:
-            before, after = baselines.anchor_ns, measure_anchor(self._config)
-            self._record.environment["anchor_ns"] = {"before": before, "after": after}
-            baselines.anchor_ns = math.sqrt(before * after)
-        for workload in self._workloads:
-            self._record.add_baselines(workload, baselines.known(workload))
-        if plan.baselines:
-            self._record.pending_baselines = baselines.pending(self._workloads)
-
-    def _hidden_processes(self, bench: Bench, target: Target, plan: Plan) -> None:
-        """Measure hidden workloads last, in processes of their own, and say little of them.
-
-        No process that has seen one comes before a public output is taken, so that nothing which
-        an author may see can tell of them.
-        """
-        if not any(workload.hidden for workload in self._workloads):
-            return
-        for process in range(plan.for_hidden().processes):
-            self._hidden_process(bench, target, plan, process)
-
-    def _hidden_process(self, bench: Bench, target: Target, plan: Plan, process: int) -> None:
-        try:
-            self._one_process(bench, target, plan.for_hidden(), process, hidden=True)
-        except FaultError as error:
-            verdict = error.fault.verdict
-            if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
-                verdict = Verdict.RUNTIME_ERROR
-            self._log_hidden(f"{verdict}, {error}")
-            reason = "right on the public workloads, but not on a hidden one"
-            raise FaultError(Fault(verdict, reason)) from None
-
-    def _log_hidden(self, what: str) -> None:
-        """Say what failed to who runs this host alone: it tells of what is hidden."""
-        name = self._request.evaluation_id
-        logger.info("evaluation %s failed on what is hidden: %.300r", name, what)
-
-    def _one_process(
-        self, bench: Bench, target: Target, plan: Plan, process: int, *, hidden: bool = False
-    ) -> str:
-        """Measure and verify in one fresh process; returns what it printed."""
-        workloads = [w for w in self._workloads if w.hidden is hidden]
-        which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
-        with self._timeline.stage(Stage.MEASURE, which):
-            progress = self._progress(Stage.MEASURE, f"{which}: ")
-            with self._log.block(which):
-                measured = bench.run(target, workloads, plan, progress)
-        varied: Mismatch | None = None
-        with self._timeline.stage(Stage.VERIFY, which):
-            for workload in workloads:
-                collected = measured.workloads[workload.name]
-                checked = bench.verify(workload, collected)
-                self._record.add(workload, process, collected, checked)
-                varied = varied or checked.varied
-        self._raise_mismatch()
-        if varied is not None:
-            self._log_hidden(f"{varied.workload}, with other values: {varied.reason}")
-            reason = f"right on {varied.workload} as it is drawn, but not on other values"
-            raise FaultError(Fault(Verdict.WRONG_RESULT, reason))
-        return measured.output
-
     def _profile(self, bench: Bench, target: Target, fault: Fault) -> None:
         """Profile a kernel whose outputs were right; a profiler that fails harms nobody."""
         if fault.verdict not in (Verdict.CORRECT, Verdict.UNSTABLE):
@@ -384,10 +267,3 @@ class _Evaluation:
         self._record.audit = audit
         self._record.suspicions += suspicions_of(audit)
         return fault_of(audit) or fault
-
-    def _progress(self, stage: Stage, prefix: str) -> Progress:
-        def tell(done: int, of: int, calls: int) -> None:
-            detail = f"{prefix}{calls} calls, {done} of {of} workloads precise enough"
-            self._timeline.progress(stage, detail)
-
-        return tell

@@ -50,6 +50,7 @@ def estimates(
 
 def occupancy_pct(kernel: KernelResources, architecture: str) -> float:
     """Resident warps over the most that a multiprocessor holds, in percent."""
+    architecture = architecture.rstrip("a")  # the same device: see `toolchain.architecture`
     most = _WARPS_PER_SM.get(architecture, 64)
     warps = ASSUMED_BLOCK_THREADS // _WARP
     per_warp = -(-max(kernel.registers, 1) * _WARP // _REGISTERS_STEP) * _REGISTERS_STEP

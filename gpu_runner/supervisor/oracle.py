@@ -249,18 +249,29 @@ class Oracle:
         return float(answer["scaled"])
 
     def verify(
-        self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        offsets: Sequence[int],
+        *,
+        explain: bool,
     ) -> Verification:
-        """Compare the outputs taken at these offsets with the reference in float64."""
+        """Compare the outputs taken at these offsets with the reference in float64.
+
+        explain: say also what the first wrong one looks like.
+        """
         outputs = [{"offset": offset} for offset in offsets]
-        answer = self._ask(op="verify", **of_call(workload, direction, seed), outputs=outputs)
+        call = of_call(workload, direction, seed)
+        answer = self._ask(op="verify", **call, outputs=outputs, explain=explain)
         errors, first = [], None
         for output in answer["outputs"]:
-            found = output.pop("mismatch")
+            found, findings = output.pop("mismatch"), output.pop("findings")
             name = output.pop("name")
             errors.append(decode(OutputError, {"output": name, **output}))
             if found is not None and first is None:
-                first = decode(Mismatch, {"workload": workload.name, "output": name, **found})
+                found |= {"workload": workload.name, "output": name, "findings": findings}
+                first = decode(Mismatch, found)
         return Verification(tuple(errors), first)
 
     def _ask(self, **request: Any) -> Mapping[str, Any]:

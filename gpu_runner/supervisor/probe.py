@@ -75,7 +75,8 @@ def build_probe(config: SupervisorConfig) -> Path:
     }
     flags = ["-O2", "-std=c++17"]
     if config.kind is DeviceKind.CUDA:
-        flags += [f"-arch={cuda_architecture(config.index)}", *toolchain.shared_cuda_runtime()]
+        flags.append(toolchain.for_architecture(cuda_architecture(config.index)))
+        flags += toolchain.shared_cuda_runtime()
     else:
         flags.append("-fopenmp")
     return build_trusted(Recipe(files, source, config.kind, tuple(flags)), config)

@@ -120,7 +120,9 @@ class ChildProcess:
     def _bare_environment(self, jail: Jail) -> dict[str, str]:
         folder = Path(self._folder.name if self._folder else "")
         for name, text in jail.files.items():
-            (folder / name).write_text(text)
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
         return {**os.environ, "TMPDIR": str(folder), **jail.environment}
 
     def __enter__(self) -> ChildProcess:

@@ -11,7 +11,7 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor import ncu, ncu_report, occupancy, roofline, vectorization
 from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.build import solution_recipe
+from gpu_runner.supervisor.build import solution_recipes
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.ncu_report import Launch
@@ -84,8 +84,9 @@ class Profiler:
         return count(path, self._bench, self._target, workload)
 
     def _vectorized(self, notes: list[str]) -> dict[str, float]:
-        recipe = solution_recipe(self._request, self._config)
-        found = vectorization.look(recipe, self._config)
+        recipes = solution_recipes(self._request, self._config)
+        looks = (vectorization.look(recipe, self._config) for recipe in recipes)
+        found = next(filter(None, looks), None)
         if found is None:
             notes.append("g++ said nothing of loops")
             return {}

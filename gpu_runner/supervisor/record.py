@@ -16,7 +16,8 @@ from gpu_runner.data.evaluation import (
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
 from gpu_runner.data.scores import summary
-from gpu_runner.data.task import Workload
+from gpu_runner.data.symptom import GENERAL
+from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor import peaks
 from gpu_runner.supervisor.baselines import Baseline
@@ -43,7 +44,7 @@ class Record:
 
     def __init__(self, request: EvaluationRequest, config: SupervisorConfig) -> None:
         """Nothing is known yet."""
-        self._request, self._config = request, config
+        self.request, self.config = request, config
         self._facts: dict[str, Facts] = {}
         self._workloads: Sequence[Workload] = ()
         self.environment: dict[str, Any] = {}
@@ -61,7 +62,7 @@ class Record:
     def begin(self, workloads: Sequence[Workload]) -> None:
         """Name the workloads that are going to be measured."""
         self._workloads = workloads
-        self._facts = {workload.name: Facts(self._config.kind) for workload in workloads}
+        self._facts = {workload.name: Facts(self.config.kind) for workload in workloads}
 
     def add(self, workload: Workload, process: int, collected: Collected, checked: Checked) -> None:
         """Add what one process returned for a workload, and what was found in it."""
@@ -87,22 +88,22 @@ class Record:
 
     def noise(self) -> tuple[str, float]:
         """The public workload with the widest interval, and half its relative width."""
-        return noisiest(self.results(), RESOLUTION_NS[self._config.kind])
+        return noisiest(self.results(), RESOLUTION_NS[self.config.kind])
 
     def impossible(self) -> str:
         """Why a claimed time cannot be true; empty if it can."""
-        peak = generous_peak(self._config.kind, self._config.index)
-        dtype = self._request.task.dtype
+        peak = generous_peak(self.config.kind, self.config.index)
+        dtype = self.request.task.dtype
         return beats_physics(self.results(), peak, dtype, self.output_bytes) if peak else ""
 
     def look_at_times(self) -> None:
         """Say the device's limits; suspect times below them, claims, and times of few calls."""
         workloads = self.results()
         self.suspicions += clock_suspicions(workloads)
-        if ESTIMATORS[self._config.kind].fastest:
+        if ESTIMATORS[self.config.kind].fastest:
             self.suspicions += luck_suspicions(workloads)
-        dtype, limit = self._request.task.dtype, peaks.ceiling(self._config)
-        self.environment["peaks"] = peaks.facts(self._config, dtype, workloads)
+        dtype, limit = self.request.task.dtype, peaks.ceiling(self.config)
+        self.environment["peaks"] = peaks.facts(self.config, dtype, workloads)
         if limit is not None:
             found = floor_suspicions(workloads, limit.peak, dtype, self.output_bytes)
             self.suspicions += found
@@ -111,12 +112,13 @@ class Record:
         """The fault for a mismatch; a hidden workload is not named."""
         hidden = any(w.hidden for w in self._workloads if w.name == mismatch.workload)
         where = "a hidden workload" if hidden else mismatch.workload
-        reason = f"{mismatch.output!r} is wrong on {where}: {mismatch.reason}"
+        like = "".join(f": {finding.text}" for finding in mismatch.findings[:1])
+        reason = f"{mismatch.output!r} is wrong on {where}: {mismatch.reason}{like}"
         return Fault(Verdict.WRONG_RESULT, reason)
 
     def result(self, fault: Fault, stages: tuple[StageTime, ...]) -> EvaluationResult:
         """The whole result; headline numbers only for CORRECT."""
-        request = self._request
+        request = self.request
         workloads = self.results()
         headline = {}
         if fault.verdict is Verdict.CORRECT:
@@ -150,7 +152,7 @@ class Record:
         """Add what the supervisor's clock adds to each workload's bursts."""
         for name, null in times.items():
             self._facts[name].null = null
-            self._facts[name].margin = MARGINS[self._config.kind, self._request.task.abi]
+            self._facts[name].margin = MARGINS[self.config.kind, self.request.task.abi]
 
     def is_raised(self) -> bool:
         """Whether the supervisor's own clock saw more than was claimed."""
@@ -166,10 +168,25 @@ class Record:
 
     def results(self) -> list[WorkloadResult]:
         """What is known of each workload by now."""
-        limit = peaks.theoretical(self._config)
+        limit = peaks.theoretical(self.config)
         peak = limit.peak if limit else None
-        task, direction = self._request.task, self._request.solution.direction
+        task, direction = self.request.task, self.request.solution.direction
         return [
             workload_result(task, workload, direction, self._facts[workload.name], peak)
             for workload in self._workloads
         ]
+
+
+def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fault:
+    """The fault of a kernel that is right on the values that a public workload is drawn with.
+
+    It names the kinds of those on which it is not, and what the first of them makes of the output
+    in words that tell of no value.
+    """
+    kinds = [KINDS_OF_VALUES[values] for values in Values if values in found]
+    first = next(found[values] for values in Values if values in found)
+    like = "".join(f"; on these {GENERAL[finding.symptom]}" for finding in first.findings[:1])
+    reason = (
+        f"right on {workload} as it is drawn, but not on other values: {', '.join(kinds)}{like}"
+    )
+    return Fault(Verdict.WRONG_RESULT, reason)

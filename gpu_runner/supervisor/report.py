@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.evaluation import EvaluationResult, Measurement, Mismatch, WorkloadResult
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
@@ -22,12 +22,8 @@ def describe(result: EvaluationResult) -> str:
     lines = [f"{result.verdict}  {result.task} on {result.device} ({result.mode}): {result.reason}"]
     if result.verdict is Verdict.COMPILE_ERROR and result.build:
         lines.append(result.build.log.rstrip())
-    if result.mismatch and result.mismatch.index:
-        found = result.mismatch
-        lines.append(
-            f"  first wrong element: {found.output}{list(found.index)}"
-            f" is {found.actual}, expected {found.expected} +- {found.bound}"
-        )
+    if result.mismatch:
+        lines += _mismatch(result.mismatch)
     lines += [_workload(w) for w in result.workloads if w.measurement is not None]
     if result.latency_ns is not None:
         lines.append(_headline(result))
@@ -46,6 +42,16 @@ def describe(result: EvaluationResult) -> str:
     if result.log:
         lines.append(result.log.rstrip())
     return "\n".join(lines)
+
+
+def _mismatch(found: Mismatch) -> list[str]:
+    where = f"{found.output}{list(found.index)}"
+    first = (
+        f"  first wrong element: {where} is {found.actual}, expected {found.expected} +-"
+        f" {found.bound}"
+    )
+    looks = [f"  it looks like this: {finding.text}" for finding in found.findings]
+    return [first, *looks] if found.index else looks
 
 
 def _workload(workload: WorkloadResult) -> str:

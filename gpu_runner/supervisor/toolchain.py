@@ -13,11 +13,16 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_runner.data.flags import build_flags
 from gpu_runner.data.verdict import Abi, DeviceKind
+
+TORCH_HEADERS = Path(__file__).resolve().parents[1] / "torch_headers"
+"""Few of torch's declarations, in headers of the same names: enough for nearly all kernels."""
 
 TORCH_MODULE = "kbench_kernel"
 """Name under which a torch extension is compiled and imported."""
 
+_FIRST_WITH_OWN_TARGET = (9, 0)
 _HALF_FLAGS = (
     "-D__CUDA_NO_HALF_OPERATORS__",
     "-D__CUDA_NO_HALF_CONVERSIONS__",
@@ -52,6 +57,23 @@ def compiler(kind: DeviceKind) -> Compiler:
     return Compiler(path, text.strip())
 
 
+def described(kind: DeviceKind) -> str:
+    """The compiler in a few words: "g++ 12.2.0", or "nvcc 13.0 with g++ 12.2.0".
+
+    Raises `ToolchainError` where it is missing.
+    """
+    host = f"g++ {_last_number(compiler(DeviceKind.CPU).version)}"
+    if kind is DeviceKind.CPU:
+        return host
+    match = re.search(r"cuda_(\d+\.\d+)", compiler(kind).version)
+    return f"nvcc {match[1] if match else _last_number(compiler(kind).version)} with {host}"
+
+
+def _last_number(version: str) -> str:
+    found = re.findall(r"\d+(?:\.\d+)+", version)
+    return found[-1] if found else version
+
+
 @functools.cache
 def torch_folder() -> Path:
     """Where torch is installed, found without importing it."""
@@ -69,18 +91,52 @@ def torch_version() -> str:
     return match[1] if match else "unknown"
 
 
-def flags(kind: DeviceKind, abi: Abi, architecture: str) -> list[str]:
-    """Compile and link flags, the same for every submission; nobody can add to them."""
-    common = ["-std=c++17", "-O3", "-shared"]
+def architecture(capability: tuple[int, int]) -> str:
+    """Compile target of a GPU of this compute capability, such as sm_90a.
+
+    With the letter it is for that GPU alone, and `wgmma`, `setmaxnreg` and `tcgen05` assemble.
+    Older GPUs have no such target, and older compilers do not know it: then without.
+    """
+    major, minor = capability
+    plain = f"sm_{major}{minor}"
+    own = f"{plain}a"
+    return own if capability >= _FIRST_WITH_OWN_TARGET and _is_known(own) else plain
+
+
+@functools.cache
+def _is_known(target: str) -> bool:
+    """Whether nvcc can build for a target: `--list-gpu-code` leaves those with a letter out."""
+    command = [compiler(DeviceKind.CUDA).path, "--dryrun", for_architecture(target)]
+    done = subprocess.run(
+        [*command, "-x", "cu", "/dev/null"], capture_output=True, text=True, check=False
+    )
+    return done.returncode == 0
+
+
+def for_architecture(target: str) -> str:
+    """The flag that builds for one target alone.
+
+    `-arch=sm_90a` would compile device code a second time, for sm_90, where wgmma is an error.
+    """
+    return f"-gencode=arch={target.replace('sm_', 'compute_')},code={target}"
+
+
+def flags(
+    kind: DeviceKind, abi: Abi, target: str, asked: tuple[str, ...] = (), *, slim: bool = False
+) -> list[str]:
+    """Compile and link flags: the same for every submission, and what its source asks for.
+
+    slim: a torch extension is to see `TORCH_HEADERS`, placed where it is compiled, before torch's.
+    """
+    common = build_flags(kind.language, asked)
+    linker = "-Wl,"
     if kind is DeviceKind.CUDA:
-        common += [f"-arch={architecture}", "-Xcompiler=-fPIC", "-lineinfo", "-Xptxas=-v"]
-        common += shared_cuda_runtime()
+        common += [for_architecture(target), *shared_cuda_runtime()]
         linker = "-Xlinker="
-    else:
-        common += ["-march=native", "-fopenmp", "-fPIC", "-Wall"]
-        common += ["-Wl,--as-needed"]  # a kernel without threads is to get no team of them
-        linker = "-Wl,"
-    return common + (_torch_flags(kind, linker) if abi is Abi.TORCH else [])
+    if abi is Abi.TORCH:
+        common += ["-isystem", TORCH_HEADERS.name] if slim else []
+        common += _torch_flags(kind, linker)
+    return common
 
 
 @functools.cache
@@ -118,6 +174,14 @@ def _torch_flags(kind: DeviceKind, linker: str) -> list[str]:
         *(f"-l{name}" for name in libraries),
         f"{linker}--require-defined=PyInit_{TORCH_MODULE}",
     ]
+
+
+@functools.cache
+def torch_headers() -> dict[str, str]:
+    """Texts of `TORCH_HEADERS`, by their paths from where they are placed."""
+    folder = TORCH_HEADERS.parent
+    found = sorted(path for path in TORCH_HEADERS.rglob("*.h"))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
 
 
 def torch_paths() -> tuple[Path, ...]:

@@ -78,6 +78,9 @@ class EvaluationOut(Schema):
     stage: str
     attempt: int
     waiting_reason: str
+    awaited_baselines: str = Field(
+        description="Which baselines its result lacks, and when they come; empty if none."
+    )
     latency_ns: float | None
     speedup: float | None = Field(description="Against the best baseline of each workload.")
     speedup_eager: float | None
@@ -312,6 +315,7 @@ def _evaluation(evaluation: Evaluation, user: Any) -> dict[str, Any]:
     trust = ("quarantine", "audited")
     times = ("created_at", "started_at", "finished_at")
     audit = selectors.board_audit(evaluation)
+    document = selectors.result_document(evaluation, user)
     return {
         **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},
         "device": evaluation.device_id,
@@ -320,7 +324,8 @@ def _evaluation(evaluation: Evaluation, user: Any) -> dict[str, Any]:
         "waiting_reason": selectors.waiting_reason(evaluation, timezone.now()),
         "quarantine_reason": selectors.decision_reason(evaluation),
         "audited_reason": audit.reason if audit and evaluation.audited != "none" else "",
-        "result": selectors.result_document(evaluation, user),
+        "awaited_baselines": selectors.awaited_baselines(evaluation, document or {}),
+        "result": document,
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_runner.data.flags import EXAMPLE, allowed_text
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
 from runs_app.evolve.config import Problem
@@ -105,6 +106,8 @@ def common(problem: Problem) -> dict[str, str]:
         "signature": _signature(problem),
         "symbol": _symbol(problem),
         "toolchain": problem.toolchain,
+        "flags": allowed_text(problem.language),
+        "flags_example": EXAMPLE[problem.language],
         "reference": clip(problem.reference.strip(), MAX_REFERENCE_TOKENS),
         "workloads": clip("\n".join(f"- {w}" for w in problem.workloads), MAX_WORKLOADS_TOKENS),
         "goal": _goal(problem),

@@ -129,6 +129,7 @@ def _mismatch(mismatch: Mismatch | None) -> str:
         )
     if mismatch.elements:
         lines.append(f"{mismatch.wrong_elements} of {mismatch.elements} elements are wrong")
+    lines += [f"It looks like this: {finding.text}" for finding in mismatch.findings]
     return "\n".join(lines)
 
 

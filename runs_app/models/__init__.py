@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from runs_app.models.agent import Agent, LanguageModel
 from runs_app.models.audit import BoardAudit
+from runs_app.models.baselines import BaselineMeasurement
 from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
-from runs_app.models.check import UNDER_WAY, TaskCheck
+from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result, Status
 from runs_app.models.judgement import TaskJudgement
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
@@ -15,6 +16,7 @@ from runs_app.models.runner import Device, Runner
 from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
 from runs_app.models.tuning import Tuning, VerifierPrompt
+from runs_app.models.version_job import UNDER_WAY, VersionJob
 
 __all__ = [
     "BARRED",
@@ -22,6 +24,7 @@ __all__ = [
     "UNDER_WAY",
     "Agent",
     "Audited",
+    "BaselineMeasurement",
     "BoardAudit",
     "Candidate",
     "Device",
@@ -42,4 +45,5 @@ __all__ = [
     "TaskJudgement",
     "Tuning",
     "VerifierPrompt",
+    "VersionJob",
 ]

@@ -50,6 +50,8 @@ class Runner(models.Model):
     current = models.JSONField(default=list)  # ids of the evaluations at work
     builds = models.PositiveIntegerField(default=1)
     version = models.CharField(max_length=50, blank=True)
+    compiler = models.CharField(max_length=100, blank=True)  # which it builds sources with
+    architecture = models.CharField(max_length=50, blank=True)  # and what for
     booted_at = models.DateTimeField()
     seen_at = models.DateTimeField(db_index=True)
 

@@ -13,7 +13,7 @@ from runs_app.selectors.access import (
     visible_evaluations,
     visible_submissions,
 )
-from runs_app.selectors.baselines import Baselines, baselines
+from runs_app.selectors.baselines import Baselines, awaited_baselines, baselines
 from runs_app.selectors.checks import (
     CheckEntry,
     CheckTime,
@@ -26,6 +26,7 @@ from runs_app.selectors.checks import (
     may_check,
 )
 from runs_app.selectors.devices import devices
+from runs_app.selectors.estimate import estimates
 from runs_app.selectors.events import events, queue_events
 from runs_app.selectors.quarantine import (
     board_audit,
@@ -35,7 +36,13 @@ from runs_app.selectors.quarantine import (
     open_cases,
     public_suspicions,
 )
-from runs_app.selectors.queue import DeviceQueue, QueueEntry, queue_overview, waiting_reason
+from runs_app.selectors.queue import (
+    DeviceQueue,
+    QueueEntry,
+    queue_overview,
+    wait_of_people,
+    waiting_reason,
+)
 from runs_app.selectors.quota import Quota, quota
 from runs_app.selectors.runners import RunnerStatus, runner_list
 from runs_app.selectors.runs import (
@@ -72,6 +79,7 @@ __all__ = [
     "RunnerStatus",
     "active_s",
     "author_names",
+    "awaited_baselines",
     "baselines",
     "board_audit",
     "budgets",
@@ -84,6 +92,7 @@ __all__ = [
     "decided_cases",
     "decision_reason",
     "devices",
+    "estimates",
     "events",
     "filtered_runs",
     "find_candidate",
@@ -119,5 +128,6 @@ __all__ = [
     "visible_evaluations",
     "visible_runs",
     "visible_submissions",
+    "wait_of_people",
     "waiting_reason",
 ]

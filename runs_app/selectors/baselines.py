@@ -1,4 +1,4 @@
-"""What a task's baselines and its physical floor are on a device."""
+"""What a task's baselines and its physical floor are on a device, and what of them is awaited."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Device, Result
+from runs_app.models import BaselineMeasurement, Device, Evaluation, Result, Status
+from tasks_app.disclosure import public_text
 from tasks_app.models import TaskVersion
 
 _LOOKED_AT = 5  # newest results; one whose baselines failed may be among them
@@ -26,40 +28,72 @@ class Baselines:
 
 
 def baselines(version: TaskVersion, device: Device, direction: str) -> Baselines:
-    """From the newest ranked correct results that hold any."""
+    """From the newest ranked results that hold any, or where there are none, measured apart.
+
+    Floors are those of the newest correct result.
+    """
     rows = Result.objects.filter(
         evaluation__task_version=version,
         evaluation__device=device,
         evaluation__direction=direction,
-        evaluation__mode=Mode.RANKED.value,
         evaluation__verdict=Verdict.CORRECT.value,
     ).order_by("-evaluation__finished_at")
+    newest = [_public(version, document) for document in _documents(rows)[:1]]
+    ranked = _documents(rows.filter(evaluation__mode=Mode.RANKED.value))[:_LOOKED_AT]
+    found = (_times_ns(_public(version, document)) for document in ranked)
+    times_ns = next(filter(None, found), None) or _measured_apart(version, device, direction)
+    floors = [w["floor_ns"] for workloads in newest for w in workloads if w.get("floor_ns")]
+    whole = bool(newest) and 0 < len(floors) == len(newest[0])
+    return Baselines(times_ns=times_ns, floor_ns=_mean(floors) if whole else None)
+
+
+def awaited_baselines(evaluation: Evaluation, document: Mapping[str, Any]) -> str:
+    """Which baselines its result does not have yet, and when they will come; empty if none."""
+    names = " and ".join(document.get("pending_baselines", ()))
+    if not names:
+        return ""
+    job = BaselineMeasurement.objects.filter(
+        version=evaluation.task_version_id,
+        device=evaluation.device_id,
+        direction=evaluation.direction,
+    ).first()
+    if job is None:
+        return f"{names}: not measured"
+    if job.status == Status.RUNNING:
+        return f"{names}: being measured apart, and will join this result"
+    if job.status == Status.QUEUED:
+        return f"{names}: will be measured apart when the device is free, and join this result"
+    reason = public_text(job.reason, evaluation.task_version.hidden_names)
+    return f"{names}: could not be measured: {reason}"
+
+
+def _documents(rows: Any) -> Any:
+    return rows.values_list("document", flat=True)
+
+
+def _public(version: TaskVersion, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     hidden = set(version.hidden_names)
-    for document in rows.values_list("document", flat=True)[:_LOOKED_AT]:
-        workloads = [
-            workload
-            for workload in document["workloads"]
-            if not workload["hidden"] and workload["name"] not in hidden
-        ]
-        found = _means(workloads)
-        if found.times_ns:
-            return found
-    return Baselines()
+    return [w for w in document["workloads"] if not w["hidden"] and w["name"] not in hidden]
 
 
-def _means(workloads: list[dict[str, object]]) -> Baselines:
+def _measured_apart(version: TaskVersion, device: Device, direction: str) -> dict[str, float]:
+    rows = BaselineMeasurement.objects.filter(
+        version=version, device=device, direction=direction, report__isnull=False
+    )
+    report = rows.values_list("report", flat=True).first()
+    if report is None:
+        return {}
+    hidden, measured = set(version.hidden_names), report["baselines"]
+    return _times_ns([{"baselines": measured[name]} for name in measured if name not in hidden])
+
+
+def _times_ns(workloads: list[Mapping[str, Any]]) -> dict[str, float]:
+    """Means of the baselines that every one of these workloads has."""
     times: defaultdict[str, list[float]] = defaultdict(list)
-    floors = []
     for workload in workloads:
-        measured = workload.get("baselines") or {}
-        assert isinstance(measured, dict), "a result was checked before it was stored"
-        for name, measurement in measured.items():
+        for name, measurement in workload["baselines"].items():
             times[name].append(measurement["time_ns"])
-        floor = workload.get("floor_ns")
-        floors += [floor] if isinstance(floor, int | float) and floor > 0 else []
-    whole = {name: _mean(found) for name, found in times.items() if len(found) == len(workloads)}
-    floor_ns = _mean(floors) if floors and len(floors) == len(workloads) else None
-    return Baselines(times_ns=whole, floor_ns=floor_ns)
+    return {name: _mean(found) for name, found in times.items() if len(found) == len(workloads)}
 
 
 def _mean(values: list[float]) -> float:

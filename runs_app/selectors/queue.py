@@ -11,10 +11,11 @@ from django.db.models import Case, Q, Value, When
 from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode
 from runs_app import queues
-from runs_app.models import Device, Evaluation, Status
+from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Status
 from runs_app.selectors.access import may_see
 from runs_app.selectors.checks import CheckEntry, check_entries
 from runs_app.selectors.devices import devices
+from runs_app.selectors.estimate import estimate, in_words, work_s
 from runs_app.selectors.runners import RunnerStatus, age, runner_list
 
 _SHOWN = 100  # entries of a queue on a page
@@ -51,7 +52,7 @@ class DeviceQueue:
     `waiting` holds the first places, `depth` counts them all, and `behind` those among them that
     wait behind people's; `own_depth` counts the site's own. `wait_p50_s` and
     `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
-    nothing has run. `checks` of tasks count into none of these.
+    nothing has run. `checks` of tasks and `measurements` of baselines count into none of these.
     `reason` says why nothing would be taken now; empty if something would.
     """
 
@@ -62,6 +63,7 @@ class DeviceQueue:
     waiting: list[QueueEntry]
     running: list[QueueEntry]
     checks: list[CheckEntry]
+    measurements: list[BaselineMeasurement]
     runners: list[RunnerStatus]
     wait_p50_s: float | None
     wait_p95_s: float | None
@@ -91,17 +93,15 @@ def queue_overview(user: Any, now: datetime) -> list[DeviceQueue]:
 def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     """Why a queued evaluation has not begun; empty for any other.
 
-    Says so if nobody will take it; otherwise gives its place and what its runners do.
+    Says so if nobody will take it; otherwise gives its place, what its runners do, and when its
+    verdict will come, by what its like took lately.
     """
     if evaluation.status != Status.QUEUED:
         return ""
     runners = runner_list(now, evaluation.device_id)
     blocked = why_blocked(evaluation.device_id, runners)
-    earlier = Q(queued_at__lt=evaluation.queued_at)
-    earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
-    own_queue = _PLACES[evaluation.urgency]
-    ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
-    place = _waiting(evaluation.device_id).filter(ahead).count() + 1
+    ahead = _ahead_of(evaluation)
+    place = ahead.count() + 1
     position = "next in the queue" if place == 1 else f"number {place} in the queue"
     if blocked:
         return f"{position}, but {blocked}"
@@ -109,9 +109,43 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
         return f"{position}, but its runners are of a version that takes no audits: update them"
     ready = [status.runner for status in runners if status.takes_work]
     busy = [runner.name for runner in ready if runner.current]
+    known = estimate(evaluation.device_id, evaluation.mode)
+    when = ""
+    if known is not None:
+        before_s = _before_s(evaluation.device_id, ahead, evaluation.urgency)
+        when = f"; its verdict will come in about {in_words(before_s + known.median_s)}"
     if len(busy) == len(ready):
-        return f"{position}; busy with others: {', '.join(busy)}"
-    return f"{position}; a runner is free and takes it within seconds"
+        return f"{position}; busy with others: {', '.join(busy)}{when}"
+    return f"{position}; a runner is free and takes it within seconds{when}"
+
+
+def wait_of_people(device_slug: str) -> str:
+    """What somebody who submits now waits for, in words: work of other people."""
+    ahead = _waiting(device_slug).filter(place_of_queue__lte=_PLACES[Urgency.PEOPLE])
+    seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
+    return f"about {in_words(seconds)} of other people's work before yours" if seconds else ""
+
+
+def _ahead_of(evaluation: Evaluation) -> Any:
+    earlier = Q(queued_at__lt=evaluation.queued_at)
+    earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
+    own_queue = _PLACES[evaluation.urgency]
+    ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
+    return _waiting(evaluation.device_id).filter(ahead)
+
+
+def _before_s(device_slug: str, ahead: Any, urgency: Urgency) -> float:
+    """Seconds of work that the device does first: what runs counts half, it is under way.
+
+    What is less urgent steps aside, and a build needs no device.
+    """
+    if urgency is Urgency.BUILDS:
+        return 0.0
+    running = Evaluation.objects.filter(device_id=device_slug, status=Status.RUNNING)
+    ours = _placed(running).filter(place_of_queue__lte=_PLACES[urgency])
+    needing = ~Q(mode=Mode.COMPILE.value)
+    waiting_s = work_s(device_slug, ahead.filter(needing))
+    return waiting_s + work_s(device_slug, ours.filter(needing)) / 2
 
 
 def _takes_no_audits(device_slug: str) -> bool:
@@ -133,6 +167,7 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
         waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
         running=_entries(running.order_by("started_at"), user, now),
         checks=check_entries(device.slug, user, now),
+        measurements=list(_measurements(device)),
         runners=runners,
         wait_p50_s=_percentile(waits, 0.50),
         wait_p95_s=_percentile(waits, 0.95),
@@ -140,10 +175,20 @@ def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
     )
 
 
+def _measurements(device: Device) -> Any:
+    """Those under way, of tasks that everybody may see."""
+    rows = BaselineMeasurement.objects.filter(device=device, status__in=UNDER_WAY)
+    published = rows.exclude(version__published_at=None)
+    return published.select_related("version__task").order_by("queued_at", "pk")
+
+
 def _waiting(device_slug: str) -> Any:
     rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
-    queued = rows.annotate(place_of_queue=_PLACE_OF_QUEUE)
-    return queued.order_by("place_of_queue", "queued_at", "pk")
+    return _placed(rows).order_by("place_of_queue", "queued_at", "pk")
+
+
+def _placed(rows: Any) -> Any:
+    return rows.annotate(place_of_queue=_PLACE_OF_QUEUE)
 
 
 def _with_lists(rows: Any) -> Any:

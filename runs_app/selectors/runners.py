@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from runs_app.models import Runner
+from runs_app.models import Device, Runner
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,23 @@ def statuses(runners: Iterable[Runner], now: datetime) -> list[RunnerStatus]:
         )
         for runner in runners
     ]
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What a device's runners build kernels with, and for."""
+
+    device: Device
+    compiler: str
+    architecture: str
+
+
+def toolchains(kinds: Iterable[str]) -> list[Toolchain]:
+    """Of devices of these kinds with a runner that has not stopped; one each, if they are alike."""
+    rows = Runner.objects.exclude(compiler="").exclude(state=Runner.State.STOPPED)
+    found = rows.filter(device__kind__in=list(kinds)).select_related("device")
+    each = (Toolchain(row.device, row.compiler, row.architecture) for row in found)
+    return sorted(set(each), key=lambda t: (t.device.slug, t.compiler, t.architecture))
 
 
 def age(seconds: float) -> str:

@@ -1,18 +1,23 @@
-"""Have a runner check a task version, or have it stop."""
+"""Have a runner check a task version, or have it stop; and take its report."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind
 from runs_app import queues, selectors
 from runs_app.models import UNDER_WAY, Device, Status, TaskCheck
-from runs_app.services import check_lifecycle
+from runs_app.services import job_lifecycle
+from tasks_app.loader import report_of
 from tasks_app.models import Act, TaskVersion
-from tasks_app.services import CurationError, note
+from tasks_app.services import CurationError, note, record_report
+from tasks_app.soundness_report import LARGEST
 
 
 @transaction.atomic
@@ -39,7 +44,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     draft = min(drafts, key=lambda draft: draft.author_id != user.pk, default=None)
     details = {"device": device.slug, "check": str(check.pk)}
     note(Act.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now)
-    check_lifecycle.queue(check)
+    job_lifecycle.queue(check)
     return check
 
 
@@ -49,13 +54,13 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
 
     Raises `CurationError` where that cannot be.
     """
-    locked = check_lifecycle.lock(check.pk)
+    locked = TaskCheck.objects.select_for_update(of=("self",)).get(pk=check.pk)
     if locked.is_over:
         raise CurationError("", f"this check is {locked.status.lower()} already")
     if not selectors.may_cancel(locked, user):
         raise CurationError("", "only who asked for a check and admins may cancel it")
     reason = f"cancelled by {user.get_username()}"
-    check_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
+    job_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
     details = {"device": locked.device_id, "check": str(locked.pk)}
     asked = Act.objects.filter(kind=Act.Kind.CHECKED, details__check=str(locked.pk)).first()
     note(
@@ -67,6 +72,26 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
         now=now,
     )
     transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+
+
+def finish(check: TaskCheck, document: Any, now: datetime) -> None:
+    """End it with the report that its runner has made; raises `DataError` for any other."""
+    if not isinstance(document, dict):
+        raise DataError("report", "is not a JSON object")
+    if len(json.dumps(document)) > LARGEST:
+        raise DataError("report", f"is larger than {LARGEST} bytes")
+    report = report_of(document)
+    task = check.version.data
+    facts = {
+        "task": (report.task, task.name),
+        "digest": (report.digest, task.digest()),
+        "device": (report.device, check.device_id),
+    }
+    for field, (found, expected) in facts.items():
+        if found != expected:
+            raise DataError(field, f"is {found!r}, expected {expected!r}")
+    record_report(check.version, report, now, made_here=True)
+    job_lifecycle.end(check, passed=report.passed, now=now)
 
 
 def _refuse_device(version: TaskVersion, device: Device) -> None:

@@ -13,9 +13,9 @@ from django.db import transaction
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.event import Event, EventKind, RunnerState
-from gpu_runner.data.verdict import Mode, Stage, Verdict
+from gpu_runner.data.verdict import Mode, Stage
 from runs_app.models import Evaluation, Result, Runner, Status
-from runs_app.services import audits, check_events, journal, lifecycle, outcome, quarantine
+from runs_app.services import audits, baselines, job_events, journal, lifecycle, outcome, quarantine
 from runs_app.services.errors import EventError
 from runs_app.services.runners import record_runner
 from runs_app.services.text import storable
@@ -34,7 +34,7 @@ def record_event(*, event: Event, now: datetime) -> bool:
     try:
         evaluation = lifecycle.lock(event.evaluation_id)
     except Evaluation.DoesNotExist:
-        return check_events.record(event, now)
+        return job_events.record(event, now)
     except (ValidationError, ValueError):
         raise EventError(f"there is no evaluation {event.evaluation_id!r}") from None
     if event.attempt > evaluation.attempt:
@@ -86,14 +86,15 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     document = payload.get("result")
     result = codec.decode(EvaluationResult, document, "result")
     outcome.check(evaluation, result)
-    if kind := _why_again(evaluation, result):
+    if result.retryable and evaluation.attempt < settings.MAX_ATTEMPTS:  # its host was the cause
         reason = public_reason(codec.encode(result), evaluation.task_version.hidden_names)
-        lifecycle.try_again(evaluation, kind=kind, reason=reason, now=now, seq=seq)
+        lifecycle.try_again(evaluation, reason=reason, now=now, seq=seq)
         return
+    result = baselines.joined(evaluation, result, now)
     outcome.apply(evaluation, result)
     quarantine.hold(evaluation, result, now=now)
     lifecycle.end(evaluation, Status.FINISHED, now=now)
-    Result.objects.create(evaluation=evaluation, document=document)
+    Result.objects.create(evaluation=evaluation, document=codec.encode(result))
     summary = {
         "verdict": evaluation.verdict,
         "reason": evaluation.reason,
@@ -107,22 +108,6 @@ def _finished(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: da
     if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
         audits.recheck(evaluation, now=now)
         audits.consider(evaluation, now=now)
-
-
-def _why_again(evaluation: Evaluation, result: EvaluationResult) -> str:
-    """Kind of the event for which another attempt is made; empty if this result stands.
-
-    "lost": its runner's host was the cause. "noisy": noise would cost a run a candidate, perhaps
-    the one that others are compared with. That once: a kernel whose time varies by itself is none.
-    People see UNSTABLE, and decide themselves.
-    """
-    if evaluation.attempt >= settings.MAX_ATTEMPTS:
-        return ""
-    if result.retryable:
-        return "lost"
-    if result.verdict is not Verdict.UNSTABLE or evaluation.submission.run_id is None:
-        return ""
-    return "" if evaluation.events.filter(kind="noisy").exists() else "noisy"
 
 
 def _lost(evaluation: Evaluation, seq: int, payload: dict[str, Any], now: datetime) -> None:

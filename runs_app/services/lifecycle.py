@@ -67,12 +67,9 @@ def retry_or_give_up(
     _begin_again(evaluation, reason=reason, now=now)
 
 
-def try_again(evaluation: Evaluation, *, kind: str, reason: str, now: datetime, seq: int) -> None:
-    """Begin the next attempt after one that has ended with a result which settles nothing.
-
-    kind: of the event that says so: "noisy", or "lost" where the runner's host was the cause.
-    """
-    journal.write(evaluation, kind, {"reason": reason}, now=now, seq=seq)
+def try_again(evaluation: Evaluation, *, reason: str, now: datetime, seq: int) -> None:
+    """Begin the next attempt after one that has ended by itself, and whose host was the cause."""
+    journal.write(evaluation, "lost", {"reason": reason}, now=now, seq=seq)
     _begin_again(evaluation, reason=f"measured again: {reason}", now=now)
 
 

@@ -11,24 +11,20 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.profile import THROUGHPUTS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
-from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
+from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
 from runs_app import selectors
 from runs_app.evolve.bottleneck import calibrate
 from runs_app.evolve.config import Problem
 from runs_app.models import BARRED, COUNTING, BoardAudit, Device, Evaluation, Result
 from runs_app.services.errors import SubmissionError
 from runs_app.services.run_request import RunRequest
+from tasks_app.building_page import command_text
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
 from tasks_app.task_page import entrances
 
 NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
 _TUNER = "autotune"
-_COMMANDS = {
-    DeviceKind.CPU: "g++ -std=c++17 -O3 -shared -march=native -fopenmp -fPIC -Wall",
-    DeviceKind.CUDA: "nvcc -std=c++17 -O3 -shared -arch=<the device's> -Xcompiler=-fPIC -lineinfo",
-}
-_TORCH = ", with torch's headers and libraries; the module is a pybind11 extension"
 _PROFILES = 60  # newest profiles that the device's threshold is computed from
 
 
@@ -61,7 +57,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
             f"{workload.name}: {', '.join(f'{k}={v}' for k, v in workload.parameters.items())}"
             for workload in data.workloads_for(kind, direction, hidden=False)
         ),
-        toolchain=_COMMANDS[kind] + (_TORCH if data.abi is Abi.TORCH else ""),
+        toolchain=command_text(kind, data.abi),
         seed_source=seed.source,
         seed_title=seed.title,
         threshold_pct=calibrate(_throughputs(device)),

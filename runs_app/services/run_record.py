@@ -121,7 +121,12 @@ class Recorder:
             submission=trial, device=self._run.device, mode=fact.mode, now=self._now
         )
         if candidate.edit == Edit.SEED.value:
-            ensure_baselines(trial=trial, device=self._run.device, now=self._now)
+            ensure_baselines(
+                version=trial.task_version,
+                device=self._run.device,
+                direction=trial.direction,
+                now=self._now,
+            )
         return {"evaluation": str(evaluation.pk), "submission": str(trial.pk)}
 
     def _trial(self, candidate: Candidate) -> Submission | None:

@@ -38,6 +38,8 @@ def record_runner(*, state: RunnerState, now: datetime) -> bool:
             "current": list(state.current),
             "builds": state.builds,
             "version": state.version,
+            "compiler": state.compiler[:100],
+            "architecture": state.architecture[:50],
             "booted_at": known.booted_at if known and not restarted else now,
             "seen_at": now,
         },

@@ -1,4 +1,4 @@
-"""What runners work at, be it an evaluation or a check: how it is found and taken up again."""
+"""What runners work at, whatever kind it is: how it is found and taken up again."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from runs_app.models import Evaluation, Status, TaskCheck
+from runs_app.models import Evaluation, Status
 from runs_app.queues import Work
-from runs_app.services import check_lifecycle, lifecycle
+from runs_app.services import job_lifecycle, lifecycle
 
 
 def find(condition: Q) -> list[Work]:
-    """All work that fulfils a condition on the columns that both kinds have."""
-    return [*Evaluation.objects.filter(condition), *TaskCheck.objects.filter(condition)]
+    """All work that fulfils a condition on the columns that all kinds have."""
+    kinds = (Evaluation, *job_lifecycle.KINDS)
+    return [row for kind in kinds for row in kind.objects.filter(condition)]
 
 
 def lock_in(seen: Work, status: Status) -> Work | None:
     """The locked row if it has that status still, else None."""
-    lock = lifecycle.lock if isinstance(seen, Evaluation) else check_lifecycle.lock
-    row: Work = lock(seen.pk)
-    return row if row.status == status else None
+    lock = lifecycle.lock if isinstance(seen, Evaluation) else job_lifecycle.lock
+    row: Work | None = lock(seen.pk)
+    return row if row is not None and row.status == status else None
 
 
 def queue_again(row: Work, *, reason: str, now: datetime) -> None:
@@ -30,7 +31,7 @@ def queue_again(row: Work, *, reason: str, now: datetime) -> None:
     if isinstance(row, Evaluation):
         lifecycle.queue(row, kind="requeued", reason=reason, now=now)
     else:
-        check_lifecycle.queue(row)
+        job_lifecycle.queue(row)
 
 
 def retry_or_give_up(row: Work, *, reason: str, now: datetime) -> None:
@@ -38,4 +39,4 @@ def retry_or_give_up(row: Work, *, reason: str, now: datetime) -> None:
     if isinstance(row, Evaluation):
         lifecycle.retry_or_give_up(row, reason=reason, now=now)
     else:
-        check_lifecycle.retry_or_give_up(row, reason=reason, now=now)
+        job_lifecycle.retry_or_give_up(row, reason=reason, now=now)

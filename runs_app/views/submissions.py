@@ -76,12 +76,20 @@ def _submit_page(request: HttpRequest, form: SubmissionForm, status: int = 200) 
     user = request.user
     tasks = list(evaluable_tasks(user))
     agents, language_models = selectors.author_names(user)
+    queues = selectors.queue_overview(user, now)
     context = {
         "form": form,
         "modes": [(mode.value, label, text) for mode, label, text in MODES],
         "chosen_mode": form["mode"].value(),
         "written_by": form["written_by"].value(),
-        "queues": selectors.queue_overview(user, now),
+        "queues": queues,
+        "expected": {
+            queue.device.slug: {
+                "modes": selectors.estimates(queue.device.slug),
+                "before": selectors.wait_of_people(queue.device.slug),
+            }
+            for queue in queues
+        },
         "quota": selectors.quota(user, now) if user.is_authenticated else None,
         "agents": agents,
         "language_models": language_models,
@@ -215,6 +223,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         "queue_state": _queue_state(evaluation),
         "last_seq": events[-1]["seq"] if events else 0,
         "reason": selectors.public_reason(evaluation, user),
+        "awaited": selectors.awaited_baselines(evaluation, document) if document else "",
         "waiting_reason": selectors.waiting_reason(evaluation, now),
         "waited_s": ((evaluation.started_at or ended_at) - evaluation.queued_at).total_seconds(),
         "took_s": (ended_at - evaluation.started_at).total_seconds()

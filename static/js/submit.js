@@ -12,6 +12,7 @@
   const draftState = document.getElementById("draft-state");
   const command = document.getElementById("curl");
   const facts = JSON.parse(document.getElementById("task-facts").textContent);
+  const expected = JSON.parse(document.getElementById("expected").textContent);
   let saving = 0;
   let leaving = false;
 
@@ -84,6 +85,19 @@
     command.textContent = `jq -n --rawfile source kernel.${suffix} '${object}' |\n  curl -H "Authorization: Bearer $KBENCH_TOKEN" -H "Content-Type: application/json" -d @- ${command.dataset.host}/api/v1/submissions`;
   }
 
+  // How long each mode takes on the chosen device, by what its like took there lately.
+  function showTimes() {
+    const known = expected[device.value]?.modes || {};
+    for (const line of form.querySelectorAll(".took")) {
+      const words = known[line.dataset.mode];
+      line.textContent = words ? `takes ${words}` : "nobody has tried it here yet";
+    }
+    for (const line of form.querySelectorAll(".before")) {
+      const words = expected[line.dataset.device]?.before;
+      line.textContent = words ? `: ${words}` : "";
+    }
+  }
+
   function showAuthor() {
     for (const field of form.querySelectorAll('[data-for="agent"]')) field.hidden = chosen("written_by") !== "agent";
   }
@@ -98,6 +112,7 @@
       if (fitting) device.value = fitting.value;
     }
     save();
+    showTimes();
     showCommand();
     draftState.textContent = `${chosenFile.name} is in the editor.`;
   }
@@ -126,6 +141,7 @@
   });
   form.addEventListener("change", (event) => {
     showFacts();
+    showTimes();
     showAuthor();
     showCommand();
     if ([task, device, direction].includes(event.target)) restore();
@@ -147,6 +163,7 @@
     // Without storage there is nothing to forget.
   }
   showFacts();
+  showTimes();
   showAuthor();
   showCommand();
   if (form.dataset.bound === "no") restore();

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from gpu_runner.data.verdict import Abi, Direction
-from tasks_app import selectors, soundness_page, task_page
+from tasks_app import building_page, selectors, soundness_page, task_page
 from tasks_app.loader import command_argument
 from tasks_app.models import Task, TaskVersion
 from tasks_app.task_filter import FILTERS, TaskRow, chosen, options, read_filters, task_rows
@@ -75,6 +75,7 @@ def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str,
         "hidden": task_page.hidden_count(data),
         "tolerance": task_page.tolerance_text(data),
         "entrances": task_page.entrances(data),
+        "buildings": building_page.buildings(data),
         "starter": task_page.starter(data, data.directions[0]),
         "kernels": task_page.kernel_views(data, files),
         "references": task_page.reference_files(files),

@@ -10,14 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpu_runner.data.flags import FIXED
 from gpu_runner.data.signature import CParameter, Role, Signature
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import DeviceKind, Language
 from gpu_runner.engine.arguments import as_signature_says
 from gpu_runner.engine.problem import Drawn, in_float64, outputs_of
 from gpu_runner.supervisor.build import declaration
 from tests.unit.catalog.judging import Case, task
 
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-Wall", "-Werror")
+FLAGS = (*FIXED[Language.CPP], "-Werror")
 GUARD = 256
 """Bytes before and behind an output that no kernel may touch."""
 POISON = 0xA5

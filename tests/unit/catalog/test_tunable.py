@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.formats import catalog_folder
+from gpu_runner.supervisor.toolchain import for_architecture
 from runs_app.evolve.knobs import find_knobs, space_size, with_knobs
 from tests.unit.catalog.calling import assert_right, compile_kernel
 from tests.unit.catalog.judging import cases, task
 from tests.unit.catalog.test_tasks import TUNED
 
 REFUSED = "static assertion failed"
-NVCC = ("nvcc", "-std=c++17", "-O3", "-arch=sm_90", "-c")
+NVCC = ("nvcc", "-std=c++20", "-O3", for_architecture("sm_90a"), "-c")
 CHOICES = ("first", "last", "random-1", "random-2", "random-3")
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from kbench_web.models import ApiToken
 from runs_app.models import (
+    BaselineMeasurement,
     LanguageModel,
     LanguageModelCall,
     TaskCheck,
@@ -54,6 +55,10 @@ def client() -> Client:
     TaskJudgement.objects.create(version=version, call=judged_by, created_at=make.NOW)
     TaskCheck.objects.create(
         version=version, device=make.make_cpu(), asked_by=user, created_at=make.NOW,
+        queued_at=make.NOW,
+    )  # fmt: skip
+    BaselineMeasurement.objects.create(
+        version=version, device=make.make_cpu(), direction="forward", created_at=make.NOW,
         queued_at=make.NOW,
     )  # fmt: skip
     note(Act.Kind.LOADED, now=make.NOW, version=version)

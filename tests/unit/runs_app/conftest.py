@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from django.db.models import Q
 
 from runs_app import queues
-from runs_app.models import Evaluation, TaskCheck
 from runs_app.queues import JobState, JobView, Work
+from runs_app.services import work
 
 
 @dataclass
@@ -19,24 +20,23 @@ class Jobs:
     dropped: list[str] = field(default_factory=list)
     states: dict[str, JobView] = field(default_factory=dict)
 
-    def enqueue(self, work: Work) -> bool:
+    def enqueue(self, row: Work) -> bool:
         """Remember a job."""
-        self.enqueued.append(queues.job_id(work))
+        self.enqueued.append(queues.job_id(row))
         return True
 
-    def drop(self, work: Work, attempt: int) -> None:
+    def drop(self, row: Work, attempt: int) -> None:
         """Remember that a job was taken back."""
-        self.dropped.append(queues.job_id(work, attempt))
+        self.dropped.append(queues.job_id(row, attempt))
 
     def waiting_jobs(self, device_slug: str) -> set[str]:
         """The job of all that is queued, unless a test has given it another state."""
-        evaluations = Evaluation.objects.filter(device_id=device_slug, status="QUEUED")
-        checks = TaskCheck.objects.filter(device_id=device_slug, status="QUEUED")
-        return {queues.job_id(row) for row in (*evaluations, *checks)} - set(self.states)
+        queued = work.find(Q(device_id=device_slug, status="QUEUED"))
+        return {queues.job_id(row) for row in queued} - set(self.states)
 
-    def look(self, work: Work) -> JobView:
+    def look(self, row: Work) -> JobView:
         """Waiting, unless a test says otherwise."""
-        return self.states.get(queues.job_id(work), JobView(JobState.WAITING))
+        return self.states.get(queues.job_id(row), JobView(JobState.WAITING))
 
 
 @pytest.fixture

@@ -88,6 +88,7 @@ def test_a_finished_evaluation_shows_its_result() -> None:
         (422, "source", {"source": ""}),
         (422, "source", {"source": "x" * (1 << 20)}),
         (422, "source", {"source": 7}),
+        (422, "source", {"source": "// flags: -lcuda\nint x;"}),
         (422, "source", {"source": "\ud800"}),
         (422, "agent", {"agent": "<b>"}),
         (422, "model", {"model": "<b>"}),

@@ -11,8 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from gpu_runner.data import codec
-from gpu_runner.data.evaluation import BuildReport, Mismatch, StageTime
+from gpu_runner.data.evaluation import BuildReport, EvaluationResult, Mismatch, StageTime
 from gpu_runner.data.event import EventKind
+from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Stage, Verdict
 from runs_app import services
 from runs_app.evaluation_page import stage_rows
@@ -151,13 +152,29 @@ def test_a_wrong_result_shows_its_first_wrong_element(client: Client) -> None:
     mismatch = Mismatch(
         workload="n256", output="out", reason="off by 3e-2", index=(3, 17), expected=0.125,
         actual=float("nan"), bound=1e-6, wrong_elements=7, elements=256,
+        findings=(Finding(symptom=Symptom.TAIL, text="only the last <7> elements are wrong"),),
     )  # fmt: skip
     text = page_of(
         client,
         factories.make_finished_evaluation(Verdict.WRONG_RESULT, result={"mismatch": mismatch}),
     )
-    for part in ("out[3, 17]", "0.125", "nan", "off by 3e-2"):
+    for part in ("out[3, 17]", "0.125", "nan", "off by 3e-2", "the last &lt;7&gt; elements"):
         assert part in text
+    assert 'data-symptom="tail"' in text
+
+
+def test_a_result_from_before_there_were_findings_is_shown_and_read(client: Client) -> None:
+    mismatch = Mismatch(workload="n256", output="out", reason="off by 3e-2", index=(3,))
+    evaluation = factories.make_finished_evaluation(
+        Verdict.WRONG_RESULT, result={"mismatch": mismatch}
+    )
+    stored = evaluation.result.document
+    del stored["mismatch"]["findings"]
+    evaluation.result.save()
+    assert "out[3]" in page_of(client, evaluation)
+    read = codec.decode(EvaluationResult, stored).mismatch
+    assert read is not None
+    assert read.findings == ()
 
 
 def test_a_compile_error_shows_the_log_with_links_to_lines(client: Client) -> None:

@@ -20,8 +20,8 @@ from runs_app.models import (
     Result,
     Runner,
     Status,
-    Submission,
 )
+from runs_app.selectors import runners
 from tests import factories as make
 from tests.unit.runs_app.conftest import Jobs
 
@@ -107,27 +107,6 @@ def test_a_lost_evaluation_is_retried_and_then_given_up(
     assert jobs.dropped == [f"evaluation-{evaluation.pk}-{attempt}" for attempt in (1, 2, 3)]
     finals = evaluation.events.filter(kind="finished")
     assert finals.count() == 1
-
-
-def test_noise_costs_a_run_no_candidate_at_once(
-    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    trial, alone = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
-    Submission.objects.filter(pk=trial.submission_id).update(run=make.make_run(), private=True)
-    trial.refresh_from_db()
-    noisy = {"verdict": Verdict.UNSTABLE, "reason": "known only to +-20%", "latency_ns": None}
-    for evaluation, verdicts in ((trial, ("", "UNSTABLE")), (alone, ("UNSTABLE",))):
-        for attempt, verdict in enumerate(verdicts, 1):
-            make.start(evaluation)
-            assert evaluation.attempt == attempt
-            result = codec.encode(make.make_result(evaluation, attempt=attempt, **noisy))
-            with django_capture_on_commit_callbacks(execute=True):
-                assert make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=2)
-            evaluation.refresh_from_db()
-            assert evaluation.verdict == verdict
-    assert jobs.enqueued == [f"evaluation-{trial.pk}-2"]
-    kinds = [event.kind for event in trial.events.order_by("position")]
-    assert kinds == ["queued", "started", "noisy", "retried", "started", "finished"]
 
 
 def test_what_a_runners_host_has_ended_is_tried_again(
@@ -276,6 +255,25 @@ def test_a_runner_announces_itself_and_its_device() -> None:
         make.NOW,
     )
     assert Device.objects.get(slug="nvidia-h200").name == "NVIDIA H200"
+
+
+def test_what_runners_build_with_is_known_by_device() -> None:
+    hopper = {"device": "nvidia-h100", "device_kind": "cuda", "device_name": "NVIDIA H100"}
+    built = {"compiler": "nvcc 13.0 with g++ 12.2.0", "architecture": "sm_90a"}
+    for name in ("host-1", "host-2"):
+        heartbeat = make.make_heartbeat(name=name, **hopper, **built)
+        services.record_event(event=heartbeat, now=make.NOW)
+    services.record_event(event=make.make_heartbeat(name="old"), now=make.NOW)  # does not say
+    [found] = runners.toolchains(["cuda", "cpu"])
+    assert (found.device.slug, found.compiler) == ("nvidia-h100", built["compiler"])
+    assert found.architecture == "sm_90a"
+    assert runners.toolchains(["cpu"]) == []
+    newer = {**built, "compiler": "nvcc 13.1 with g++ 13.2.0"}
+    heartbeat = make.make_heartbeat(name="host-2", **hopper, **newer)
+    services.record_event(event=heartbeat, now=make.later(5))
+    assert len(runners.toolchains(["cuda"])) == 2
+    Runner.objects.update(state=Runner.State.STOPPED)
+    assert runners.toolchains(["cuda"]) == []
 
 
 @pytest.mark.parametrize(

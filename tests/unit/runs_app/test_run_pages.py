@@ -12,6 +12,7 @@ from django.test import Client
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Mode
 from runs_app import candidate_page, queues, run_page, selectors
 from runs_app.evolve import facts
@@ -316,8 +317,10 @@ class TestCandidate:
     def test_what_failed_is_explained(self, client: Client) -> None:
         run = make.make_run()
         mismatch = Mismatch(
-            workload="n256", output="out", reason="off by 3", index=(3, 1), expected=1.0, actual=4.0
-        )
+            workload="n256", output="out", reason="off by 3", index=(3, 1), expected=1.0,
+            actual=4.0,
+            findings=(Finding(symptom=Symptom.FACTOR, text="four times what was expected"),),
+        )  # fmt: skip
         feedback = Feedback(
             verdict="WRONG_RESULT", reason="off by 3", mismatch=mismatch, build_log="a warning <b>"
         )
@@ -327,6 +330,7 @@ class TestCandidate:
         )  # fmt: skip
         page = text(client, f"{run.get_absolute_url()}candidates/1/")
         assert "out[3, 1]" in page
+        assert "four times what was expected" in page
         assert "a warning &lt;b&gt;" in page
 
     def test_calls_are_shown_whole(self, client: Client) -> None:

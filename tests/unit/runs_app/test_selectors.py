@@ -11,6 +11,7 @@ from gpu_runner.daemon import heartbeat
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.queue import queue_name
+from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app import selectors, services
@@ -124,8 +125,9 @@ def test_a_quota_counts_what_is_used(settings: Any) -> None:
 
 def test_hidden_workloads_are_for_admins_only() -> None:
     mismatch = Mismatch(
-        workload=make.HIDDEN_WORKLOAD, output="out", reason="off", index=(3,), expected=1777.0
-    )
+        workload=make.HIDDEN_WORKLOAD, output="out", reason="off", index=(3,), expected=1777.0,
+        findings=(Finding(symptom=Symptom.TAIL, text="only the last 1777 elements are wrong"),),
+    )  # fmt: skip
     evaluation = make.make_finished_evaluation(
         Verdict.WRONG_RESULT,
         {
@@ -151,6 +153,7 @@ def test_hidden_workloads_are_for_admins_only() -> None:
         told += str(selectors.events(evaluation))
         assert make.HIDDEN_WORKLOAD not in told
         assert "1777" not in told
+        assert document["mismatch"]["findings"] == []
     document = selectors.result_document(evaluation, make.make_admin())
     assert document is not None
     assert len(document["workloads"]) == 2

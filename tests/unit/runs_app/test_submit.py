@@ -69,6 +69,7 @@ def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
             f"1048576 bytes; the limit is {SOURCE_LIMIT_BYTES}",
         ),
         ("source", {"source": "a\0b"}, "NUL"),
+        ("source", {"source": "// flags: -O9\nint x;"}, "line 1: flags: '-O9' is not a flag"),
         ("source", {"source": "\ud800"}, "UTF-8"),
         ("language", {"language": "rust"}, "'rust' is not one of cuda, cpp"),
         ("language", {"language": "cuda", "device": "cpu"}, "device cpu runs cpp, not cuda"),

@@ -95,7 +95,7 @@ class TestAsking:
         act = Act.objects.get(kind=Act.Kind.CHECKED)
         assert (act.actor, act.version, act.name) == (admin, version, "scale")
         assert act.details == {"device": "cpu", "check": str(check.pk)}
-        request = codec.encode(queues.check_request_of(check))
+        request = codec.encode(queues.order(check)[2])
         assert (request["check_id"], request["attempt"]) == (str(check.pk), 1)
         assert request["task"] == version.document
 
@@ -212,7 +212,10 @@ class TestEvents:
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
-            ({"evaluation_id": "00000000-0000-4000-8000-000000000000"}, "no evaluation or check"),
+            (
+                {"evaluation_id": "00000000-0000-4000-8000-000000000000"},
+                "no evaluation or other job",
+            ),
             ({"attempt": 2}, "attempt 2 has not begun"),
         ],
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import signal
 import time
 from importlib import metadata
@@ -71,6 +73,8 @@ def test_the_heartbeat_describes_the_runner(start_daemon: StartDaemon) -> None:
     assert (state["name"], state["device"], state["device_kind"]) == ("box", "cpu", "cpu")
     assert (state["builds"], state["jail"], state["current"]) == (2, True, [])
     assert state["boot_id"]
+    assert re.fullmatch(r"g\+\+ \d+\.\d+(\.\d+)?", state["compiler"])
+    assert state["architecture"].startswith(platform.machine())
 
 
 def test_sigterm_finishes_the_current_job_and_takes_no_other(start_daemon: StartDaemon) -> None:

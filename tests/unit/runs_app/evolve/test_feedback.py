@@ -15,6 +15,7 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.profile import KernelMetrics, KernelResources, Profile
+from gpu_runner.data.symptom import GENERAL, Finding, Symptom
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import ProfileMode
 from runs_app.evolve.feedback import feedback_of
@@ -81,7 +82,8 @@ def text(result: EvaluationResult, mode: ProfileMode = ProfileMode.FILTERED) -> 
 
 def test_nothing_of_a_hidden_workload_is_left() -> None:
     result = a_full_result()
-    wrong = Mismatch(workload="secret", output="y", reason="off by 777")
+    like = Finding(symptom=Symptom.TAIL, text="the last 777 elements")
+    wrong = Mismatch(workload="secret", output="y", reason="off by 777", findings=(like,))
     assert result.profile is not None
     spied = replace(result, mismatch=wrong, profile=replace(result.profile, workload="secret"))
     for told in (result, spied):
@@ -135,11 +137,13 @@ def test_errors_show_log_or_element() -> None:
         bound=1e-6,
         wrong_elements=2,
         elements=9,
+        findings=(Finding(symptom=Symptom.SIGN, text=GENERAL[Symptom.SIGN]),),
     )
     wrong = replace(a_result(None, verdict=Verdict.WRONG_RESULT), mismatch=mismatch)
     shown = text(wrong)
     assert "At index (3, 4): expected 1.5, got nan, allowed difference 1e-06" in shown
     assert "2 of 9 elements are wrong" in shown
+    assert "It looks like this: the right values, but with the opposite sign" in shown
 
 
 def test_each_section_keeps_within_its_budget() -> None:

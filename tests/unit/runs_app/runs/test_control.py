@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from gpu_runner.data.verdict import Mode
 from leaderboard_app.selectors import devices_with_results, ranked_evaluations
 from runs_app import selectors, services
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, LanguageModel, Run, Submission
+from runs_app.services import lifecycle
 from tests import factories as make
 from tests.unit.runs_app.runs.conftest import MODEL, World
 
@@ -309,7 +311,9 @@ def test_a_run_that_stands_still_says_why(start: Callable[..., Run], world: Worl
 def test_trials_are_on_no_board(start: Callable[..., Run], world: World) -> None:
     run = start()
     world.advance(run)
-    ranked = Evaluation.objects.get(submission__run=run, background=True)
+    trial = Submission.objects.get(run=run)
+    device, mode = run.device, Mode.RANKED
+    ranked = lifecycle.evaluate(submission=trial, device=device, mode=mode, now=make.NOW)
     make.finish(ranked)
     assert Evaluation.objects.filter(mode="ranked", verdict="CORRECT").exists()
     assert not ranked_evaluations().exists()

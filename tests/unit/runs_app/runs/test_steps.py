@@ -10,11 +10,12 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import EventKind
 from runs_app import selectors, services
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
-from runs_app.models import Evaluation, Run, Submission
+from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
 from runs_app.services import run_record
 from runs_app.services.run_history import RunDetails, load_history, stored_facts
 from tests import factories as make
@@ -114,16 +115,15 @@ def test_trials_are_on_no_list_and_count_for_no_quota(
 def test_the_seed_brings_baselines_once(start: Callable[..., Run], world: World) -> None:
     run = start()
     world.advance(run)
-    background = Evaluation.objects.filter(background=True)
-    assert [row.mode for row in background] == ["ranked"]
+    measurement = BaselineMeasurement.objects.get()
+    assert (measurement.version, measurement.device) == (run.task_version, run.device)
     second = start(user=run.user, task_version=run.task_version)
     world.advance(second)
-    assert background.count() == 1
-    make.finish(background.get())
+    make.send(measurement, EventKind.FINISHED, {"report": make.baseline_report(measurement)})
     third = start(user=run.user, task_version=run.task_version)
     assert third.problem["baselines_ns"] == pytest.approx({"compiled": 1500.0, "eager": 2000.0})
     world.advance(third)
-    assert background.count() == 1
+    assert BaselineMeasurement.objects.count() == 1
 
 
 def test_a_cancelled_trial_is_told_and_the_run_goes_on(

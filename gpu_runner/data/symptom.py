@@ -1,0 +1,110 @@
+"""What a wrong output looks like, as a code and as a sentence that says what usually causes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+WORDS_LIMIT = 25
+"""Words of a finding's sentence at most."""
+
+
+class Symptom(StrEnum):
+    """Kinds of wrong outputs that their numbers tell apart."""
+
+    NEVER_WRITTEN = "never_written"
+    PARTLY_WRITTEN = "partly_written"
+    ACCUMULATED = "accumulated"
+    READ_BEFORE_SET = "read_before_set"
+    OTHER_DTYPE = "other_dtype"
+    NOT_A_NUMBER = "not_a_number"
+    INFINITE = "infinite"
+    FINITE = "finite"
+    ZEROS = "zeros"
+    REPEATED = "repeated"
+    TRANSPOSED = "transposed"
+    SHIFTED = "shifted"
+    REVERSED = "reversed"
+    PERMUTED = "permuted"
+    SIGN = "sign"
+    FACTOR = "factor"
+    OFFSET = "offset"
+    FACTOR_BY_LINE = "factor_by_line"
+    OFFSET_BY_LINE = "offset_by_line"
+    LOWER_PRECISION = "lower_precision"
+    OTHER_FORMULA = "other_formula"
+    SLIGHTLY_OFF = "slightly_off"
+    PART_MISSING = "part_missing"
+    LARGE_VALUES = "large_values"
+    ONE_SIGN = "one_sign"
+    TAIL = "tail"
+    REGION = "region"
+    SCATTERED = "scattered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What the numbers show, in a sentence that can follow a colon.
+
+    The sentence of a public workload may name sizes, places and factors; `GENERAL` has one for each
+    symptom that names none.
+    """
+
+    symptom: Symptom
+    text: str
+
+
+_SET_FIRST = "set it before you add to it"
+_GRID = "is the grid, or the loop, large enough?"
+
+GENERAL: Mapping[Symptom, str] = {
+    Symptom.NEVER_WRITTEN: "it still holds the bytes from before the call: never written, or only "
+    "added to without being set first",
+    Symptom.PARTLY_WRITTEN: f"a part still holds the bytes from before the call: {_GRID}",
+    Symptom.ACCUMULATED: "it was computed from the bytes that the output held before the call: "
+    f"{_SET_FIRST}",
+    Symptom.READ_BEFORE_SET: "NaN where the output held NaN before the call: even 0 * NaN is NaN, "
+    "so do not read what you never set",
+    Symptom.OTHER_DTYPE: "its bytes are right as another dtype than the output's",
+    Symptom.NOT_A_NUMBER: "NaN where a number was expected: 0/0, inf - inf, a root of a negative, "
+    "or memory that was never set",
+    Symptom.INFINITE: "infinite where a finite number was expected: an overflow, as of exp without "
+    "the maximum subtracted",
+    Symptom.FINITE: "finite where NaN or infinity was expected: fmax, fmin, a clamp or fast math "
+    "drops them",
+    Symptom.ZEROS: "zeros where other values were expected: cleared but never added to, or a guard "
+    "that never holds",
+    Symptom.REPEATED: "one value repeated where values differ: an index that does not change, or "
+    "one thread's result for all",
+    Symptom.TRANSPOSED: "the right values, but with dimensions in another order: check the strides "
+    "of the output",
+    Symptom.SHIFTED: "the right values, but one place off: an index that starts one too early or "
+    "too late",
+    Symptom.REVERSED: "the right values, but in the opposite order",
+    Symptom.PERMUTED: "the right values, but in other places: check how threads are mapped to "
+    "elements",
+    Symptom.SIGN: "the right values, but with the opposite sign",
+    Symptom.FACTOR: "all values are off by the same factor: a scale, or the division of a mean",
+    Symptom.OFFSET: "all values are off by the same amount: a bias, an epsilon or an initial value",
+    Symptom.FACTOR_BY_LINE: "rows or columns are off by a factor each: its sum, norm or scale "
+    "is wrong",
+    Symptom.OFFSET_BY_LINE: "rows or columns are off by an amount each: its mean, maximum or "
+    "bias is wrong",
+    Symptom.LOWER_PRECISION: "errors as of a lower precision than the task's: TF32, FP16 or BF16 "
+    "somewhere on the way",
+    Symptom.OTHER_FORMULA: "the error is a smooth function of the value: another formula, such as "
+    "an approximation",
+    Symptom.SLIGHTLY_OFF: "only slightly beyond the bound: another order of summation, or a "
+    "rounding too many",
+    Symptom.PART_MISSING: "as if a term, or a part of a sum, were left out: a loop that ends "
+    "early, or a missing addend",
+    Symptom.LARGE_VALUES: "wrong only where large values are expected: an overflow, or an "
+    "approximation beyond its range",
+    Symptom.ONE_SIGN: "wrong only where values of one sign are expected: a branch on the sign",
+    Symptom.TAIL: "only the end is wrong: are sizes that are no multiple of the block handled?",
+    Symptom.REGION: "only one regular part is wrong: some threads or blocks compute it otherwise",
+    Symptom.SCATTERED: "only few, scattered elements are wrong: a race between threads, or a "
+    "special case of the input",
+}
+"""A sentence for each symptom that tells nothing of sizes, places or values."""

@@ -1,0 +1,169 @@
+"""What happens on the device in one evaluation: first checks, baselines, processes, and times."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from gpu_runner.data.baselines import anchor_of
+from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.task import Values, Workload
+from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
+from gpu_runner.supervisor.anchor import measure_anchor
+from gpu_runner.supervisor.baselines import Baselines
+from gpu_runner.supervisor.bench import Bench, Progress
+from gpu_runner.supervisor.device_log import DeviceLog
+from gpu_runner.supervisor.first_calls import FirstCalls
+from gpu_runner.supervisor.own_clock import OwnClock
+from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
+from gpu_runner.supervisor.record import Record, wrong_on_other_values
+from gpu_runner.supervisor.session import Fault, FaultError
+from gpu_runner.supervisor.target import Target
+from gpu_runner.supervisor.timeline import Timeline
+
+logger = logging.getLogger(__name__)
+
+
+class Measuring:
+    """The measurement of one target by a plan; what is found goes into the record."""
+
+    def __init__(
+        self,
+        record: Record,
+        timeline: Timeline,
+        bench: Bench,
+        target: Target,
+        workloads: Sequence[Workload],
+    ) -> None:
+        """Measure nothing yet. The bench is prepared for these workloads."""
+        self._record, self._timeline = record, timeline
+        self._request, self._config = record.request, record.config
+        self._bench, self._target = bench, target
+        self._plan, self._workloads = PLANS[self._request.mode], workloads
+        self._log = DeviceLog(self._config)
+
+    def run(self) -> Fault:
+        """Measure everything; the returned fault may be no fault: CORRECT.
+
+        Raises `FaultError` as soon as an output is wrong, or a process fails.
+        """
+        plan = self._plan
+        if plan.is_checked or self._config.kind is DeviceKind.CPU:
+            self._check()
+        baselines = self._baselines()
+        clock = OwnClock(self._request, self._config, self._bench, self._target, self._record)
+        with self._timeline.stage(Stage.PREPARE):
+            clock.calibrate(self._workloads, plan)
+        done = 0
+        for upto in plan.looks():
+            for process in range(done, upto):
+                self._record.output = self._one_process(plan, process)
+            done = upto
+            if self._record.noise()[1] <= NOISE_LIMIT[self._config.kind]:
+                break
+        self._hidden_processes()
+        self._record.environment["blocks"] = self._log.blocks
+        self._carry(baselines)
+        if impossible := self._record.impossible():
+            return Fault(Verdict.VIOLATION, impossible)
+        if self._request.mode in (Mode.RANKED, Mode.AUDIT):
+            with self._timeline.stage(Stage.PREPARE):
+                clock.look_again(self._workloads)
+            name, noise = self._record.noise()
+            if noise > UNSTABLE_FROM:
+                reason = (
+                    f"the time of {name!r} is known only to +-{noise:.0%}, after {done} processes:"
+                    " the device was noisy, or the kernel's time varies by itself"
+                )
+                return Fault(Verdict.UNSTABLE, reason)
+        self._record.look_at_times()
+        return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
+
+    def _check(self) -> None:
+        """A few verified calls of the public workloads, before anything is timed."""
+        workloads = [w for w in self._workloads if not w.hidden]
+        with self._timeline.stage(Stage.CHECK):
+            first = FirstCalls(self._bench, self._record)
+            first.make(self._target, workloads, self._progress(Stage.CHECK, ""))
+        self._raise_mismatch()
+
+    def _raise_mismatch(self) -> None:
+        if self._record.mismatch is not None:
+            raise FaultError(self._record.wrong_result(self._record.mismatch))
+
+    def _baselines(self) -> Baselines:
+        baselines = Baselines(self._request.task, self._request.solution.direction, self._config)
+        if self._plan.baselines:
+            with self._timeline.stage(Stage.BASELINES):
+                if self._config.kind is DeviceKind.CUDA:  # a CPU's fastest calls need no correction
+                    baselines.anchor_ns = measure_anchor(self._config)
+                progress = self._progress(Stage.BASELINES, "")
+                baselines.measure_missing(self._bench, self._workloads, progress)
+        return baselines
+
+    def _carry(self, baselines: Baselines) -> None:
+        """Bring remembered baselines to the speed that the anchor had around the measurement."""
+        if self._plan.baselines and baselines.anchor_ns is not None:
+            times = {"before": baselines.anchor_ns, "after": measure_anchor(self._config)}
+            self._record.environment["anchor_ns"] = times
+            baselines.anchor_ns = anchor_of(self._record.environment)
+        for workload in self._workloads:
+            self._record.add_baselines(workload, baselines.known(workload))
+        if self._plan.baselines:
+            self._record.pending_baselines = baselines.pending(self._workloads)
+
+    def _hidden_processes(self) -> None:
+        """Measure hidden workloads last, in processes of their own, and say little of them.
+
+        No process that has seen one comes before a public output is taken, so that nothing which
+        an author may see can tell of them.
+        """
+        if not any(workload.hidden for workload in self._workloads):
+            return
+        for process in range(self._plan.for_hidden().processes):
+            self._hidden_process(process)
+
+    def _hidden_process(self, process: int) -> None:
+        try:
+            self._one_process(self._plan.for_hidden(), process, hidden=True)
+        except FaultError as error:
+            verdict = error.fault.verdict
+            if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones
+                verdict = Verdict.RUNTIME_ERROR
+            self._log_hidden(f"{verdict}, {error}")
+            reason = "right on the public workloads, but not on a hidden one"
+            raise FaultError(Fault(verdict, reason)) from None
+
+    def _log_hidden(self, what: str) -> None:
+        """Say what failed to who runs this host alone: it tells of what is hidden."""
+        name = self._request.evaluation_id
+        logger.info("evaluation %s failed on what is hidden: %.300r", name, what)
+
+    def _one_process(self, plan: Plan, process: int, *, hidden: bool = False) -> str:
+        """Measure and verify in one fresh process; returns what it printed."""
+        workloads = [w for w in self._workloads if w.hidden is hidden]
+        which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
+        with self._timeline.stage(Stage.MEASURE, which):
+            progress = self._progress(Stage.MEASURE, f"{which}: ")
+            with self._log.block(which):
+                measured = self._bench.run(self._target, workloads, plan, progress)
+        varied: dict[str, Mapping[Values, Mismatch]] = {}
+        with self._timeline.stage(Stage.VERIFY, which):
+            for workload in workloads:
+                collected = measured.workloads[workload.name]
+                checked = self._bench.verify(workload, collected)
+                self._record.add(workload, process, collected, checked)
+                if checked.varied:
+                    varied[workload.name] = checked.varied
+        self._raise_mismatch()
+        for name, found in varied.items():
+            self._log_hidden(f"{name}, with other values: {found}")
+            raise FaultError(wrong_on_other_values(name, found))
+        return measured.output
+
+    def _progress(self, stage: Stage, prefix: str) -> Progress:
+        def tell(done: int, of: int, calls: int) -> None:
+            detail = f"{prefix}{calls} calls, {done} of {of} workloads precise enough"
+            self._timeline.progress(stage, detail)
+
+        return tell

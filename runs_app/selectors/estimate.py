@@ -1,0 +1,75 @@
+"""How long an evaluation will take: what comes before it, and what its like took lately."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.models import Evaluation, Status
+
+_SAMPLE = 50  # newest evaluations of a mode that are looked at
+_RARE = 0.95
+_SAME = 1.25  # a 95th percentile below this many medians is not worth a word
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds from beginning to verdict that evaluations of a mode took on a device lately.
+
+    The median and the 95th percentile.
+    """
+
+    median_s: float
+    rare_s: float
+
+    def __str__(self) -> str:
+        """For people."""
+        usual = f"about {in_words(self.median_s)}"
+        if self.rare_s <= _SAME * self.median_s:
+            return usual
+        return f"{usual}, seldom {in_words(self.rare_s)}"
+
+
+def estimate(device_slug: str, mode: str) -> Estimate | None:
+    """From what people submitted, or if nobody did, from what else was evaluated; None if nothing.
+
+    What our own fault has ended does not count.
+    """
+    rows = Evaluation.objects.filter(
+        device_id=device_slug, mode=mode, status=Status.FINISHED, started_at__isnull=False
+    ).exclude(verdict=Verdict.SYSTEM_ERROR.value)
+    return _of(rows.filter(background=False, submission__run=None)) or _of(rows)
+
+
+def estimates(device_slug: str) -> dict[str, str]:
+    """What each mode takes on a device, in words; without those that nobody has tried there."""
+    found = {mode.value: estimate(device_slug, mode.value) for mode in Mode}
+    return {mode: str(known) for mode, known in found.items() if known is not None}
+
+
+def work_s(device_slug: str, rows: QuerySet[Evaluation, Any]) -> float:
+    """Seconds that a device needs for these evaluations, one after the other.
+
+    None for those whose mode was never measured there.
+    """
+    counts = rows.order_by().values_list("mode").annotate(count=Count("pk"))
+    known = ((estimate(device_slug, mode), count) for mode, count in counts)
+    return sum((each.median_s * count for each, count in known if each is not None), 0.0)
+
+
+def in_words(seconds: float) -> str:
+    """A length of time for people, no shorter than a second."""
+    return f"{max(seconds, 1):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _of(rows: QuerySet[Evaluation]) -> Estimate | None:
+    newest = rows.order_by("-finished_at").values_list("started_at", "finished_at")[:_SAMPLE]
+    seconds = sorted((end - start).total_seconds() for start, end in newest if start and end)
+    if not seconds:
+        return None
+    rare_s = seconds[min(int(_RARE * len(seconds)), len(seconds) - 1)]
+    return Estimate(statistics.median(seconds), rare_s)

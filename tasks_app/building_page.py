@@ -1,0 +1,74 @@
+"""What a task's page says of how kernels are built: command, flags and headers."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from gpu_runner.data.flags import ALLOWED, EXAMPLE, FIXED, HEAD_LINES, STANDARD
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Abi, DeviceKind, Language
+
+_NAMES = {Language.CUDA: "CUDA C++", Language.CPP: "C++"}
+_OWN_HEADERS = {
+    Language.CUDA: "CUDA's own, CUB, Thrust and libcu++ among them, and the C++ standard library",
+    Language.CPP: "the C++ standard library, OpenMP, and the intrinsics of the processor",
+}
+_TORCH_HEADERS = (
+    "PyTorch's with pybind11, beside {own}. A build first tries few of them: tensors and their"
+    " methods, the functions that make tensors, dispatch over dtypes, checks, and bindings. What"
+    " needs more is built again with all of them, which only takes longer"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Building:
+    """How sources in one language are built.
+
+    command: the compiler with its fixed flags. allowed: what a source may ask for, as flags and
+    what they do. example: a comment that asks.
+    """
+
+    language: str
+    suffix: str
+    kind: str
+    command: str
+    standard: str
+    allowed: tuple[tuple[tuple[str, ...], str], ...]
+    example: str
+    head_lines: int
+    headers: str
+
+
+def buildings(data: Task) -> list[Building]:
+    """One for each kind of device that the task has workloads for."""
+    kinds = {kind for workload in data.workloads for kind in workload.devices}
+    return [_building(data, kind) for kind in DeviceKind if kind in kinds]
+
+
+def command_text(kind: DeviceKind, abi: Abi) -> str:
+    """The compiler and its fixed flags, as people may read them; no paths."""
+    compiler = "nvcc" if kind is DeviceKind.CUDA else "g++"
+    words = [compiler, *FIXED[kind.language]]
+    if kind is DeviceKind.CUDA:
+        words += ["-gencode=arch=<the device's own>", "-cudart=shared"]
+    text = " ".join(words)
+    extension = ", with torch's headers and libraries; the module is a pybind11 extension"
+    return text + (extension if abi is Abi.TORCH else "")
+
+
+def _building(data: Task, kind: DeviceKind) -> Building:
+    language = kind.language
+    own = _OWN_HEADERS[language]
+    grouped = itertools.groupby(ALLOWED[language], key=lambda allowed: allowed.meaning)
+    return Building(
+        language=_NAMES[language],
+        suffix=language.suffix,
+        kind=kind.value,
+        command=command_text(kind, data.abi),
+        standard=STANDARD,
+        allowed=tuple((tuple(each.form for each in group), why) for why, group in grouped),
+        example=EXAMPLE[language],
+        head_lines=HEAD_LINES,
+        headers=_TORCH_HEADERS.format(own=own) if data.abi is Abi.TORCH else own,
+    )
