@@ -95,9 +95,9 @@ class Oracle:
         }
 
     def answer(self, request: Request) -> Answer:
-        """{"ok": true, ...}, or {"ok": false, "error": text, "lacks": see `failure.lacks`}.
+        """{"ok": true, ...}, or {"ok": false, "error": text} whatever the task's code does.
 
-        Whatever the task's code does.
+        With "lacks" where there was not enough of something (`failure.lacks`).
         """
         handler = self._handlers.get(request.get("op", ""))
         if handler is None:
@@ -106,9 +106,9 @@ class Oracle:
             with torch.no_grad():
                 return {"ok": True, **handler(request)}
         except (ProblemError, DataError, ScaleError) as error:
-            return {"ok": False, "error": str(error), "lacks": lacks(error)}
+            return _failed(str(error), error)
         except (Exception, SystemExit) as error:  # the task's code may raise anything
-            return {"ok": False, "error": account_of(error), "lacks": lacks(error)}
+            return _failed(account_of(error), error)
         finally:
             self._forget()
 
@@ -329,6 +329,11 @@ def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index:
         raise ProblemError(
             f"the reference's {entry['name']} is {shape} in float64, {tuple(entry['shape'])} before"
         )
+
+
+def _failed(text: str, error: BaseException) -> Answer:
+    lacking = lacks(error)
+    return {"ok": False, "error": text, **({"lacks": lacking} if lacking else {})}
 
 
 def account_of(error: BaseException) -> str:
