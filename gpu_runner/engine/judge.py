@@ -21,7 +21,7 @@ from gpu_runner.data.symptom import Finding
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine import arguments, torch_settings
-from gpu_runner.engine.arena import Arena
+from gpu_runner.engine.arena import Arena, Kept
 from gpu_runner.engine.compare import Limit, ScaleError, compare, limit_of, wrong_elements
 from gpu_runner.engine.device_calls import DeviceCalls
 from gpu_runner.engine.diagnosis import Case, diagnose
@@ -76,6 +76,7 @@ class Oracle:
         """`handles` carries descriptors: of arenas from the coordinator, of the device's to it."""
         self._handles = handles
         self._inputs, self._taken = Arena(-1, writable=True), Arena(-1, writable=True)
+        self._kept = Kept(self._taken, "cpu")
         self._device: DeviceCalls | None = None
         self._loaded: Loaded | None = None
         self._handlers: dict[str, Callable[[Request], Answer]] = {
@@ -121,7 +122,7 @@ class Oracle:
         self._inputs, self._taken = Arena(inputs, writable=True), Arena(taken, writable=True)
         if device == "cuda" and not torch.cuda.is_available():
             raise ProblemError("this host has no CUDA device that PyTorch can use")
-        self._inputs.pinned = self._taken.pinned = device == "cuda"
+        self._kept = Kept(self._taken, device)
         folder = write_files(task)
         self._loaded = Loaded(task, device, load_problem(task, Path(folder.name)), folder)
         return {"torch": torch.__version__, "device_name": torch_settings.device_name(device)}
@@ -181,7 +182,7 @@ class Oracle:
     def _take(self, request: Request) -> Answer:
         device = self._on_device()
         for begin, to, nbytes in request["copies"]:
-            self._taken.bytes(to, to + nbytes).copy_(device.copy_out(begin, nbytes))
+            self._kept.bytes(to, to + nbytes).copy_(device.copy_out(begin, nbytes))
         return {}
 
     def _on_device(self) -> DeviceCalls:
@@ -209,7 +210,8 @@ class Oracle:
         answers: list[Answer] = []
         explains = bool(request.get("explain"))
         for index, (entry, place) in enumerate(zip(described, request["outputs"], strict=True)):
-            actual = self._taken_tensor(entry, place["offset"], device)
+            dtype = getattr(torch, entry["dtype"])
+            actual = self._kept.tensor(place["offset"], dtype, tuple(entry["shape"])).to(device)
             check_shape(entry, expected, index)
             scale = None if scales is None else scales[index]
             result = compare(actual, expected[index], limit, scale)
@@ -257,10 +259,6 @@ class Oracle:
                     "another: plain values and sizes must be the workload's alone"
                 )
         return tensors
-
-    def _taken_tensor(self, entry: arguments.Described, offset: int, device: str) -> Tensor:
-        dtype: torch.dtype = getattr(torch, entry["dtype"])
-        return self._taken.tensor(offset, dtype, tuple(entry["shape"])).to(device)
 
     def _subject(self, request: Request) -> tuple[Loaded, Workload, Direction, int]:
         if self._loaded is None:
