@@ -67,10 +67,15 @@ class DaemonConfig:
 
     @property
     def people_slot_count(self) -> int:
-        """Slots for what people submit, so that it waits for nothing else."""
+        """Slots for what people submit, so that it waits for nothing else.
+
+        The more there are, the longer each has to get its next oracle ready.
+        """
         if self.people_slots is not None:
             return self.people_slots
-        return 1 if self.kind is DeviceKind.CPU else 2
+        if self.kind is DeviceKind.CPU:
+            return 1
+        return max(2, min(3, (os.cpu_count() or 1) // 4))
 
     def runner_name(self, device: str) -> str:
         """The configured name, else one that tells host and device apart."""

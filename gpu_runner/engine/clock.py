@@ -185,8 +185,8 @@ class CudaClock:
 
     def finish(self) -> None:
         """See `Clock.finish`. Raises `RuntimeError` if a kernel of the call was not launched."""
+        torch.cuda.synchronize()  # first: a kernel's fault makes later launches fail, too
         cuda_runtime.check_launches()
-        torch.cuda.synchronize()
 
     def _calibrate(self) -> float:
         """Cycles of the busy wait per ns; the fastest of a few, as clocks rise under load."""

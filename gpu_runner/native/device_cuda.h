@@ -89,9 +89,7 @@ class Device {
   void burst(Invoke&& invoke) {
     interposed::take_launch_failure();
     invoke();
-    check_launches();
-    check(cudaDeviceSynchronize());
-    check(cudaGetLastError());
+    finish_work();
   }
 
  private:
@@ -118,9 +116,7 @@ class Device {
     uint64_t queued = kb_now_ns() - began;
     check(cudaEventRecord(end_));
     interposed::arm(nullptr);
-    check_launches();
-    check(cudaDeviceSynchronize());
-    check(cudaGetLastError());
+    finish_work();
     return {measured_ns(), Timed::host(queued)};
   }
 
@@ -193,9 +189,14 @@ class Device {
     wire::fail(arenas_.control, wire::kDevice, text);
   }
 
-  // A kernel that was not launched, also where the submission has asked for the error and so
-  // cleared it.
-  void check_launches() { check(interposed::take_launch_failure(), "a kernel was not launched: "); }
+  // Waits for what a call has queued. A fault of a kernel comes first, for it also makes later
+  // launches fail; then a launch that failed, also where the submission has asked for the error and
+  // so cleared it.
+  void finish_work() {
+    check(cudaDeviceSynchronize());
+    check(interposed::take_launch_failure(), "a kernel was not launched: ");
+    check(cudaGetLastError());
+  }
 
   void check(cudaError_t status, const char* what = "") {
     if (status == cudaSuccess) return;

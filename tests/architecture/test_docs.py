@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.event import EventKind
+from gpu_runner.data.symptom import Symptom
 from gpu_runner.data.verdict import Mode, Stage, Verdict
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +20,7 @@ def text_of(name: str) -> str:
     return (ROOT / name).read_text()
 
 
-@pytest.mark.parametrize("word", [*Verdict, *Mode, *Stage, *EventKind])
+@pytest.mark.parametrize("word", [*Verdict, *Mode, *Stage, *EventKind, *Symptom])
 def test_every_word_of_a_result_is_explained(word: str) -> None:
     assert f"`{word}`" in text_of("docs/results.md")
 

@@ -8,40 +8,43 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_runner.data.codec import DataError, DataErrors, caught
+from gpu_runner.data.codec import DataError, DataErrors, caught, refuse
 from gpu_runner.data.formats.check import check_task
+from gpu_runner.data.formats.follow import Followed, Tensor, Unfollowed, Unknown
+from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
 from gpu_runner.data.formats.naming import task_name, task_title
-from gpu_runner.data.formats.proposals import DEFAULT, propose
+from gpu_runner.data.formats.proposals import own_workload, propose
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
 from gpu_runner.data.formats.sizes import Size, Sizes
 from gpu_runner.data.formats.source import classes, functions, method, parameter_names, parse_module
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import Task, TaskFormat, Workload
-from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 
-_OWN = Workload(name=DEFAULT, parameters={}, directions=(Direction.FORWARD,))
-_NOTHING = "no further workload proposed: get_inputs() has no size to itself"
-_RESHAPING = ("cat", "concat", "flatten", "rearrange", "reshape", "unflatten", "view")
-_RIGID = frozenset(("Flatten", "LayerNorm", "Linear", "Unflatten", *_RESHAPING))
-"""What may fix the inner sizes of a tensor: with one of these, only leading ones may change."""
+_SHOWN = 200  # characters of values
+_KERNELBOOK = "get_init_inputs() is read as [[arguments], {arguments by name}]"
 
 
 def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
     """Read a KernelBench problem file; raises `DataError` naming what is missing.
 
     The file has one shape. With `proposals`, the task gets further workloads (`propose`), whose
-    parameters are the module's globals that `get_inputs()` then sees.
+    parameters are the module's globals that `get_inputs()` then sees. What get_init_inputs() gives
+    may be in KernelBook's form (`init_inputs`).
     """
     if not path.is_file():
         raise DataError("path", f"{str(path)!r} is not a file")
     files = read_files(path.parent, [path.name])
     try:
         tree = parse_module(files[path.name], path.name)
-        model, forward, init_inputs = _parts(tree, path.name)
+        model, forward = _parts(tree, path.name)
         check_imports(files)
-        workloads = _workloads(tree) if proposals else (_OWN,)
-        description = _description(model, forward, init_inputs)
+        refuse(_call_errors(tree, path.name))
+        call = _init_call(Followed(tree))
+        sizes = Sizes.read(tree)
+        workloads = propose(sizes) if proposals else (own_workload(sizes),)
+        description = _description(model, forward, call)
     except RecursionError:
         raise DataError(path.name, "is nested too deeply") from None
     task = Task(
@@ -56,15 +59,73 @@ def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
         files=files,
         tolerance=UNKNOWN_REDUCTION,
     )
-    if len(workloads) > 1:
-        return Reading(task=check_task(task), adaptations=tuple(_proposed(workloads)))
-    return Reading(task=check_task(task), remarks=(_NOTHING,) if proposals else ())
+    adaptations = [_KERNELBOOK] if call is not None and call.keywords else []
+    adaptations += [*_proposed(workloads), *_restricted(sizes, workloads[0])]
+    remarks = (_alone(sizes),) if proposals and len(workloads) == 1 else ()
+    return Reading(task=check_task(task), adaptations=tuple(adaptations), remarks=remarks)
+
+
+def _alone(sizes: Sizes) -> str:
+    """Why nothing was proposed."""
+    reason = "get_inputs() has no size to itself that may change"
+    if unfit := sizes.unfit({}):
+        reason = f"what Model takes cannot be told from the text ({unfit})"
+    return f"no further workload proposed: {reason}"
+
+
+def _restricted(sizes: Sizes, default: Workload) -> Iterator[str]:
+    """That the file's own sizes are not for CPUs, and why."""
+    if DeviceKind.CPU not in default.devices:
+        why = ": how many elements its inputs have cannot be read"
+        is_read = sizes.shapes({}) is not None
+        yield f"the file's own sizes are for CUDA devices only{'' if is_read else why}"
+
+
+def _call_errors(tree: ast.Module, name: str) -> Iterator[DataError]:
+    """Why neither Model nor its forward() can be called with what the file gives, if it tells."""
+    followed = Followed(tree)
+    try:
+        given = followed.init_inputs()
+        if not isinstance(given, tuple | list | dict | Unknown):
+            yield DataError(name, f"get_init_inputs() must return a list, not {_what(given)}")
+        elif not isinstance(given, Unknown) and not init_calls(given, followed.fits):
+            yield DataError(
+                name, f"get_init_inputs() gives what Model does not take: {_some(given)}"
+            )
+    except Unfollowed:
+        pass  # the oracle will see
+    try:
+        inputs = followed.inputs({})
+    except Unfollowed:
+        return
+    if not isinstance(inputs, tuple | list | Unknown):
+        yield DataError(name, f"get_inputs() must return a list, not {_what(inputs)}")
+
+
+def _what(value: Any) -> str:
+    kinds = {Tensor: "one tensor", dict: "a dictionary", type(None): "nothing"}
+    return kinds.get(type(value), f"a {type(value).__name__}")
+
+
+def _some(given: Any) -> str:
+    """What was given, in a few words."""
+    words = ", ".join(_what(value) if isinstance(value, Tensor) else repr(value) for value in given)
+    return f"[{words}]"[:_SHOWN]
+
+
+def _init_call(followed: Followed) -> InitCall | None:
+    """How Model is made; None where the file does not tell."""
+    try:
+        return next(iter(init_calls(followed.init_inputs(), followed.fits)), None)
+    except Unfollowed:
+        return None
 
 
 def size_errors(task: Task) -> Iterator[DataError]:
     """Workloads whose parameters are no sizes that `get_inputs()` alone reads; wrong imports.
 
-    A global that follows from another is among the parameters too.
+    A global that follows from another is among the parameters too. Also what nothing can be called
+    with.
     """
     if len(task.files) != 1:
         yield DataError("files", "must be one Python file, with Model and get_inputs()")
@@ -80,6 +141,7 @@ def size_errors(task: Task) -> Iterator[DataError]:
         yield error
         return
     yield from import_errors(task.files)
+    yield from _call_errors(tree, name)
     sizes = Sizes.read(tree)
     for index, workload in enumerate(task.workloads):
         yield from _workload_errors(sizes, workload, f"workloads[{index}].parameters")
@@ -107,8 +169,8 @@ def _as_size(value: Any, field: str) -> Size:
     return value if isinstance(value, int) else tuple(value)
 
 
-def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef, ast.FunctionDef]:
-    """Model, its forward and get_init_inputs; raises `DataErrors` naming all that is missing."""
+def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
+    """Model and its forward; raises `DataErrors` naming all that is missing."""
     own, model = functions(tree), classes(tree).get("Model")
     wanted = [each for each in ("get_inputs", "get_init_inputs") if each not in own]
     errors = [DataError(name, f"must define the function {function}()") for function in wanted]
@@ -117,13 +179,7 @@ def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef, 
         errors.append(DataError(name, "must define the class Model with a method forward()"))
     if errors or model is None or forward is None:
         raise DataErrors(errors)
-    return model, forward, own["get_init_inputs"]
-
-
-def _workloads(tree: ast.Module) -> tuple[Workload, ...]:
-    named = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    named |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return propose(Sizes.read(tree), rigid=bool(named & _RIGID))
+    return model, forward
 
 
 def _proposed(workloads: tuple[Workload, ...]) -> Iterator[str]:
@@ -131,13 +187,9 @@ def _proposed(workloads: tuple[Workload, ...]) -> Iterator[str]:
         sizes = ", ".join(f"{name}={value}" for name, value in workload.parameters.items())
         hidden = "hidden, " if workload.hidden else ""
         yield f"proposes {workload.name} ({hidden}{'+'.join(workload.devices)}): {sizes}"
-    if len(workloads[0].devices) == 1:
-        yield "the file's own sizes are for CUDA devices only"
 
 
-def _description(
-    model: ast.ClassDef, forward: ast.FunctionDef, get_init_inputs: ast.FunctionDef
-) -> str:
+def _description(model: ast.ClassDef, forward: ast.FunctionDef, call: InitCall | None) -> str:
     inputs = parameter_names(forward)[1:]
     parts = [
         inspect.cleandoc(ast.get_docstring(model) or ""),
@@ -146,7 +198,7 @@ def _description(
         "2. the parameters and then the floating-point buffers of `Model`, each in the order of "
         f"its `state_dict()`{_layers(model)}, and tensors that it keeps as plain attributes;\n"
         "3. those values of `get_init_inputs()` that are numbers, truth values or tuples of "
-        f"them: {_listed(_init_values(model, get_init_inputs))}.",
+        f"them: {_listed(_init_names(model, call))}.",
         "`Model` is in training mode, but dropout is off. Arguments must not be changed: only what "
         "the function returns is judged.",
     ]
@@ -171,12 +223,11 @@ def _layers(model: ast.ClassDef) -> str:
     return f" (of {', '.join(found)})" if found else ""
 
 
-def _init_values(model: ast.ClassDef, get_init_inputs: ast.FunctionDef) -> list[str]:
-    """Names for what get_init_inputs() returns: those of Model's parameters."""
+def _init_names(model: ast.ClassDef, call: InitCall | None) -> list[str]:
+    """Names of Model's arguments that are numbers; of all its parameters where it is not known."""
     init = method(model, "__init__")
     names = parameter_names(init)[1:] if init is not None else []
-    for node in ast.walk(get_init_inputs):
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.List | ast.Tuple):
-            values = [ast.unparse(item) for item in node.value.elts]
-            return (names + values[len(names) :])[: len(values)]
-    return names
+    if call is None:
+        return names
+    pairs = zip(call.names(names), call.values(), strict=True)
+    return [name for name, value in pairs if is_number(value)]

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_runner.data.formats.sizes import Shape, Size, Sizes
 from gpu_runner.data.task import Workload
@@ -15,73 +15,103 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 DEFAULT = "default"
 CPU_LIMIT = 2**18
 """Elements that the inputs of a CPU's workload have together, where its sizes allow so few."""
-_LEAST = 8  # an inner size below it is rather a number of channels, which Model expects
-_FLOOR = 16  # of inner sizes: windows must still fit in
+_LEAST = 8  # an inner size below it is rather a number of channels or of heads
+_FLOOR = 16  # of inner sizes: little is to be computed below
 _LEADING_FLOOR = 2  # a normalisation over a batch of one is none
-_MOST_SIZES = 64
+_MOST_SIZES, _MOST_TRIED = 64, 8
 _LARGEST = 2**31  # of a size; what is beyond is a mistake, and its primes take long to find
 
+_CUDA, _CPU = (DeviceKind.CUDA,), (DeviceKind.CPU,)
+_BOTH = (*_CUDA, *_CPU)
 
-def propose(sizes: Sizes, *, rigid: bool) -> tuple[Workload, ...]:
-    """The file's own workload, `default`, and those that are proposed beside it, if any.
+_Values = dict[str, Size]
 
-    `half` halves every size that may change, `odd` takes smaller primes. Where the file's
-    own inputs have more than `CPU_LIMIT` elements, these three are for CUDA devices, and CPUs get
-    `small`, the largest size halved until they have fewer, and its `small_odd`. Odd ones are
-    hidden. With `rigid`, leading dimensions alone change. The same file gives the same workloads.
-    Nothing is proposed for sizes beyond `_LARGEST`, or for more than `_MOST_SIZES` of them.
+
+def own_workload(sizes: Sizes) -> Workload:
+    """The file's own workload, `default`.
+
+    It is for CUDA devices alone where the inputs have more than `CPU_LIMIT` elements, or nobody
+    can tell how many.
     """
+    sweep = _Sweep(sizes, {})
+    return sweep.workload(DEFAULT, {}, _BOTH if sweep.is_small({}) else _CUDA)
+
+
+def propose(sizes: Sizes) -> tuple[Workload, ...]:
+    """The file's own workload, and those that are proposed beside it, if any.
+
+    `half` halves every size that may change, `odd` takes smaller primes. Where `default` is for
+    CUDA devices alone, so are these, and CPUs get `small`, the largest size halved until the inputs
+    have few enough elements, and its `small_odd`. Odd ones are hidden. A workload is proposed if
+    `Model` surely takes it; where it does not with all sizes changed, fewer are. The same file
+    gives the same workloads. Nothing is proposed for sizes beyond `_LARGEST`, or for more than
+    `_MOST_SIZES` of them.
+    """
+    default = own_workload(sizes)
     items = [item for size in sizes.values.values() for item in _items(size)]
-    if len(items) > _MOST_SIZES or max(items, default=0) > _LARGEST:
-        return (Workload(name=DEFAULT, parameters={}, directions=(Direction.FORWARD,)),)
-    sweep = _Sweep.read(sizes, rigid=rigid)
-    own = {name: sizes.values[name] for name in sweep.floors}
-    if not own:
-        return (sweep.workload(DEFAULT, own),)
-    small = sweep.shrunk(own)
-    if small == own:
-        found = [(DEFAULT, own), ("half", sweep.halved(own)), ("odd", sweep.odd(own))]
-        return tuple(_distinct([sweep.workload(name, of) for name, of in found]))
-    cuda, cpu = (DeviceKind.CUDA,), (DeviceKind.CPU,)
-    workloads = [
-        sweep.workload(DEFAULT, own, cuda),
-        sweep.workload("half", sweep.halved(own), cuda),
-        sweep.workload("small", small, cpu),
-        sweep.workload("odd", sweep.odd(own), cuda),
-        sweep.workload("small_odd", sweep.odd(small), cpu),
-    ]
-    return tuple(_distinct(workloads))
+    if len(items) > _MOST_SIZES or max(items, default=0) > _LARGEST or sizes.unfit({}):
+        return (default,)
+    sweep = _Sweep.read(sizes)
+    found = [default, *sweep.first("half", default.devices, lambda s: s.halved(s.own))]
+    if default.devices == _CUDA:
+        found += sweep.first("small", _CPU, _Sweep.shrunk)
+    found += sweep.first("odd", default.devices, lambda s: s.odd(s.own))
+    if default.devices == _CUDA:
+        found += sweep.first("small_odd", _CPU, lambda s: s.odd(s.shrunk()))
+    return tuple(_distinct(found))
 
 
 @dataclass(frozen=True)
 class _Sweep:
-    """The sizes that change, with the least value of each.
+    """The sizes that may change, with the least value of each.
 
-    tied: whether sizes that are alike stay alike: tensors of different ranks, as of predictions
-    and labels, may need that to be combined.
+    apart: whether sizes that are alike may become different.
     """
 
     sizes: Sizes
     floors: dict[str, int]
-    tied: bool
+    apart: bool = True
 
     @classmethod
-    def read(cls, sizes: Sizes, *, rigid: bool) -> _Sweep:
+    def read(cls, sizes: Sizes) -> _Sweep:
         shapes = sizes.shapes({})
         if shapes is None:
-            return cls(sizes, {}, tied=False)
-        leading = {name for name in sizes.free if _leads(sizes, name, shapes)}
-        inner = {n for n in sizes.free if not rigid and min(_items(sizes.values[n])) >= _LEAST}
+            return cls(sizes, {})
+        moved = {name: _moved(sizes, name, shapes) for name in sizes.free}
+        leading = {name for name, ranks in moved.items() if 0 in ranks}
+        inner = {n for n, m in moved.items() if m and min(_items(sizes.values[n])) >= _LEAST}
         chosen = [name for name in sizes.free if name in leading | inner]
-        floors = {name: _LEADING_FLOOR if name in leading else _FLOOR for name in chosen}
-        return cls(sizes, floors, tied=len({len(shape) for shape in shapes}) > 1)
+        return cls(sizes, {n: _LEADING_FLOOR if n in leading else _FLOOR for n in chosen})
 
-    def workload(
-        self,
-        name: str,
-        of: dict[str, Size],
-        devices: tuple[DeviceKind, ...] = (DeviceKind.CUDA, DeviceKind.CPU),
-    ) -> Workload:
+    def narrower(self) -> Iterator[_Sweep]:
+        """Itself, then with fewer sizes, or such as stay alike where they are alike."""
+        yield self
+        yield replace(self, apart=False)
+        leading = {name: floor for name, floor in self.floors.items() if floor == _LEADING_FLOOR}
+        for floors in (self._movable, leading):
+            yield replace(self, floors=floors)
+            yield replace(self, floors=floors, apart=False)
+
+    @functools.cached_property
+    def _movable(self) -> dict[str, int]:
+        """The sizes that may change without any other; they are looked for among few."""
+        found = {}
+        for name in list(self.floors)[:_MOST_TRIED]:
+            own = {name: self.sizes.values[name]}
+            if self._fits(self.halved(own)) and self._fits(self.odd(own)):
+                found[name] = self.floors[name]
+        return found
+
+    @property
+    def own(self) -> _Values:
+        """The file's own values of the sizes."""
+        return {name: self.sizes.values[name] for name in self.floors}
+
+    def _fits(self, of: _Values) -> bool:
+        """Whether `Model` surely takes inputs of these sizes."""
+        return not self.sizes.unfit(self.sizes.changed(of))
+
+    def workload(self, name: str, of: _Values, devices: tuple[DeviceKind, ...]) -> Workload:
         changed = self.sizes.changed(of)
         return Workload(
             name=name,
@@ -90,6 +120,17 @@ class _Sweep:
             devices=devices,
             directions=(Direction.FORWARD,),
         )
+
+    def first(
+        self, name: str, devices: tuple[DeviceKind, ...], change: Callable[[_Sweep], _Values]
+    ) -> Iterator[Workload]:
+        """The workload of the widest sweep that `Model` takes, if it takes one."""
+        for sweep in self.narrower():
+            of = change(sweep)
+            is_allowed = devices == _CUDA or sweep.is_small(of)
+            if of != sweep.own and is_allowed and sweep._fits(of):
+                yield self.workload(name, of, devices)
+                return
 
     def halved(self, of: dict[str, Size]) -> dict[str, Size]:
         return {name: self._half(name, size) for name, size in of.items()}
@@ -100,7 +141,7 @@ class _Sweep:
         taken: set[int] = set()
 
         def change(item: int) -> int:
-            prime = primes.get(item) if self.tied else None
+            prime = None if self.apart else primes.get(item)
             if prime is None:
                 prime = primes[item] = prime_below(item, taken)
             taken.add(prime)
@@ -108,25 +149,31 @@ class _Sweep:
 
         return {name: _each(size, change) for name, size in of.items()}
 
-    def shrunk(self, of: dict[str, Size]) -> dict[str, Size]:
-        """The largest size halved until there are few elements, or no size can shrink."""
-        while self._elements(of) > CPU_LIMIT:
+    def shrunk(self) -> _Values:
+        """The largest size halved until there are few elements, or no size can shrink.
+
+        Then leading sizes are 1.
+        """
+        of = self.own
+        while not self.is_small(of):
             shrinking = [name for name, size in of.items() if self._half(name, size) != size]
             if not shrinking:
-                break
+                leading = [n for n in of if self.floors[n] == _LEADING_FLOOR]
+                return of | {name: _each(of[name], lambda item: 1) for name in leading}
             largest = max(shrinking, key=lambda name: (max(_items(of[name])), name))
             alike = max(_items(of[largest]))
-            chosen = [n for n in of if n == largest or (self.tied and alike in _items(of[n]))]
+            chosen = [n for n in of if n == largest or (not self.apart and alike in _items(of[n]))]
             of = of | self.halved({name: of[name] for name in chosen})
         return of
+
+    def is_small(self, of: _Values) -> bool:
+        """Whether inputs of these sizes have few elements, as far as that can be told."""
+        shapes = self.sizes.shapes(self.sizes.changed(of))
+        return shapes is not None and sum(math.prod(shape) for shape in shapes) <= CPU_LIMIT
 
     def _half(self, name: str, size: Size) -> Size:
         floor = self.floors[name]
         return _each(size, lambda item: max(item // 2, min(item, floor)))
-
-    def _elements(self, of: dict[str, Size]) -> int:
-        shapes = self.sizes.shapes(self.sizes.changed(of)) or []
-        return sum(math.prod(shape) for shape in shapes)
 
 
 def prime_below(size: int, taken: Collection[int] = ()) -> int:
@@ -149,12 +196,12 @@ def _is_prime(number: int) -> bool:
     return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
-def _leads(sizes: Sizes, name: str, shapes: list[Shape]) -> bool:
-    """Whether the size is the first dimension of a tensor."""
+def _moved(sizes: Sizes, name: str, shapes: list[Shape]) -> set[int]:
+    """Which dimensions of tensors a size gives, counted from the front."""
     value = sizes.values[name]
     other = sizes.shapes(sizes.changed({name: _each(value, lambda item: item + 1)}))
     pairs = zip(shapes, other or [], strict=False)
-    return any(a[:1] != b[:1] for a, b in pairs)
+    return {at for a, b in pairs for at, (m, n) in enumerate(zip(a, b, strict=False)) if m != n}
 
 
 def _items(size: Size) -> tuple[int, ...]:

@@ -1,36 +1,21 @@
 """The sizes that a KernelBench file defines as globals, and which of them may be others.
 
-Nothing is executed: constant expressions are evaluated over a syntax tree.
+Nothing is executed: the file is followed over its syntax tree (`follow`).
 """
 
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from gpu_runner.data.formats.follow import Followed, Unfollowed
 from gpu_runner.data.formats.source import functions
 
 Size = int | tuple[int, ...]
 Shape = tuple[int, ...]
-_Values = dict[str, Size]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-
-_LARGEST = 2**40  # of a size: more is a mistake, or meant to keep us busy
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
-_MOST = 256  # globals: a problem file has about ten
-_MAKERS = ("rand", "randn", "zeros", "ones", "empty")  # torch.NAME(*shape)
-_BOUNDED = "randint"  # torch.randint([low,] high, shape)
-
-
-class _Unreadable(Exception):
-    """An expression is none of constants, names of sizes, tuples and + - * //."""
 
 
 @dataclass(frozen=True)
@@ -38,56 +23,62 @@ class Sizes:
     """What a problem file says of sizes.
 
     values: every global that is an integer above 0 or a tuple of such; roots: those that no other
-    global gives; free: the roots that only get_inputs() reads, itself or through globals that they
-    give, and there only to make tensors. Model does not depend on these.
+    of these gives; free: the roots that only get_inputs() reads, itself or through globals that
+    they give. Model reads none of these, but it may expect what they are.
     """
 
+    tree: ast.Module
     values: Mapping[str, Size]
     roots: frozenset[str]
     free: tuple[str, ...]
-    assignments: tuple[tuple[ast.expr, ast.expr], ...]
-    makers: tuple[ast.Call, ...]
 
     @classmethod
     def read(cls, tree: ast.Module) -> Sizes:
         """Read a module that defines get_inputs()."""
-        get_inputs = functions(tree)["get_inputs"]
-        assignments = tuple(_assignments(tree))
-        if len(assignments) > _MOST:
-            assignments = ()
-        values, givers, evaluated = _evaluate(assignments, {})
-        makers = tuple(_makers(get_inputs))
-        here = {id(node) for call in makers for node in _arguments(call)}
-        here |= {id(node) for expression in evaluated for node in ast.walk(expression)}
+        values = _sizes(Followed(tree).names)
+        givers: dict[str, set[str]] = {name: set() for name in values}
+        here = {id(node) for part in functions(tree)["get_inputs"].body for node in ast.walk(part)}
+        for target, expression in _assignments(tree):
+            if isinstance(target, ast.Name) and target.id in values:
+                givers[target.id] |= {node.id for node in _names(expression)} & values.keys()
+                here |= {id(node) for node in ast.walk(expression)}
         bound = {node.id for node in _globals_read(tree, frozenset()) if id(node) not in here}
-        bound |= _own_names(get_inputs)
+        bound |= _own_names(functions(tree)["get_inputs"])
         for name in reversed(list(values)):  # what a bound global is made from is bound
             if name in bound:
                 bound |= givers[name]
         roots = frozenset(name for name in values if not givers[name])
-        used = {node.id for call in makers for node in _names(call)}
-        for name in reversed(list(values)):
-            if name in used:
-                used |= givers[name]
-        free = tuple(n for n in values if n in roots and n in used and n not in bound)
-        return cls(values, roots, free, assignments, makers)
+        return cls(tree, values, roots, tuple(n for n in values if n in roots - bound))
 
     def changed(self, changes: Mapping[str, Size]) -> dict[str, Size]:
         """Every global that is another one if these roots are: what get_inputs() must see."""
-        values, _, _ = _evaluate(self.assignments, changes)
+        values = _sizes(Followed(self.tree, changes).names)
         return {name: size for name, size in values.items() if size != self.values.get(name)}
 
     def shapes(self, changes: Mapping[str, Size]) -> list[Shape] | None:
-        """Shapes of the tensors that get_inputs() makes with these globals; None if unreadable.
-
-        Those that repeat another tensor's shape, such as `torch.rand(x.shape)`, are left out.
-        """
-        values = {**self.values, **changes}
-        calls = [call for call in self.makers if not _repeats(call)]
+        """Shapes of the tensors that get_inputs() makes with these globals; None if unreadable."""
         try:
-            return [_shape(call, values) for call in calls] or None
-        except _Unreadable:
+            return Followed(self.tree).shapes(changes)
+        except Unfollowed:
             return None
+
+    def unfit(self, changes: Mapping[str, Size]) -> str:
+        """Why it is not sure that Model takes what get_inputs() makes with these globals, or ""."""
+        try:
+            Followed(self.tree).outputs(changes)
+        except Unfollowed as error:
+            return str(error)
+        return ""
+
+
+def _sizes(names: Mapping[str, Any]) -> dict[str, Size]:
+    """Of a module's globals those that are sizes."""
+    found: dict[str, Size] = {}
+    for name, value in names.items():
+        items = value if isinstance(value, tuple | list) else (value,)
+        if items and all(type(item) is int and item > 0 for item in items):
+            found[name] = tuple(items) if isinstance(value, tuple | list) else value
+    return found
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -106,99 +97,6 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
             yield from zip(targets, values, strict=True)
         case _:
             yield target, value
-
-
-def _evaluate(
-    assignments: tuple[tuple[ast.expr, ast.expr], ...], changes: Mapping[str, Size]
-) -> tuple[_Values, dict[str, set[str]], list[ast.expr]]:
-    """Values by name in the order of their last assignment, the names that give each, and what
-    was evaluated."""
-    values: _Values = {}
-    givers: dict[str, set[str]] = {}
-    evaluated: list[ast.expr] = []
-    for target, expression in assignments:
-        if not isinstance(target, ast.Name):
-            continue
-        values.pop(target.id, None)
-        try:
-            values[target.id] = changes.get(target.id, _size(expression, values))
-        except _Unreadable:
-            continue
-        givers[target.id] = {node.id for node in _names(expression)}
-        evaluated.append(expression)
-    return values, givers, evaluated
-
-
-def _size(node: ast.expr, values: Mapping[str, Size]) -> Size:
-    """An integer above 0, or a tuple of such."""
-    if isinstance(node, ast.Tuple | ast.List):
-        items = [_size(item, values) for item in node.elts]
-        if not items or not all(isinstance(item, int) for item in items):
-            raise _Unreadable
-        return tuple(item for item in items if isinstance(item, int))
-    value = _value(node, values)
-    if isinstance(value, int) and not 0 < value < _LARGEST:
-        raise _Unreadable
-    return value
-
-
-def _value(node: ast.expr, values: Mapping[str, Size]) -> Size:
-    match node:
-        case ast.Constant(value=value) if type(value) is int and value < _LARGEST:
-            return value
-        case ast.Name(id=name) if name in values:
-            return values[name]
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            a, b = _value(left, values), _value(right, values)
-            if (
-                isinstance(a, int)
-                and isinstance(b, int)
-                and (b or not isinstance(op, ast.FloorDiv))
-            ):
-                result = _OPERATORS[type(op)](a, b)
-                if abs(result) < _LARGEST:
-                    return result
-    raise _Unreadable
-
-
-def _makers(function: ast.FunctionDef) -> Iterator[ast.Call]:
-    """Calls of functions of torch that make a tensor of a shape."""
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)):
-                if name in (*_MAKERS, _BOUNDED):
-                    yield node
-
-
-def _arguments(call: ast.Call) -> Iterator[ast.AST]:
-    for argument in call.args:
-        yield from ast.walk(argument)
-
-
-def _shape_arguments(call: ast.Call) -> list[ast.expr]:
-    assert isinstance(call.func, ast.Attribute)
-    arguments = call.args[-1:] if call.func.attr == _BOUNDED else call.args
-    match arguments:
-        case [ast.Tuple(elts=inner) | ast.List(elts=inner)]:
-            return inner
-    return arguments
-
-
-def _repeats(call: ast.Call) -> bool:
-    match _shape_arguments(call):
-        case [ast.Attribute(attr="shape")]:
-            return True
-    return False
-
-
-def _shape(call: ast.Call, values: Mapping[str, Size]) -> Shape:
-    """The shape that a call of torch.rand() and its like is given."""
-    shape: list[int] = []
-    for argument in _shape_arguments(call):
-        inner = argument.value if isinstance(argument, ast.Starred) else argument
-        size = _size(inner, values)
-        shape += [size] if isinstance(size, int) else size
-    return tuple(shape)
 
 
 def _names(tree: ast.AST) -> Iterator[ast.Name]:

@@ -20,6 +20,7 @@ from gpu_runner.engine.diagnosis.places import place_of
 __all__ = ["Case", "diagnose"]
 
 _MOST = 3  # findings
+_REACH = "do the grid and its loops reach it?"
 _LARGE = 1 << 22  # elements
 _SOME, _SEVERAL = 8, 32  # elements: of fewer, a place may be chance
 _SCATTERED, _OUT_OF = 0.01, 1 << 10
@@ -121,10 +122,12 @@ def _places(case: Case, *, explained: bool) -> Iterator[Finding]:
     right = case.elements - case.wrong_elements
     place = place_of(case.wrong) if right >= _SOME and case.elements >= _SEVERAL else None
     if place is not None and place.is_end:
-        text = f"only {place.words} are wrong: are sizes that are no multiple of the block handled?"
+        small = case.wrong_elements <= case.elements / 4
+        hint = "are sizes that are no multiple of the block handled?" if small else _REACH
+        text = f"wrong only in {place.words}: {hint}"
         yield Finding(symptom=Symptom.TAIL, text=text)
-    elif place is not None:
-        text = f"only {place.words} are wrong: some threads or blocks compute them otherwise"
+    elif place is not None and place.is_regular:
+        text = f"wrong only in {place.words}: some threads or blocks compute it otherwise"
         yield Finding(symptom=Symptom.REGION, text=text)
     elif explained:
         return

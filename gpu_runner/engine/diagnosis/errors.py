@@ -18,9 +18,12 @@ _BINS = 32
 _IN_A_BIN = 16  # elements at least
 _SMOOTH, _NOISY = 0.5, 0.2  # part of the errors' squares that the value explains
 _SMALL = 0.05  # error over value, of what still is the same function
+_ALL_ALIKE = 0.8  # of the values' squares, that of their mean: so alike are sums of one sign
 _FEW_TERMS = 8
 _LONG, _PEAKED = 32, 6.0  # terms of a sum; kurtosis, which is 3 of normal errors
 _NEIGHBOURS, _ALIKE = 8, 0.03  # of the errors' size; the nearest of eight is at 0.15 in noise
+_ONE_TERM = 0.4  # of a sum's terms
+_COMPARABLE = 0.1  # size of values that are right, in that of wrong ones
 _BETTER = 0.01  # relative errors of right elements, in those of wrong ones
 _SURE, _CHANCE = 8.0, 3.5  # standard errors
 
@@ -102,6 +105,7 @@ class Small:
 
 def _small(case: Case) -> Small | None:
     sample = _finite(case.any_sample)
+    sample = sample.of((sample.want != 0) | (sample.have != 0))  # zeros are right in any precision
     error = sample.have - sample.want
     size = root_mean_square(sample.want)
     if sample.size < _FEWEST or size == 0 or root_mean_square(error) > _SMALL * size:
@@ -114,8 +118,10 @@ def _small(case: Case) -> Small | None:
 def other_formula(case: Case) -> Finding | None:
     """Small errors that are a smooth function of the value."""
     small = _small(case)
-    if small is None or small.explained < _SMOOTH:
+    if small is None or small.explained < _SMOOTH or small.sample.size < _MANY:
         return None
+    if _explained(small.rest, small.sample.at) > _NOISY:
+        return None  # as in a scan, whose error grows from place to place
     return Finding(symptom=Symptom.OTHER_FORMULA, text=GENERAL[Symptom.OTHER_FORMULA])
 
 
@@ -134,8 +140,10 @@ def lower_precision(case: Case) -> Finding | None:
             return Finding(symptom=Symptom.LOWER_PRECISION, text=text)
         return None
     # Where terms have one sign a sum grows with their number, and its error with the root of it.
-    coherent = small.sample.want.mean().item() ** 2 > size**2 / 2
+    coherent = small.sample.want.mean().item() ** 2 > _ALL_ALIKE * size**2
     part = max(abs(small.slope), noise / size * (math.sqrt(case.length) if coherent else 1.0))
+    if part * math.sqrt(case.length) > _ONE_TERM and case.length >= _FEW_TERMS:
+        return None  # as large as if a term were missing
     for low, high, words in _BANDS.get(case.actual.dtype, ()):
         if low <= part < high:
             # What a function of one element makes of a rounded input depends on the function.
@@ -183,7 +191,9 @@ def part_missing(case: Case) -> Finding | None:
         return None
     have, want = sample.have - sample.have.mean(), sample.want - sample.want.mean()
     missing = want - have
-    if abs(_score(missing, have)) > _CHANCE or _score(missing, want) < _SURE:
+    if min(_score(missing, want), _score(have, want)) < _SURE:
+        return None
+    if abs(_score(missing, have)) > _CHANCE:
         return None
     share = (have @ want / (want @ want)).item()
     if not 0.02 <= share <= 0.999 or mostly(missing.abs() <= sample.allowed, 0.5):
@@ -202,8 +212,9 @@ def _score(one: Tensor, other: Tensor) -> float:
 
 
 def by_size(case: Case) -> Finding | None:
-    """Wrong only where large values are expected, or those of one sign."""
+    """Wrong only where large values are expected, or those of one sign; zeros aside."""
     sample = _finite(case.any_sample)
+    sample = sample.of(sample.want != 0)
     wrong = case.wrong.reshape(-1)[sample.at.to(case.wrong.device)].cpu()
     if int(wrong.sum().item()) < 16 or int((~wrong).sum().item()) < _FEWEST:
         return None
@@ -211,7 +222,8 @@ def by_size(case: Case) -> Finding | None:
     error = (sample.have - sample.want).abs() / size.clamp(min=case.size * 1e-3)
     # A bound forgives small values more, so that those which are right must be really so.
     better = error[~wrong].median() < _BETTER * error[wrong].median()
-    if better and size[wrong].quantile(0.02) >= size[~wrong].quantile(0.98):
+    comparable = size[~wrong].median() > _COMPARABLE * size[wrong].median()
+    if better and comparable and size[wrong].quantile(0.02) > size[~wrong].quantile(0.98):
         return Finding(symptom=Symptom.LARGE_VALUES, text=GENERAL[Symptom.LARGE_VALUES])
     for name, holds in (("negative", sample.want < 0), ("positive", sample.want > 0)):
         if mostly(holds[wrong], 1.0) and mostly(wrong[holds], 0.9) and not mostly(holds, 0.9):

@@ -15,6 +15,7 @@ from gpu_runner.engine.diagnosis.places import place_of
 _BITS = 3  # of a byte that are set in all that an output holds before a call
 _ENOUGH_BITS = 12  # to exclude chance
 _NATIVE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_STILL = 0.3  # of the elements that show no change, as most of what vanishes beside them
 _FEW = 16  # elements: below, no share of them says much
 _LAYOUTS = (
     torch.float16,
@@ -76,9 +77,8 @@ def _partly(case: Case, mask: Tensor) -> Finding:
     place = place_of(mask)
     count = int(mask.sum().item())
     words = place.words if place else f"{count} of {case.elements} elements"
-    text = (
-        f"{words} still hold the bytes from before the call: do the grid and its loops reach them?"
-    )
+    text = f"not written: {words}, where the bytes from before the call still are: does the grid "
+    text += "reach them?"
     return Finding(symptom=Symptom.PARTLY_WRITTEN, text=text)
 
 
@@ -113,6 +113,8 @@ def _was_accumulated(case: Case, sample: Sample, untouched: Tensor) -> bool:
     held = _HELD[case.actual.dtype]
     if held.canonical and _is_made_anew(case, sample, held.canonical) and mostly(untouched, 1.0):
         return True
+    if case.is_floating and not mostly(untouched, _STILL):  # huge for a reason of its own
+        return False
     changed = ~untouched & torch.isfinite(sample.have)
     huge = sample.have.abs() >= held.least
     if not case.is_floating:

@@ -17,10 +17,14 @@ _FEWEST = 3  # that make a pattern
 
 @dataclass(frozen=True)
 class Place:
-    """Words such as "the last 3 rows"; whether it is an end, as a loop that stops early leaves."""
+    """Words such as "the last 3 rows".
+
+    is_end: as a loop that stops early leaves it; is_regular: more than some rows of many.
+    """
 
     words: str
     is_end: bool = False
+    is_regular: bool = True
 
 
 def place_of(mask: Tensor) -> Place | None:
@@ -102,21 +106,27 @@ def _is_full(counts: list[Tensor], count: Tensor, each: int) -> bool:
 
 def _indices(hit: list[int], size: int, name: str) -> Place | None:
     if hit[-1] == size - 1 and hit[0] == size - len(hit):
-        return Place(f"the last {len(hit)} {name}", is_end=True)
+        return Place(_some("last", len(hit), name), is_end=True)
     if hit[0] == 0 and hit[-1] == len(hit) - 1:
-        return Place(f"the first {len(hit)} {name}")
+        return Place(_some("first", len(hit), name))
     step = hit[1] - hit[0] if len(hit) >= _FEWEST else 1
     if step > 1 and hit == list(range(hit[0], size, step)):
         return Place(f"every {_ordinal(step)} of the {name}")
     if len(hit) >= _FEWEST and hit[-1] - hit[0] == len(hit) - 1:
         return Place(f"the {name} {hit[0]} to {hit[-1]}")
-    return Place(f"{len(hit)} whole {name}") if name != "elements" else None
+    return Place(f"{len(hit)} whole {name}", is_regular=False) if name != "elements" else None
+
+
+def _some(which: str, count: int, name: str) -> str:
+    if count > 1:
+        return f"the {which} {count} {name}"
+    return f"the {which} {name.replace('indices', 'index', 1).removesuffix('s')}"
 
 
 def _flat_end(flat: Tensor, total: int) -> Place | None:
     first = int(flat.to(torch.uint8).argmax().item())
     if first == flat.numel() - total:
-        return Place(f"all elements from {first} on", is_end=True)
+        return Place(f"the elements from {first} on", is_end=True)
     if first == 0 and not flat[total:].any().item():
         return Place(f"the first {total} elements")
     return None

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
+from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
-from gpu_runner.engine.problem import Drawn, in_float64, outputs_of
+from gpu_runner.engine.problem import Drawn, ProblemError, in_float64, outputs_of
 from gpu_runner.engine.values import varied
 
 
@@ -27,10 +28,6 @@ def make_problem(task: Task, folder: Path) -> KernelBenchProblem:
     """Import the task's only file and return its `Problem`."""
     (name,) = task.files
     return KernelBenchProblem(task, import_file(folder / name, "kernelbench_problem"))
-
-
-InitValues = tuple[Any, ...]
-"""What get_init_inputs() gives."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class KernelBenchProblem(MeasuredProblem):
         self._module = module
         for name in ("Model", "get_inputs", "get_init_inputs"):
             member(module, name)
-        self._frame: tuple[nn.Module, Layout, InitValues] | None = None
+        self._frame: tuple[nn.Module, Layout, InitCall] | None = None
 
     def draw_inputs(
         self,
@@ -67,7 +64,7 @@ class KernelBenchProblem(MeasuredProblem):
     ) -> Drawn:
         """A new Model with random weights, then get_inputs() with the workload's sizes."""
         with task_code("the task's code"):
-            values, model = self._make()
+            call, model = self._make()
             inputs = self._inputs(workload)
         model = model.to(device)  # weights that it made from numpy, say
         inputs = tuple(v.to(device) if isinstance(v, Tensor) else v for v in inputs)
@@ -76,10 +73,11 @@ class KernelBenchProblem(MeasuredProblem):
         states = model.state_dict(keep_vars=True)
         attributes = [_read(model, name) for name in layout.attributes]
         names = [*_input_names(model, len(inputs)), *layout.states, *layout.attributes]
-        numbers = [(n, v) for n, v in _named(type(model).__init__, values) if _is_number(v)]
+        named = zip(call.names(_parameters(type(model).__init__)), call.values(), strict=True)
+        numbers = [(name, value) for name, value in named if is_number(value)]
         numbers = [(f"init.{name}" if name in names else name, value) for name, value in numbers]
         tensors = [states[name].detach() for name in layout.states]
-        self._keep(model, layout, values)
+        self._keep(model, layout, call)
         return Drawn(
             (*names, *(name for name, _ in numbers)),
             (*inputs, *tensors, *attributes, *(value for _, value in numbers)),
@@ -89,9 +87,9 @@ class KernelBenchProblem(MeasuredProblem):
         """Model's forward with the arguments put in the place of its weights."""
         if self._frame is None:
             with torch.no_grad(), task_code("the task's code"):
-                values, model = self._make()
+                call, model = self._make()
                 count = len(self._inputs(self.task.workloads[-1]))  # often the smallest
-            self._keep(model, _layout(model, count), values)
+            self._keep(model, _layout(model, count), call)
         assert self._frame is not None
         return Forward(*self._frame, self._other)
 
@@ -117,14 +115,16 @@ class KernelBenchProblem(MeasuredProblem):
         own = {name: member(self._module, name) for name in sizes}
         try:
             vars(self._module).update(sizes)
-            return tuple(self._module.get_inputs())
+            inputs = self._module.get_inputs()
         finally:
             vars(self._module).update(own)
+        if not isinstance(inputs, tuple | list):
+            raise ProblemError(f"get_inputs() must return a list, not a {type(inputs).__name__}")
+        return tuple(inputs)
 
-    def _make(self, values: InitValues | None = None) -> tuple[InitValues, nn.Module]:
-        if values is None:
-            values = tuple(self._module.get_init_inputs())
-        model: nn.Module = self._module.Model(*values)
+    def _make(self, call: InitCall | None = None) -> tuple[InitCall, nn.Module]:
+        ways = [call] if call is not None else self._ways()
+        call, model = _first_made(self._module.Model, ways)
         for part in model.modules():
             if isinstance(part, _DropoutNd):
                 part.eval()  # a random reference could not be matched
@@ -132,16 +132,50 @@ class KernelBenchProblem(MeasuredProblem):
                 part.momentum = 0.0  # the same work, and running statistics stay as they are
             elif isinstance(part, nn.RNNBase | nn.MultiheadAttention):
                 part.dropout = 0.0
-        return values, model
+        return call, model
 
-    def _other(self, values: InitValues) -> nn.Module:
-        """The model that these values make in place of get_init_inputs()'s, without its weights."""
-        _, model = self._make(values)
+    def _ways(self) -> list[InitCall]:
+        """The ways to make Model of what get_init_inputs() gives."""
+        given = self._module.get_init_inputs()
+        ways = init_calls(given, lambda call: _fits(self._module.Model, call))
+        if not ways:
+            raise ProblemError(f"get_init_inputs() gives what Model does not take: {given!r:.200}")
+        return ways
+
+    def _other(self, call: InitCall) -> nn.Module:
+        """The model of these arguments in place of get_init_inputs()'s, without its weights."""
+        _, model = self._make(call)
         return _bare(model)
 
-    def _keep(self, model: nn.Module, layout: Layout, values: InitValues) -> None:
+    def _keep(self, model: nn.Module, layout: Layout, call: InitCall) -> None:
         """Keep the model without its weights, for `function`."""
-        self._frame = (_bare(model), layout, values)
+        self._frame = (_bare(model), layout, call)
+
+
+def _fits(model: type, call: InitCall) -> bool:
+    """Whether the number and the names of the arguments are right."""
+    try:
+        inspect.signature(model).bind(*call.arguments, **call.keywords)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature to look at
+        return True
+    return True
+
+
+def _first_made(model: type[nn.Module], ways: list[InitCall]) -> tuple[InitCall, nn.Module]:
+    """The model of the first call that it takes; raises what the first one raises if it takes none.
+
+    Which one it is depends on nothing that is drawn.
+    """
+    failure: Exception | None = None
+    for call in ways:
+        try:
+            return call, model(*call.arguments, **call.keywords)
+        except Exception as error:  # its own code's, of any kind
+            failure = failure or error
+    assert failure is not None
+    raise failure
 
 
 def _bare(model: nn.Module) -> nn.Module:
@@ -163,11 +197,11 @@ class Forward:
         self,
         model: nn.Module,
         layout: Layout,
-        values: InitValues,
-        other: Callable[[InitValues], nn.Module],
+        call: InitCall,
+        other: Callable[[InitCall], nn.Module],
     ) -> None:
-        """`values` made the model; `other` makes one of other values."""
-        self._model, self._layout, self._values, self._other = model, layout, values, other
+        """`call` made the model; `other` makes one of other arguments."""
+        self._model, self._layout, self._call, self._other = model, layout, call, other
 
     def __call__(self, *arguments: Any) -> Any:
         """Outputs of the model; takes `Drawn.arguments`."""
@@ -188,10 +222,12 @@ class Forward:
 
         Without numbers, the model as it is: callers may leave them out.
         """
-        if not numbers or numbers == tuple(value for value in self._values if _is_number(value)):
+        values = self._call.values()
+        if not numbers or numbers == tuple(value for value in values if is_number(value)):
             return self._model
         rest = iter(numbers)
-        return self._other(tuple(next(rest) if _is_number(v) else v for v in self._values))
+        others = tuple(next(rest) if is_number(value) else value for value in values)
+        return self._other(self._call.replaced(others))
 
     def _settle(self, model: nn.Module, arguments: tuple[Any, ...]) -> None:
         """Bring the buffers that are no arguments, integers, to the arguments' device."""
@@ -245,13 +281,6 @@ def _input_names(model: nn.Module, count: int) -> list[str]:
     return (names + [f"input{index}" for index in range(len(names), count)])[:count]
 
 
-def _named(function: Callable[..., Any], values: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    names = list(inspect.signature(function).parameters)[1:]
-    names += [f"init{index}" for index in range(len(names), len(values))]
-    return list(zip(names, values, strict=False))
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return all(_is_number(item) for item in value)
-    return isinstance(value, bool | int | float)
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """Names of a method's parameters, itself left out."""
+    return list(inspect.signature(function).parameters)[1:]

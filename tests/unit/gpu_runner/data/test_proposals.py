@@ -22,6 +22,9 @@ raise RuntimeError("this file must never be imported")
 {sizes}
 
 class Model(torch.nn.Module):
+    def __init__(self, *sizes):
+        super().__init__()
+
     def forward(self, x{more}):
         return {body}
 
@@ -48,7 +51,8 @@ def proposed(path: Path) -> dict[str, Any]:
 def test_a_large_problem_gets_workloads_for_both_kinds_of_device(tmp_path: Path) -> None:
     path = write(tmp_path, "batch, M = 16, 1024 * 4", "torch.rand(batch, M)")
     assert proposed(path) == {"half": {"batch": 8, "M": 2048}, "odd": {"batch": 13, "M": 4093}}
-    path = write(tmp_path, "M = 4096\nN = M", "torch.rand(M, 4096), torch.randn((4096, N))")
+    inputs = "torch.rand(M, 4096), torch.randn((4096, N))"
+    path = write(tmp_path, "M = 4096\nN = M", inputs, more=", y", body="x @ y")
     reading = read_task(path)
     found = {w.name: (dict(w.parameters), w.hidden, *w.devices) for w in reading.task.workloads}
     assert found == {
@@ -107,43 +111,59 @@ def test_a_name_that_model_uses_for_itself_is_no_global(tmp_path: Path) -> None:
     assert load_task(path).workloads[0].devices == ("cuda", "cpu")
 
 
-def test_layers_of_a_fixed_width_keep_inner_sizes(tmp_path: Path) -> None:
-    path = write(tmp_path, "n, side = 64, 32", "torch.rand(n, 3, side)", body="x.flatten(1)")
-    assert proposed(path) == {"half": {"n": 32}, "odd": {"n": 61}}
+def test_sizes_that_are_alike_stay_alike_where_the_model_needs_that(tmp_path: Path) -> None:
+    sizes, inputs = "rows = 32\nshape = (32,)", "torch.rand(rows, *shape), torch.rand(32, {})"
+    for second, body, odd in [
+        ("rows", "x + y", {}),  # of 32 rows, whatever happens
+        ("1", "x[0] @ y", {"rows": 31}),
+    ]:
+        path = write(tmp_path, sizes, inputs.format(second), more=", y", body=body)
+        assert proposed(path).get("odd", {}) == odd
+    inputs = "torch.rand(rows, *shape), torch.rand(rows)"
+    for body, odd in [("x + y", [31, [31]]), ("x.sum(1) + y", [31, [29]]), ("x @ y", [31, [31]])]:
+        path = write(tmp_path, sizes, inputs, more=", y", body=body)
+        assert list(proposed(path)["odd"].values()) == odd
 
 
-def test_sizes_that_are_alike_stay_alike_where_ranks_differ(tmp_path: Path) -> None:
-    sizes, inputs = "rows = 32\nshape = (32,)", "torch.rand(rows, *shape), torch.randint(0, 9, {})"
-    path = write(tmp_path, sizes, inputs.format("(rows,)"), more=", y")
-    assert proposed(path)["odd"] == {"rows": 31, "shape": [31]}
-    path = write(tmp_path, sizes, inputs.format("(rows, 1)"), more=", y")
-    assert proposed(path)["odd"] == {"rows": 31, "shape": [29]}
+CUDA_ALONE = "the file's own sizes are for CUDA devices only"
+UNREAD = f"{CUDA_ALONE}: how many elements its inputs have cannot be read"
 
 
 @pytest.mark.parametrize(
-    ("sizes", "inputs"),
+    ("sizes", "inputs", "adaptations"),
     [
-        ("n = int(input())", "torch.rand(n)"),
-        ("n = 0", "torch.rand(n)"),
-        ("n = 8 ** 9 ** 9", "torch.rand(n)"),
-        ("n = " + "1024 * " * 4 + "1", "torch.rand(n)"),
-        ("n = 64", "torch.rand(n).reshape(n // 2, 2)"),
-        ("n = 64", "torch.rand(n + len('x'))"),
-        ("n = 64\nscale = n / 2", "torch.rand(n)"),
-        ("n = 64", "torch.rand(1, 1)"),
+        ("n = int(input())", "torch.rand(n)", (UNREAD,)),
+        ("n = 8 ** 9 ** 9", "torch.rand(n)", (UNREAD,)),
+        ("n = 64", "torch.load('x')", (UNREAD,)),
+        ("n = " + "1024 * " * 4 + "1", "torch.rand(n)", (CUDA_ALONE,)),
+        ("n = 0", "torch.rand(n)", ()),
+        ("n = 64\nscale = n / 2", "torch.rand(n)", ()),
+        ("n = 64", "torch.rand(1, 1)", ()),
     ],
 )
-def test_what_cannot_be_read_proposes_nothing(tmp_path: Path, sizes: str, inputs: str) -> None:
+def test_what_cannot_be_read_proposes_nothing(
+    tmp_path: Path, sizes: str, inputs: str, adaptations: tuple[str, ...]
+) -> None:
     reading = read_task(write(tmp_path, sizes, inputs))
     assert [w.name for w in reading.task.workloads] == ["default"]
-    assert reading.adaptations == ()
+    assert reading.adaptations == adaptations
     assert "no further workload proposed" in reading.remarks[0]
+
+
+def test_sizes_may_be_computed_with_in_get_inputs(tmp_path: Path) -> None:
+    path = write(tmp_path, "n = 64", "torch.rand(n + len('x'))")
+    assert proposed(path) == {"half": {"n": 32}, "odd": {"n": 61}}
+    path = write(tmp_path, "n = 64", "torch.rand(n, 3).reshape(n // 2, 6)")
+    assert proposed(path) == {}  # n + 1 rows would be none
 
 
 def test_proposals_can_be_left_out(tmp_path: Path) -> None:
     reading = read_task(write(tmp_path, "n = 64", "torch.rand(n)"), proposals=False)
     assert [w.name for w in reading.task.workloads] == ["default"]
     assert (reading.adaptations, reading.remarks) == ((), ())
+    reading = read_task(write(tmp_path, "n = 64", "torch.rand(n, 1 << 20)"), proposals=False)
+    assert reading.task.workloads[0].devices == ("cuda",)
+    assert (reading.adaptations, reading.remarks) == ((CUDA_ALONE,), ())
 
 
 @pytest.mark.parametrize(

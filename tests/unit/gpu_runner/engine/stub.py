@@ -253,6 +253,7 @@ class Evaluation:
         end = self.places[-1] + self.described["outputs"][-1]["nbytes"] + GUARD
         return Call(self.calls, tuple(arguments), offsets[0] - GUARD, high, 0, end, setup)
 
-    def take_and_verify(self, seed: int) -> dict[str, Any]:
+    def take_and_verify(self, seed: int, *, explain: bool = False) -> dict[str, Any]:
         self.taken.map[:] = self.outputs.map[:]
-        return self.ask("verify", seed=seed, outputs=[{"offset": at} for at in self.places])
+        outputs = [{"offset": at} for at in self.places]
+        return self.ask("verify", seed=seed, outputs=outputs, explain=explain)

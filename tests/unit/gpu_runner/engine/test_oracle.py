@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from gpu_runner.data.task import Tolerance
+from gpu_runner.engine import judge
+from gpu_runner.engine.compare import Limit
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import (
     Evaluation,
@@ -95,6 +97,27 @@ def test_right_outputs_pass_and_a_wrong_one_is_named(start: Start, device: str) 
     assert second["mismatch"]["index"] == [4]
     assert second["mismatch"]["wrong_elements"] == 1
     assert evaluation.take_and_verify(42)["outputs"][0]["mismatch"] is not None
+
+
+def test_the_first_wrong_output_is_explained_where_that_is_asked(start: Start, device: str) -> None:
+    evaluation = start(rows_task(tolerance=Tolerance(reduction="C")), device)
+    evaluation.describe()
+    give(evaluation, [-output for output in expected_rows(evaluation, evaluation.fill(41))])
+    first, second = evaluation.take_and_verify(41, explain=True)["outputs"]
+    assert [found["symptom"] for found in first["findings"]] == ["sign"]
+    assert second["mismatch"] is not None
+    assert second["findings"] == []
+    unasked = evaluation.take_and_verify(41)["outputs"]
+    assert [output["findings"] for output in unasked] == [[], []]
+
+
+def test_a_verdict_stands_where_it_cannot_be_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(case: object) -> None:
+        raise torch.OutOfMemoryError("no memory for it")
+
+    monkeypatch.setattr(judge, "diagnose", fails)
+    zeros, ones = torch.zeros(9), torch.ones(9, dtype=torch.float64)
+    assert judge.explain(zeros, ones, Limit(1.0), None, 1e9, 1.0) == ()
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])

@@ -1,0 +1,169 @@
+"""Model is made of what get_init_inputs() gives, in KernelBench's form or KernelBook's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.formats import load_task, read_task
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.problem import ProblemError, load_problem, outputs_of
+
+FILE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, {parameters}):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        return x * self.by
+
+width = 8
+
+def get_inputs():
+    return [torch.ones(4, width)]
+
+def get_init_inputs():
+    {given}
+"""
+BY = "self.by = {}"
+PAIR = "self.by = n * (2 if twice else 1)"
+FORMS = {
+    "a pair, as KernelBook has it": ("n, twice=False", PAIR, "return [[3], {'twice': True}]", 6),
+    "by name alone": ("n, twice=False", PAIR, "return [[], {'n': 3, 'twice': True}]", 6),
+    "nothing by name": ("n, twice=False", PAIR, "return [[3, True], {}]", 6),
+    "nothing at all": ("n=5", BY.format("n"), "return [[], {}]", 5),
+    "tuples": ("n, twice=False", PAIR, "return ((3,), {'twice': True})", 6),
+    "a tuple of arguments": ("n, twice=False", PAIR, "return 3, True", 6),
+    "names behind arguments": ("n, twice=False", PAIR, "return [3, {'twice': True}]", 6),
+    "a dictionary": ("n, twice=False", PAIR, "return {'n': 3, 'twice': True}", 6),
+    "a dictionary in a list": ("n, twice=False", PAIR, "return [{'n': 3, 'twice': True}]", 6),
+    "keywords only": ("*, n, twice=False", PAIR, "return [[], {'n': 3}]", 3),
+    "any keywords": ("n, **more", BY.format("n + more['m']"), "return [[3], {'m': 2}]", 5),
+    "any arguments": ("*n, **m", BY.format("sum(n) + m['m']"), "return [[3, 1], {'m': 2}]", 6),
+    "computed": ("n, twice=False", PAIR, "args = [3]; return [args, dict(twice=True)]", 6),
+    "a list that is an argument": ("sizes", BY.format("sum(sizes)"), "return [[3, 4]]", 7),
+    "two lists that are arguments": ("a, b", BY.format("a[0] + b[1]"), "return [[3], [1, 4]]", 7),
+    "a list of one": ("n, m", BY.format("n + m"), "return [[3, 4]]", 7),
+    "a dictionary that is an argument": ("cfg", BY.format("cfg['by']"), "return [{'by': 3}]", 3),
+    "a list and a dictionary that are": (
+        "sizes, cfg", BY.format("sizes[0] * cfg['by']"), "return [[3, 4], {'by': 2}]", 6,
+    ),
+    "a list and an empty dictionary that are": (
+        "sizes, cfg=None", BY.format("sum(sizes)"), "return [[3, 4, 5], {}]", 12,
+    ),
+    "which only the model tells": (
+        "sizes, cfg=None", BY.format("len(sizes) + sizes[0]"), "return [[3], {}]", 4,
+    ),
+}  # fmt: skip
+"""Model's parameters, what it does with them, what get_init_inputs() says, the factor."""
+
+
+def write(folder: Path, parameters: str, init: str, given: str) -> Path:
+    path = folder / "1_Problem.py"
+    path.write_text(FILE.format(parameters=parameters, init=init, given=given))
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_model_is_made_in_every_form(tmp_path: Path, form: str) -> None:
+    parameters, init, given, factor = FORMS[form]
+    task = load_task(write(tmp_path, parameters, init, given))
+    problem = load_problem(task, tmp_path)
+    for workload in task.workloads:
+        drawn = problem.draw(workload, Direction.FORWARD, 1, "cpu")
+        assert drawn.names[0] == "x"
+        (found,) = outputs_of(problem.function(Direction.FORWARD)(*drawn.arguments))
+        assert torch.equal(found, drawn.arguments[0] * factor)
+        fresh = load_problem(task, tmp_path).function(Direction.FORWARD)
+        assert torch.equal(outputs_of(fresh(*drawn.arguments))[0], found)
+
+
+def test_arguments_by_name_are_arguments_of_a_kernel(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "n, twice=False, mode='x'", PAIR, "return [[3], {'mode': 'y', 'twice': True}]"
+    )
+    reading = read_task(path)
+    assert (
+        reading.adaptations[0] == "get_init_inputs() is read as [[arguments], {arguments by name}]"
+    )
+    assert "of them: `n`, `twice`." in reading.task.description
+    problem = load_problem(reading.task, tmp_path)
+    drawn = problem.draw(reading.task.workloads[0], Direction.FORWARD, 1, "cpu")
+    assert drawn.names == ("x", "n", "twice")
+    assert drawn.arguments[1:] == (3, True)
+    other = problem.function(Direction.FORWARD)(drawn.arguments[0], 5, False)
+    assert torch.equal(other, drawn.arguments[0] * 5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "reason"),
+    [
+        ("n", "return [[3], {'bias': False}]", "gives what Model does not take: [[3], {'bias'"),
+        ("n, m", "return [3]", "gives what Model does not take: [3]"),
+        ("n", "return [3, 4]", "gives what Model does not take: [3, 4]"),
+        ("n", "return {'m': 3}", "gives what Model does not take"),
+        ("n", "return 3", "get_init_inputs() must return a list, not a int"),
+        ("n=1", "pass", "get_init_inputs() must return a list, not nothing"),
+        ("n", "return torch.ones(3)", "get_init_inputs() must return a list, not one tensor"),
+    ],
+)
+def test_what_model_does_not_take_is_refused_when_it_is_loaded(
+    tmp_path: Path, parameters: str, given: str, reason: str
+) -> None:
+    path = write(tmp_path, parameters, "self.by = 1", given)
+    with pytest.raises(DataError) as caught:
+        load_task(path)
+    assert caught.value.field == "1_Problem.py"
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("torch.ones(4, width)", "must return a list, not one tensor"),
+        ("{'x': torch.ones(4, width)}", "must return a list, not a dictionary"),
+        ("None", "must return a list, not nothing"),
+    ],
+)
+def test_inputs_that_are_no_list_are_refused(tmp_path: Path, given: str, reason: str) -> None:
+    path = write(tmp_path, "n=1", "self.by = n", "return []")
+    path.write_text(path.read_text().replace("[torch.ones(4, width)]", given))
+    with pytest.raises(DataError, match=reason):
+        load_task(path)
+
+
+def test_a_task_as_json_is_looked_at_in_the_same_way(tmp_path: Path) -> None:
+    task = load_task(write(tmp_path, "n, m=1", "self.by = n", "return [3]"))
+    document: dict[str, Any] = encode(task)
+    document["files"] = {n: t.replace("[3]", "[3, 4, 5]") for n, t in task.files.items()}
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="gives what Model does not take"):
+        load_task(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("return [3]", "return eval('3')", "gives what Model does not take: 3"),
+        ("return [3]", "return eval('[[3], {}, 4]')", "gives what Model does not take"),
+        ("[torch.ones(4, width)]", "eval('torch.ones(4)')", "must return a list, not a Tensor"),
+        ("self.by = n", "self.by = n.missing", "'int' object has no attribute 'missing'"),
+    ],
+)
+def test_what_only_the_oracle_sees_is_said(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    path = write(tmp_path, "n", "self.by = n", "return [3]")
+    path.write_text(path.read_text().replace(old, new))
+    task = load_task(path)
+    with pytest.raises(ProblemError) as caught:
+        load_problem(task, tmp_path).draw(task.workloads[0], Direction.FORWARD, 1, "cpu")
+    assert reason in str(caught.value)
