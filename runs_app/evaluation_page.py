@@ -136,6 +136,15 @@ def limit_sentences(document: Mapping[str, Any]) -> list[str]:
     return [*sentences, f"{note[:1].upper()}{note[1:]}."] if note else sentences
 
 
+def threads_sentence(document: Mapping[str, Any]) -> str:
+    """With how many threads outputs were verified, and what came of races; empty on a GPU."""
+    environment = document.get("environment", {})
+    count, races = environment.get("verified_with_threads"), environment.get("races")
+    if not count or not races:
+        return ""
+    return f"Outputs were verified with teams of {count} threads, too. Races: {races}."
+
+
 def slow_baseline_sentence(rows: Iterable[WorkloadRow]) -> str:
     """Where even the best baseline is far from what the device can do; empty if nowhere.
 

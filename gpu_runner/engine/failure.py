@@ -29,6 +29,18 @@ def first_lines(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def lacks(error: BaseException) -> str:
+    """What there was not enough of: "memory", "device memory", or "" if that is not why."""
+    reason: BaseException | None = error
+    while reason is not None:
+        if isinstance(reason, torch.OutOfMemoryError):
+            return "device memory"
+        if _code(reason) is ErrorCode.MEMORY:
+            return "memory"
+        reason = reason.__cause__ or reason.__context__
+    return ""
+
+
 def _code(error: BaseException) -> ErrorCode:
     text = str(error)
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

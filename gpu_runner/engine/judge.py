@@ -25,6 +25,7 @@ from gpu_runner.engine.arena import Arena, Kept
 from gpu_runner.engine.compare import Limit, ScaleError, compare, limit_of, wrong_elements
 from gpu_runner.engine.device_calls import DeviceCalls
 from gpu_runner.engine.diagnosis import Case, diagnose
+from gpu_runner.engine.failure import lacks
 from gpu_runner.engine.files import write_files
 from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
 from gpu_runner.engine.problem import (
@@ -95,7 +96,10 @@ class Oracle:
         }
 
     def answer(self, request: Request) -> Answer:
-        """{"ok": true, ...}, or {"ok": false, "error": text} whatever the task's code does."""
+        """{"ok": true, ...}, or {"ok": false, "error": text} whatever the task's code does.
+
+        With "lacks" where there was not enough of something (`failure.lacks`).
+        """
         handler = self._handlers.get(request.get("op", ""))
         if handler is None:
             return {"ok": False, "error": f"unknown operation {request.get('op')!r}"}
@@ -103,9 +107,9 @@ class Oracle:
             with torch.no_grad():
                 return {"ok": True, **handler(request)}
         except (ProblemError, DataError, ScaleError) as error:
-            return {"ok": False, "error": str(error)}
+            return _failed(str(error), error)
         except (Exception, SystemExit) as error:  # the task's code may raise anything
-            return {"ok": False, "error": account_of(error)}
+            return _failed(account_of(error), error)
         finally:
             self._forget()
 
@@ -323,6 +327,11 @@ def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index:
         raise ProblemError(
             f"the reference's {entry['name']} is {shape} in float64, {tuple(entry['shape'])} before"
         )
+
+
+def _failed(text: str, error: BaseException) -> Answer:
+    lacking = lacks(error)
+    return {"ok": False, "error": text, **({"lacks": lacking} if lacking else {})}
 
 
 def account_of(error: BaseException) -> str:

@@ -42,6 +42,7 @@ class Device {
   Timed call(uint64_t number, Invoke&& invoke) {
     auto gate = reinterpret_cast<KbGate*>(arenas_.gate.data);  // none under a tool, and on a host of one processor
     kb_wake();  // sleeping OpenMP threads would add their waking-up to the time
+    kb_settle();  // and those that go back to sleep would take its processor
     if (gate != nullptr) kb_gate_enter(gate, number);
     uint64_t start = kb_now_ns();
     invoke();

@@ -14,8 +14,10 @@
 #include <sched.h>
 
 #include <atomic>
+#include <random>
 
 extern "C" int omp_get_num_threads();
+extern "C" int omp_get_thread_num();
 
 namespace gomp {
 
@@ -41,6 +43,13 @@ inline void run(void* region) {
   gather(self);
   self->body(self->data);
   __tsan_release(&self->end);
+}
+
+// Now and then, others get a turn before a thread takes its next chunk. In turns alone, each thread
+// would get the same chunks of every loop.
+inline void give_way() {
+  thread_local std::minstd_rand draw(static_cast<unsigned>(omp_get_thread_num()) + 1);
+  if (draw() & 1) sched_yield();
 }
 
 template <typename Function>
@@ -102,11 +111,10 @@ KB_RUNTIME_LOOP(GOMP_parallel_loop_runtime)
 KB_RUNTIME_LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
 KB_RUNTIME_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-// Others get a turn before a thread takes its next chunk.
 #define KB_NEXT(name)                    \
   bool name(long* start, long* end) {    \
     KB_REAL(name);                       \
-    sched_yield();                       \
+    gomp::give_way();                    \
     return real(start, end);             \
   }
 KB_NEXT(GOMP_loop_dynamic_next)
@@ -119,7 +127,7 @@ KB_NEXT(GOMP_loop_maybe_nonmonotonic_runtime_next)
 
 unsigned GOMP_sections_next() {
   KB_REAL(GOMP_sections_next);
-  sched_yield();
+  sched_yield();  // there are few, and no two of them for one thread
   return real();
 }
 

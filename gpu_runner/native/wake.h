@@ -2,12 +2,15 @@
 //
 // Threads that sleep need some 50 us to come back, and whether they sleep depends on what the
 // process did before the call. Every copy of GNU OpenMP counts: PyTorch brings one of its own.
-// They must not spin for long either: to the coordinator's clock, which counts what every thread
-// has run, a thread that waits after a call looks like one that still works on it.
+// They must not spin for long either: to the supervisor's clock, which counts what every thread
+// has run, a thread that waits after a call looks like one that still works on it. Teams of more
+// threads than processors are not woken: of 64 threads on one processor most would be on their way
+// back to sleep when the call begins, and take its time.
 #pragma once
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -19,7 +22,11 @@
 
 #include "flush.h"
 
-using KbParallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+// A copy of GNU OpenMP.
+struct KbOpenMp {
+  void (*parallel)(void (*)(void*), void*, unsigned, unsigned);
+  int (*most_threads)();
+};
 
 static inline int kb_count_library(dl_phdr_info* info, size_t, void* count) {
   *static_cast<unsigned long long*>(count) = info->dlpi_adds;  // libraries ever loaded
@@ -32,14 +39,17 @@ static inline int kb_note_library(dl_phdr_info* info, size_t, void* names) {
   return 0;
 }
 
-static inline std::vector<KbParallel> kb_find_parallel() {
+static inline std::vector<KbOpenMp> kb_find_openmp() {
   std::vector<std::string> names;
   dl_iterate_phdr(kb_note_library, &names);
-  std::vector<KbParallel> found;
+  std::vector<KbOpenMp> found;
   for (const std::string& name : names) {
     void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    void* symbol = handle == nullptr ? nullptr : dlsym(handle, "GOMP_parallel");
-    if (symbol != nullptr) found.push_back(reinterpret_cast<KbParallel>(symbol));
+    if (handle == nullptr) continue;
+    KbOpenMp one{};
+    one.parallel = reinterpret_cast<decltype(one.parallel)>(dlsym(handle, "GOMP_parallel"));
+    one.most_threads = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_max_threads"));
+    if (one.parallel != nullptr && one.most_threads != nullptr) found.push_back(one);
   }
   return found;
 }
@@ -67,13 +77,31 @@ KB_EXPORT void kb_spin_briefly(void) {
   setenv("GOMP_SPINCOUNT", std::to_string(std::max(spins, 1ul)).c_str(), 1);
 }
 
-// Runs an empty parallel region, on the calling thread's team, in every GNU OpenMP that is loaded.
+// Runs an empty parallel region, on the calling thread's team, in every GNU OpenMP that is loaded
+// and whose team has a processor for each thread.
 KB_EXPORT void kb_wake(void) {
   static unsigned long long seen = 0;
-  static std::vector<KbParallel> found;
+  static std::vector<KbOpenMp> found;
   unsigned long long loaded = 0;
   dl_iterate_phdr(kb_count_library, &loaded);
-  if (loaded != seen) found = kb_find_parallel();
+  if (loaded != seen) found = kb_find_openmp();
   seen = loaded;
-  for (KbParallel parallel : found) parallel(kb_nothing, nullptr, 0, 0);
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0) return;
+  for (const KbOpenMp& one : found)
+    if (one.most_threads() <= CPU_COUNT(&processors)) one.parallel(kb_nothing, nullptr, 0, 0);
+}
+
+constexpr uint64_t kKbSettleNs = 1000000, kKbAloneNs = 3000;
+
+// Lets the other threads of this processor go back to sleep: those that were continued with this one
+// have to run for that. Returns when nobody else wants to run, or after 1 ms.
+KB_EXPORT void kb_settle(void) {
+  uint64_t began = kb_now_ns(), last = began;
+  for (int alone = 0; alone < 3 && last - began < kKbSettleNs;) {
+    sched_yield();
+    uint64_t now = kb_now_ns();
+    alone = now - last < kKbAloneNs ? alone + 1 : 0;
+    last = now;
+  }
 }

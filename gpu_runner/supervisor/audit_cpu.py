@@ -43,6 +43,8 @@ _PARALLEL = re.compile(rb"\0((?:GOMP|omp)_[a-z]\w*)(?=\0)")
 _FOLLOWED = re.compile(  # by native/gomp_order.h, or without any meaning for the order of threads
     r"GOMP_(?:parallel|barrier|loop|sections|single|critical|atomic)\w*|omp_\w+"
 )
+_FENCE = re.compile(r"\bomp\s+flush\b|__sync_synchronize|_mm_[lms]fence")
+"""Fences of which the compiler does not warn. Whoever only names one gets no verified place."""
 _NOT_FOLLOWED = re.compile(
     r"GOMP_\w*(?:ordered|doacross|task|scantemp|cancel)\w*|omp_\w*nest_lock|omp_test_lock"
 )
@@ -141,13 +143,14 @@ class CpuSanitizers:
         for kind in (MEMORY, THREADS) if native else (UNDEFINED,):
             tell(" and ".join(kind.checks))
             began = time.monotonic()
-            found = self._checks_of(kind)
+            found = self.checks_of(kind)
             share = (time.monotonic() - began) / len(found)
             yield from (replace(check, duration_s=share) for check in found)
         if not native:
             yield from (skipped(name, TORCH_REASON) for name in ("address", "threads"))
 
-    def _checks_of(self, kind: Build) -> list[AuditCheck]:
+    def checks_of(self, kind: Build) -> list[AuditCheck]:
+        """The checks that share one build."""
         try:
             runner = build_sanitized_runner(kind, self._config) if kind.runner_flags else None
         except ToolchainError as error:
@@ -161,8 +164,10 @@ class CpuSanitizers:
         if built.library is None:
             reason = f"it does not build with {kind.flags[0]}, though it builds without"
             return [suspicious(name, reason, built.report.log) for name in kind.checks]
-        if kind is THREADS and (reason := not_followed(built.library, built.report.log)):
-            return [skipped("threads", reason)]
+        if kind is THREADS:
+            source, log = self._request.solution.source, built.report.log
+            if reason := not_followed(built.library, log, source):
+                return [skipped("threads", reason)]
         target = replace(self._target, library=built.library, runner=runner)
         return self._look(kind, target)
 
@@ -206,6 +211,11 @@ def build_sanitized_runner(kind: Build, config: SupervisorConfig) -> Path:
     return build_trusted(recipe, config)
 
 
+def build_race_finder(config: SupervisorConfig) -> Path:
+    """The one that every evaluation of a kernel with threads needs."""
+    return build_sanitized_runner(THREADS, config)
+
+
 def sanitized_recipe(kind: Build, recipe: Recipe) -> Recipe:
     """How a submission is compiled for a sanitizer: the same, but for the optimisation."""
     kept = ["-ffast-math"] if "-Ofast" in recipe.flags else []  # which it implies
@@ -214,9 +224,10 @@ def sanitized_recipe(kind: Build, recipe: Recipe) -> Recipe:
     return replace(recipe, flags=(*added, *kind.flags, *kept))
 
 
-def not_followed(library: Path, log: str) -> str:
+def not_followed(library: Path, log: str, source: str) -> str:
     """Why races cannot be told from order in this library; empty if they can."""
-    if "atomic_thread_fence" in log and "-fsanitize=thread" in log:
+    warned = "atomic_thread_fence" in log and "-fsanitize=thread" in log
+    if warned or _FENCE.search(source):
         return "it orders its threads with fences, which ThreadSanitizer does not follow"
     used = {match.decode() for match in _PARALLEL.findall(library.read_bytes())}
     strange = [n for n in sorted(used) if _NOT_FOLLOWED.fullmatch(n) or not _FOLLOWED.fullmatch(n)]

@@ -81,6 +81,7 @@ class Built:
     library: Path | None
     timed_out: bool = False
     memory_exceeded: bool = False
+    memory_limit: str = ""  # in words
     crash: str = ""
 
     def why_not(self, config: SupervisorConfig) -> str:
@@ -88,7 +89,7 @@ class Built:
         if self.timed_out:
             return f"the compiler took longer than {config.build_timeout_s:g} s"
         if self.memory_exceeded:
-            return f"the compiler used more than {config.memory_bytes / 2**30:g} GiB of memory"
+            return f"the compiler used more memory than it may (limit {self.memory_limit})"
         lines = self.report.log.splitlines()
         marks = ("error", "required symbol", "undefined reference")
         found = (line for line in lines if any(mark in line for mark in marks))
@@ -342,6 +343,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         None,
         timed_out=status is None,
         memory_exceeded=child.memory_exceeded,
+        memory_limit=child.memory_limit,
         crash=name_of(number) if (number := signal_of(status)) else "",
     )
     return built, content if ok else None

@@ -31,7 +31,7 @@ from gpu_runner.supervisor.environment import environment
 from gpu_runner.supervisor.killed import KilledFromOutside
 from gpu_runner.supervisor.manners import Manners
 from gpu_runner.supervisor.measuring import Measuring
-from gpu_runner.supervisor.oracle import Oracle, OracleError
+from gpu_runner.supervisor.oracle import Oracle, OracleError, OutOfMemory
 from gpu_runner.supervisor.oracles import Oracles, an_oracle
 from gpu_runner.supervisor.plan import (
     PLANS,
@@ -125,6 +125,8 @@ class _Evaluation:
         self._record.begin(self._workloads)
         try:
             return self._measure(plan)
+        except OutOfMemory:
+            raise  # which tells of nothing that is hidden
         except OracleError as error:
             if any(workload.hidden for workload in self._workloads):
                 raise OracleError(f"{TASK_FAILED}\n{error}") from error

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpu_runner.supervisor import nvml
+from gpu_runner.supervisor.memory import spare_bytes
 from gpu_runner.supervisor.seccomp import filter_program
 
 SYSTEM_PATHS = (
@@ -31,6 +32,8 @@ SYSTEM_PATHS = (
 """The toolchain, read-only. Nothing else of the host exists inside."""
 
 WORK_FOLDER = "/tmp"  # noqa: S108 - the jail's own, fresh and limited in size
+LEAST_BYTES = 128 << 20
+"""Of memory that a host must have to spare before anything is started: a compiler takes as much."""
 FIRST_JAIL_UID = 200_000
 JAIL_UIDS = 100_000
 _CPU_GRACE_S = 5  # at the limit SIGXCPU says why; SIGKILL, behind it, could be anybody's
@@ -44,7 +47,8 @@ class JailError(Exception):
 class Limits:
     """Limits of one jail; memory is watched from outside because CUDA reserves address space.
 
-    niceness: above 0 for work that others go before.
+    niceness: above 0 for work that others go before. refuses_memory: what a process asks for beyond
+    `memory_bytes` it does not get, so that it can say so; else it is ended when it has taken it.
     """
 
     cpu_s: int
@@ -54,6 +58,7 @@ class Limits:
     temporary_bytes: int = 2 << 30
     open_files: int = 1024
     niceness: int = 0
+    refuses_memory: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +75,18 @@ class Jail:
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_index: int | None = None
     profiled: bool = False
+
+    def on_this_host(self) -> Jail:
+        """The same with no more memory than this host can spare now.
+
+        Raises `JailError` where that is next to nothing.
+        """
+        spare = spare_bytes()
+        if spare < LEAST_BYTES:
+            left = spare / 2**30
+            raise JailError(f"this host has too little memory left: {left:.2f} GiB for a process")
+        memory_bytes = min(self.limits.memory_bytes, spare)
+        return replace(self, limits=replace(self.limits, memory_bytes=memory_bytes))
 
     def filter(self) -> bytes:
         """The program that filters system calls; empty on a machine that it does not know."""
@@ -176,6 +193,7 @@ def _limited(limits: Limits) -> list[str]:
         f"--fsize={limits.file_bytes}",
         f"--nofile={limits.open_files}",
         f"--nproc={limits.processes}",
+        *([f"--data={limits.memory_bytes}"] if limits.refuses_memory else []),
         "--",
     ]
 

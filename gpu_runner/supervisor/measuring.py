@@ -13,8 +13,9 @@ from gpu_runner.supervisor.anchor import measure_anchor
 from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.bench import Bench, Progress
 from gpu_runner.supervisor.device_log import DeviceLog
+from gpu_runner.supervisor.first_calls import FirstCalls
 from gpu_runner.supervisor.own_clock import OwnClock
-from gpu_runner.supervisor.plan import CHECK_PLAN, NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
+from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
 from gpu_runner.supervisor.session import Fault, FaultError
 from gpu_runner.supervisor.target import Target
@@ -82,12 +83,8 @@ class Measuring:
         """A few verified calls of the public workloads, before anything is timed."""
         workloads = [w for w in self._workloads if not w.hidden]
         with self._timeline.stage(Stage.CHECK):
-            progress = self._progress(Stage.CHECK, "")
-            measured = self._bench.run(self._target, workloads, CHECK_PLAN, progress)
-            for workload in workloads:
-                checked = self._bench.verify(workload, measured.workloads[workload.name])
-                self._record.add_check(checked)
-        self._record.output = measured.output
+            first = FirstCalls(self._bench, self._record)
+            first.make(self._target, workloads, self._progress(Stage.CHECK, ""))
         self._raise_mismatch()
 
     def _raise_mismatch(self) -> None:

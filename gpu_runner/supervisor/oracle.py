@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from gpu_runner.supervisor.process import ChildProcess
 from gpu_runner.supervisor.turn import device_lock
 
 _NAME = "the oracle, which runs the task's code,"
+_WANTED_MEMORY = re.compile(r"\bbad_alloc\b|\bMemoryError\b|(?:[Aa]|re)llocate memory")
+"""In the last words of a process that could not be told that it gets none."""
 
 
 Landed = Callable[[Callable[[], None]], int]
@@ -33,6 +36,10 @@ Landed = Callable[[Callable[[], None]], int]
 
 class OracleError(Exception):
     """The task's own code failed, or the oracle did: never the author's fault."""
+
+
+class OutOfMemory(OracleError):
+    """The task's own code needs more memory than there is."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,8 @@ class Oracle:
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         # Idle threads must sleep: a spinning oracle would disturb the measurement on a CPU.
         jail = python_jail(config, cuda, environment={"OMP_WAIT_POLICY": "PASSIVE"})
+        if cuda is None:  # whose driver reserves far more than it takes
+            jail = replace(jail, limits=replace(jail.limits, refuses_memory=True))
         self._child = ChildProcess(
             jail,
             program,
@@ -285,11 +294,23 @@ class Oracle:
             status = self._child.wait(2)
             if is_from_outside(status) and not self._child.ended_by_us:
                 raise KilledFromOutside(f"{_NAME} was killed from outside") from None
-            reason = "ran out of memory" if self._child.memory_exceeded else f"died ({error})"
             words = self._child.output[-4000:].strip()
-            raise OracleError(f"{_NAME} {reason}" + (f":\n{words}" if words else "")) from None
+            if self._child.memory_exceeded or _WANTED_MEMORY.search(words):
+                raise OutOfMemory(self._ran_out(words)) from None
+            raise OracleError(
+                f"{_NAME} died ({error})" + (f":\n{words}" if words else "")
+            ) from None
+
+    def _ran_out(self, words: str) -> str:
+        limit = self._child.memory_limit
+        return f"the task's reference ran out of memory (limit {limit})\n{words}".strip()
 
     def _checked(self, answer: Mapping[str, Any], operation: str) -> Mapping[str, Any]:
+        if answer.get("lacks") == "memory":
+            raise OutOfMemory(self._ran_out(str(answer.get("error"))))
+        if answer.get("lacks"):
+            lacks = f"the task's reference ran out of the device's memory\n{answer.get('error')}"
+            raise OutOfMemory(lacks)
         if not answer.get("ok"):
             raise OracleError(f"the task's code failed in {operation!r}: {answer.get('error')}")
         self.failed = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,10 @@ from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor import standby
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.jail import JailError
 from gpu_runner.supervisor.oracle import Oracle
+
+logger = logging.getLogger(__name__)
 
 MOST_EVALUATIONS = 100
 """After so many an oracle ends: its jail limits the processor time that it may use in all."""
@@ -39,11 +43,20 @@ class Oracles:
         return [self._ahead[1].pid] if self._ahead is not None else []
 
     def start_ahead(self, config: SupervisorConfig) -> None:
-        """Start one for the next evaluation, if none is there; returns at once."""
-        if self._ahead is None or not self._ahead[1].running:
-            self.drop_ahead()
-            self._ahead = (config, Oracle(config, ahead=True))
-            standby.note(config, self._ahead[1].pid)
+        """Start one for the next evaluation, if none is there; returns at once.
+
+        None is started on a host without memory for it: the evaluation will say so.
+        """
+        if self._ahead is not None and self._ahead[1].running:
+            return
+        self.drop_ahead()
+        try:
+            oracle = Oracle(config, ahead=True)
+        except JailError as error:
+            logger.warning("no oracle is started ahead: %s", error)
+            return
+        self._ahead = (config, oracle)
+        standby.note(config, oracle.pid)
 
     def drop_ahead(self) -> None:
         """End the one that was started ahead, also if a fork of this process has been lent it."""

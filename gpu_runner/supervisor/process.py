@@ -25,9 +25,14 @@ from gpu_runner.supervisor.memory import used_bytes
 logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
-_POLL_S = 0.1
+_POLL_S, _LEAST_POLL_S = 0.1, 0.005
+_FASTEST_BYTES_S = 8 << 30
+"""So fast a tree of processes takes memory at most: it is looked at again before it can have taken
+what is left to it."""
 _MEASURED_NICENESS = -10
 _GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
+_FIRST_TO_GO = '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; exec "$0" "$@"'
+"""Has the kernel end this process and what it starts before all others, should memory run out."""
 _JAIL_PROCESSES = 8  # bubblewrap's own, and room for those that become the program
 
 
@@ -49,13 +54,16 @@ class ChildProcess:
     ) -> None:
         """Start `program`, which inherits `descriptors` beside its standard streams.
 
-        Nobody looks at its output and memory until it is entered, or `watch` is called.
+        Nobody looks at its output and memory until it is entered, or `watch` is called. It gets no
+        more memory than this host can spare now; raises `JailError` where that is next to nothing.
         """
+        self._allowed_bytes, jail = jail.limits.memory_bytes, jail.on_this_host()
         self._parent = os.getpid()
         self._watcher: threading.Thread | None = None
         self.arenas = tuple(arenas)
         self._memory_limit = jail.limits.memory_bytes
         self._memory_exceeded = self._ended_by_us = False
+        self._used_bytes = 0  # when it was last looked at
         self._captured = bytearray()
         self._jailed, self._oom_kills = jailed, oom_kills()
         self._group = self._new_group(jail) if jailed else None
@@ -68,8 +76,9 @@ class ChildProcess:
                 *(["nice", "-n", str(jail.limits.niceness)] if jail.limits.niceness else []),
                 *(jail.command(program, placed, *filters) if jailed else dying_with_us(program)),
             ]
+            entered = command if self._group is None else self._group.command(command)
             self._process = subprocess.Popen(
-                command if self._group is None else self._group.command(command),
+                ["/bin/sh", "-c", _FIRST_TO_GO, *entered],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -136,10 +145,22 @@ class ChildProcess:
         return self._captured.decode(errors="replace")
 
     @property
+    def memory_limit(self) -> str:
+        """How much memory it may take, in words."""
+        words = f"{self._memory_limit / 2**30:.3g} GiB"
+        is_less = self._memory_limit < self._allowed_bytes
+        return f"{words}, all that this host can spare" if is_less else words
+
+    @property
     def memory_exceeded(self) -> bool:
-        """Whether the tree was killed because it took more memory than it may."""
+        """Whether the tree was killed because it took more memory than it may.
+
+        Also by the kernel, for want of memory, while it held most of what it may take.
+        """
         if self._group is not None and self._group.out_of_memory:
             self._memory_exceeded = True
+        if 2 * self._used_bytes > self._memory_limit and oom_kills() > self._oom_kills:
+            self._memory_exceeded = self._memory_exceeded or not self.running
         return self._memory_exceeded
 
     @property
@@ -212,9 +233,9 @@ class ChildProcess:
         if stream is None:
             return
         descriptor = stream.fileno()
-        checked_at = 0.0
+        checked_at, pause_s = 0.0, _LEAST_POLL_S
         while True:
-            ready, _, _ = select.select([descriptor], [], [], _POLL_S)
+            ready, _, _ = select.select([descriptor], [], [], pause_s)
             if ready:
                 chunk = os.read(descriptor, 65536)
                 if not chunk:
@@ -222,19 +243,21 @@ class ChildProcess:
                 room = OUTPUT_LIMIT_BYTES - len(self._captured)
                 self._captured += chunk[:room]
             now = time.monotonic()
-            if now - checked_at >= _POLL_S:
+            if now - checked_at >= pause_s:
                 checked_at = now
                 self._check_memory()
+                left_s = (self._memory_limit - self._used_bytes) / _FASTEST_BYTES_S
+                pause_s = min(max(left_s, _LEAST_POLL_S), _POLL_S)
             if not ready and not self.running:
                 return
 
     def _check_memory(self) -> None:
         try:
-            used = used_bytes(descendants(self._process.pid), self.arenas)
+            self._used_bytes = used_bytes(descendants(self._process.pid), self.arenas)
         except Exception:  # who cannot be watched does not run
             logger.exception("the memory of process %d cannot be told", self._process.pid)
-            used = sys.maxsize
-        if used > self._memory_limit:
+            self._used_bytes = sys.maxsize
+        if self._used_bytes > self._memory_limit:
             self._memory_exceeded = True
             for pid in descendants(self._process.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -10,6 +10,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Verdict
+from gpu_runner.supervisor.audit_cpu import build_race_finder
 from gpu_runner.supervisor.build import build_anchor, build_interposed, build_runner, build_support
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
@@ -54,6 +55,8 @@ def build_programs(config: SupervisorConfig) -> str:
     makers: list[Callable[[SupervisorConfig], object]] = [build_support, build_runner, build_probe]
     if config.kind is DeviceKind.CUDA:
         makers += [build_anchor, build_interposed]
+    else:
+        makers.append(build_race_finder)
     with ThreadPoolExecutor(len(makers)) as pool:
         built = [pool.submit(maker, config) for maker in makers]
     return next((str(each.exception()).splitlines()[0] for each in built if each.exception()), "")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, Mismatch, WorkloadResult
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
@@ -33,6 +36,7 @@ def describe(result: EvaluationResult) -> str:
         names = " and ".join(result.pending_baselines)
         lines.append(f"  not compared with the {names} baseline: not measured on this host yet")
     lines += _audit(result.audit) + _suspicions(result)
+    lines += _threads(result.environment)
     stages = ", ".join(f"{s.stage} {s.duration_s:.2f} s" for s in result.stages)
     lines.append(f"  stages: {stages}")
     jail = result.environment.get("jail", "")
@@ -52,6 +56,13 @@ def _mismatch(found: Mismatch) -> list[str]:
     )
     looks = [f"  it looks like this: {finding.text}" for finding in found.findings]
     return [first, *looks] if found.index else looks
+
+
+def _threads(environment: Mapping[str, Any]) -> list[str]:
+    count, races = environment.get("verified_with_threads"), environment.get("races")
+    if count is None or races is None:
+        return []
+    return [f"  verified with teams of {count} threads; races: {races}"]
 
 
 def _workload(workload: WorkloadResult) -> str:

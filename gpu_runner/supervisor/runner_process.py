@@ -50,7 +50,6 @@ class NativeProcess:
         runner, library, shim = target.runner, target.library, target.shim
         program = [str(runner), *words, str(library), target.symbol, str(shim)]
         jail = _native_jail(target, config, team)
-        self.memory_bytes = jail.limits.memory_bytes
         self.child = _started(self.channel, program, jail, config, wrapper, memory)
 
     def begin(self) -> None:
@@ -82,7 +81,6 @@ class TorchProcess:
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         ours = [support] if interposed is None else [support, interposed]
         jail = python_jail(config, cuda, ours, team_environment(team))
-        self.memory_bytes = jail.limits.memory_bytes
         self.child = _started(self.channel, program, jail, config, wrapper, [], theirs.fileno())
         theirs.close()
 

@@ -126,10 +126,10 @@ class Session:
         """Start the process, under a profiler if there is one; `ready` waits for it."""
         self._target, self._config, self._ncu = target, config, ncu
         self._conditions = conditions or Conditions()
-        self._gate = _gate_of(target, arenas, ncu)
+        timed = ncu is None and not self._conditions.team
+        self._gate = _gate_of(target, arenas) if timed else None
         self._process = self._started(arenas)
         self._channel, self._child = self._process.channel, self._process.child
-        self._memory_bytes = self._process.memory_bytes
         self._allowed_s = 0.0
         self._measured = measured_cpus()  # of those that this thread has before it leaves them
         self._elsewhere = ExitStack()
@@ -355,8 +355,8 @@ class Session:
         """Why the process is gone; raises `KilledFromOutside` where its code is not the cause."""
         status = self._ended()
         if self._child.memory_exceeded:
-            limit = self._memory_bytes / 2**30
-            return Fault(Verdict.MEMORY_LIMIT, f"used more than {limit:g} GiB of memory {when}")
+            reason = f"used more memory than it may {when} (limit {self._child.memory_limit})"
+            return Fault(Verdict.MEMORY_LIMIT, reason)
         if self._child.killed_from_outside(status):
             raise KilledFromOutside(f"the process was killed from outside {when}")
         how = "ended" if status in (0, None) else f"died with status {status}"
@@ -391,7 +391,7 @@ def keeping_output(session: Session) -> Iterator[None]:
         raise
 
 
-def _gate_of(target: Target, arenas: Arenas, ncu: Wrapper | None) -> Gate | None:
+def _gate_of(target: Target, arenas: Arenas) -> Gate | None:
     """The gate of calls that are timed; who watches it spins, and needs a processor of its own."""
     alone = os.sched_getaffinity(0) - set(measured_cpus())
-    return arenas.gate if ncu is None and alone and not target.python else None
+    return arenas.gate if alone and not target.python else None

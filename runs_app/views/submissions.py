@@ -232,6 +232,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         "rows": rows,
         "baselines": evaluation_page.baseline_names(rows),
         "slow_baseline": evaluation_page.slow_baseline_sentence(rows),
+        "threads": evaluation_page.threads_sentence(document) if document else "",
         "limits": evaluation_page.limit_sentences(document) if document else [],
         "environment": evaluation_page.environment_rows(document) if document else [],
         "profile": profile_page.profile_view(document) if document else None,

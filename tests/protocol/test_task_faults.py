@@ -1,4 +1,4 @@
-"""A task whose own code fails on a hidden workload tells submitters nothing of it."""
+"""A task whose own code fails ends as our fault, and tells submitters nothing that is hidden."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.task import Workload
+from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import TASK_FAILED, evaluate
+from gpu_runner.supervisor.oracle import OracleError
+from gpu_runner.supervisor.soundness import survey
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -26,26 +28,34 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
 DRAWS = "def make_inputs(N: int) -> dict[str, Tensor]:\n"
 
 
-def evaluated(folder: Path, *, hidden: bool) -> EvaluationResult:
+FAILS = "raise ValueError(f'no room for {N}')"
+TAKES_4_GIB = "kept = [torch.ones(1 << 27) for _ in range(8)]"
+SMALL = 256 << 20  # of an oracle's limit a quarter
+
+
+def faulty_task(line: str, *, hidden: bool) -> Task:
+    """One whose inputs of one workload are drawn by code with this line in it."""
     task = load_task(catalog_folder() / "vector_add")
     code = task.files["reference.py"]
-    faulty = code.replace(
-        DRAWS, f"{DRAWS}    if N == 4099:\n        raise ValueError(f'no room for {{N}}')\n"
-    )
+    faulty = code.replace(DRAWS, f"{DRAWS}    if N == 4099:\n        {line}\n")
     assert faulty != code
     workloads = (
         Workload(name="small", parameters={"N": 64}),
         Workload(name="odd", parameters={"N": 4099}, hidden=hidden),
     )
     files = {**task.files, "reference.py": faulty}
+    return replace(task, workloads=workloads, files=files)
+
+
+def evaluated(folder: Path, line: str = FAILS, *, hidden: bool, **limits: int) -> EvaluationResult:
     request = EvaluationRequest(
         evaluation_id="faulty",
-        task=replace(task, workloads=workloads, files=files),
+        task=faulty_task(line, hidden=hidden),
         solution=Solution(source=KERNEL, language=Language.CPP),
         mode=Mode.RANKED,
         device="cpu",
     )
-    return evaluate(request, SupervisorConfig(cache_folder=folder))
+    return evaluate(request, SupervisorConfig(cache_folder=folder, **limits))  # type: ignore[arg-type]
 
 
 def test_what_it_says_of_a_hidden_workload_is_in_the_log_alone(tmp_path: Path) -> None:
@@ -58,3 +68,30 @@ def test_what_it_says_of_a_public_one_is_the_reason(tmp_path: Path) -> None:
     result = evaluated(tmp_path, hidden=False)
     assert result.verdict is Verdict.SYSTEM_ERROR
     assert "no room for 4099" in result.reason
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_reference_that_wants_too_much_memory_says_so_and_harms_nobody(
+    tmp_path: Path, hidden: bool
+) -> None:
+    result = evaluated(tmp_path, TAKES_4_GIB, hidden=hidden, memory_bytes=SMALL)
+    reason = "the task's reference ran out of memory (limit 1 GiB)"
+    assert (result.verdict, result.reason) == (Verdict.SYSTEM_ERROR, reason)
+    assert "allocate" in result.log
+
+
+def test_so_does_the_check_of_such_a_task(tmp_path: Path) -> None:
+    task = faulty_task(TAKES_4_GIB, hidden=False)
+    config = SupervisorConfig(cache_folder=tmp_path, memory_bytes=SMALL)
+    with pytest.raises(OracleError, match=r"reference ran out of memory \(limit 1 GiB\)"):
+        survey(task, config)
+
+
+def test_a_reference_that_is_ended_for_its_memory_is_one_that_ran_out_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU's host, where memory cannot be refused."""
+    monkeypatch.setattr(jail, "_limited", lambda limits: [])
+    result = evaluated(tmp_path, TAKES_4_GIB, hidden=True, memory_bytes=SMALL)
+    assert result.reason == "the task's reference ran out of memory (limit 1 GiB)"
+    assert "allocate" not in result.log

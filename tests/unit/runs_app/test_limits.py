@@ -10,6 +10,7 @@ from runs_app.evaluation_page import (
     environment_rows,
     limit_sentences,
     slow_baseline_sentence,
+    threads_sentence,
     workload_rows,
 )
 
@@ -44,6 +45,15 @@ def test_both_limits_are_said_in_words() -> None:
     assert limit_sentences(document(note="there is no limit")) == ["There is no limit."]
     assert limit_sentences({}) == []
     assert environment_rows(document(measured=MEASURED)) == [("torch", "2.0")]
+
+
+def test_threads_with_which_outputs_were_verified_are_said_in_words() -> None:
+    told = {"verified_with_threads": 4, "races": "none in 3 of 3 public workloads", "torch": "2.0"}
+    said = "Outputs were verified with teams of 4 threads, too."
+    words = f"{said} Races: none in 3 of 3 public workloads."
+    assert threads_sentence({"environment": told}) == words
+    assert threads_sentence({"environment": {"torch": "2.0"}}) == ""
+    assert threads_sentence({}) == ""
 
 
 def test_each_workload_has_its_share_of_the_measured_peak() -> None:

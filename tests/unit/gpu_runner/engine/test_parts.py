@@ -18,7 +18,7 @@ from gpu_runner.data.wire import Argument, ArgumentKind, Call, ErrorCode, pack_c
 from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.arguments import describe_tensor, leaves, rebuild
 from gpu_runner.engine.clock import CpuClock, HeadStart, make_clock
-from gpu_runner.engine.failure import failure_of
+from gpu_runner.engine.failure import failure_of, lacks
 from gpu_runner.engine.fingerprint import fingerprint
 from gpu_runner.engine.heap import Poison
 from gpu_runner.engine.native_problem import make_problem
@@ -283,3 +283,14 @@ def test_entry_modules_import_torch_only_when_they_run(module: str) -> None:
     """OpenMP reads its settings from the environment when torch is imported, not before."""
     code = f"import sys, gpu_runner.{module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0
+
+
+def test_what_there_was_not_enough_of_is_found_below_what_was_made_of_it() -> None:
+    with pytest.raises(RuntimeError) as refused:
+        torch.empty(1 << 60)
+    assert lacks(refused.value) == "memory"
+    wrapped = ValueError("the inputs cannot be drawn")
+    wrapped.__cause__ = MemoryError()
+    assert lacks(wrapped) == "memory"
+    assert lacks(torch.OutOfMemoryError("CUDA out of memory")) == "device memory"
+    assert lacks(ValueError("no room for 4099")) == ""

@@ -23,7 +23,8 @@ from gpu_runner.supervisor.audit_check import Ran, Tool, run_under
 from gpu_runner.supervisor.audit_cpu import CpuSanitizers
 from gpu_runner.supervisor.build import build_shim
 from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.session import Arenas, Session
+from gpu_runner.supervisor.processors import LEAST_TEAM
+from gpu_runner.supervisor.session import Arenas, Conditions, Session
 from gpu_runner.supervisor.target import Target
 from gpu_runner.supervisor.wrapper import Wrapper
 
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.prob
 TASK = find_task("vector_add")
 WORKLOADS = [Workload(name="odd", parameters={"N": 1001})]
 HEAD = 'extern "C" void vector_add(const float* A, const float* B, float* C, int N) {\n'
+TEAM = Conditions(team=LEAST_TEAM)  # as a bench has under a tool
 ADD = "for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];"
 
 
@@ -51,7 +53,7 @@ class SmallBench:
                 arena.view[:] = rng.randbytes(len(arena.view))
                 arena.seal_size()
             session = stack.enter_context(
-                Session(target, Arenas(inputs, outputs), self._config, ncu)
+                Session(target, Arenas(inputs, outputs), self._config, ncu, TEAM)
             )
             session.ready()
             for number in range(2):

@@ -8,7 +8,9 @@ from gpu_runner.data.verdict import Mode, Verdict
 from gpu_runner.supervisor.report import describe
 
 
-def printed(verdict: Verdict, audit: Audit | None, *suspicions: Suspicion) -> list[str]:
+def printed(
+    verdict: Verdict, audit: Audit | None, *suspicions: Suspicion, **environment: object
+) -> list[str]:
     """The words of each line that a terminal shows of such a result."""
     result = EvaluationResult(
         evaluation_id="local",
@@ -23,6 +25,7 @@ def printed(verdict: Verdict, audit: Audit | None, *suspicions: Suspicion) -> li
         latency_ns=1000.0 if verdict is Verdict.CORRECT else None,
         audit=audit,
         suspicions=suspicions,
+        environment=environment,
     )
     return [" ".join(line.split()) for line in describe(result).splitlines()]
 
@@ -55,3 +58,10 @@ def test_terminal_shows_suspicions_and_what_a_site_would_do() -> None:
     assert "source, line 5: clock: it reads a clock" in wrong
     assert hold not in "\n".join(wrong)
     assert hold not in "\n".join(printed(Verdict.CORRECT, None))
+
+
+def test_terminal_shows_with_how_many_threads_outputs_were_verified() -> None:
+    races = "none in 3 of 3 public workloads"
+    lines = printed(Verdict.CORRECT, None, verified_with_threads=4, races=races)
+    assert f"verified with teams of 4 threads; races: {races}" in lines
+    assert not any("threads" in line for line in printed(Verdict.CORRECT, None))

@@ -1,0 +1,38 @@
+"""The calls that come first: verified, not timed, by teams that are large enough to race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.bench import Bench, Progress
+from gpu_runner.supervisor.plan import CHECK_PLAN
+from gpu_runner.supervisor.processors import team_size
+from gpu_runner.supervisor.races import RaceSearch
+from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.target import Target
+
+
+class FirstCalls:
+    """Right first, then fast: whoever is wrong hears it before anything is timed."""
+
+    def __init__(self, bench: Bench, record: Record) -> None:
+        """`bench` is prepared with the workloads; `record` takes what is found."""
+        self._bench, self._record = bench, record
+        self._races = RaceSearch(record.request, record.config, bench)
+
+    def make(self, target: Target, workloads: Sequence[Workload], progress: Progress) -> None:
+        """Verify a few calls of each of these public workloads, and look for races.
+
+        The first wrong output goes into the record. Raises `FaultError` for all else.
+        """
+        measured = self._bench.run(target, workloads, CHECK_PLAN, progress)
+        self._record.output = measured.output
+        for workload in workloads:
+            checked = self._bench.verify(workload, measured.workloads[workload.name])
+            self._record.add_check(checked)
+        if self._record.config.kind is DeviceKind.CPU:
+            self._record.environment["verified_with_threads"] = team_size(CHECK_PLAN.team)
+            times_ns = [(w, min(measured.workloads[w.name].times_ns)) for w in workloads]
+            self._record.environment["races"] = self._races.search(target, times_ns)

@@ -1,0 +1,10 @@
+// abi: c
+// task: vector_add
+// does: asks for 64 threads, as on its author's machine, however few processors there are.
+#include <omp.h>
+
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+  omp_set_num_threads(64);
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
+}
