@@ -9,17 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.task import NEGLIGIBLE, Task, Workload
 
 _CHUNK_CPU = 1 << 14  # elements a thread: temporaries of a chunk stay in the cache
 _CHUNK_CUDA = 1 << 23  # elements: 64 MiB for a temporary in float64
-_NEGLIGIBLE = 1e-30
-_UNDERFLOW = 2.0**26
-"""Multiples of the smallest normal number below which an error does not count, or 2^-100 in all.
-
-Kernels keep the argument of an exponential above -80 or so, where it is 2^-115, or flush what is
-small to zero; the rest is for what it is multiplied by.
-"""
 
 
 class ScaleError(ValueError):
@@ -84,8 +77,8 @@ def compare(
     be equal. NaN must stand where `expected`, rounded to the output's dtype, has NaN, and so for
     either infinity. Elsewhere `|actual - expected| <= eps * limit.factor * scale`, where `scale`
     defaults to `|expected| + rms(expected)` and is never below the dtype's smallest normal number.
-    Float16 apart, the bound is never below 2^26 times that number, nor below as much of the largest
-    magnitude in `expected` if that is above 1: exponentials may underflow. Under the default, the
+    The bound is never below `NEGLIGIBLE`, nor below as much of the largest magnitude in `expected`
+    if that is above 1: exponentials may underflow. Under the default, the
     Frobenius norm of the error over that of `expected` must not exceed `eps * limit.factor` either,
     unless `expected` is as small as the least bound. Raises `ScaleError` on a scale that is not
     finite.
@@ -149,9 +142,8 @@ class _Close:
         self._scale = None if scale is None else scale.reshape(-1)
         self._expected = expected
         self._unit, self._rms = _magnitude(expected, dtype)
-        # That of float16 is not so small.
-        underflow = _UNDERFLOW * self._least if self._least < _NEGLIGIBLE else 0.0
-        self._floor = underflow * max(1.0, self._unit)
+        negligible = NEGLIGIBLE.get(str(dtype).removeprefix("torch."), 0.0)
+        self._floor = negligible * max(1.0, self._unit)
         self.relative_limit = self._factor if scale is None else None
         self.tiny = self._rms <= max(self._least, self._floor)
 
