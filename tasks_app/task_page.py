@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data.task import Cost, Task, Workload
+from gpu_runner.data.task import NEGLIGIBLE, Cost, Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
 
 _EPSILON = {
@@ -129,8 +129,18 @@ def tolerance_text(data: Task) -> str:
         "The reference runs in float64 on the inputs as the kernel saw them. An element passes if "
         f"it is off by at most ε × ({tolerance.constant:g} + {tolerance.growth:g} √L) × its scale, "
         f"with {shown} and L = `{tolerance.reduction}`, the number of terms that an element sums "
-        f"up. {_scale_text(data)} NaN and infinity must stand where the reference has them; "
-        "integers must be equal."
+        f"up. {_scale_text(data)} {_least_text(data)}NaN and infinity must stand where the "
+        "reference has them; integers must be equal."
+    )
+
+
+def _least_text(data: Task) -> str:
+    least = NEGLIGIBLE.get(data.dtype)
+    if least is None:
+        return ""
+    return (
+        f"No error below {least:.2g} counts, or below that share of the output's largest value "
+        "where it is above 1: an exponential may underflow. "
     )
 
 

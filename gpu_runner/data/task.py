@@ -65,6 +65,15 @@ class Workload:
     directions: tuple[Direction, ...] = (Direction.FORWARD, Direction.BACKWARD)
 
 
+NEGLIGIBLE = {"float32": 2.0**-100, "bfloat16": 2.0**-100, "float64": 2.0**-996}
+"""By dtype, the error that never counts, where the output's largest magnitude is 1 or less; else
+that share of it. It is 2^26 times the smallest normal number.
+
+Kernels keep the argument of an exponential above -80 or so, where it is 2^-115, or flush what is
+small to zero; the rest is for what it is multiplied by. The small numbers of float16 are not small.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
     """Bound on the scaled error of an output element.
@@ -72,7 +81,8 @@ class Tolerance:
     With eps the machine epsilon of the output's dtype and L the value of `reduction` (the number
     of terms that an output element sums up), an element passes if
     `|actual - expected| <= eps * (constant + growth * sqrt(L)) * scale`, where `scale` is the
-    reference's `error_scale`, or `|expected| + rms(expected)` where it defines none.
+    reference's `error_scale`, or `|expected| + rms(expected)` where it defines none. No error as
+    small as `NEGLIGIBLE` counts.
     """
 
     reduction: str = "1"

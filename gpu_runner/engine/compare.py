@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.task import NEGLIGIBLE, Task, Workload
 
 _CHUNK_CPU = 1 << 14  # elements a thread: temporaries of a chunk stay in the cache
 _CHUNK_CUDA = 1 << 23  # elements: 64 MiB for a temporary in float64
-_NEGLIGIBLE = 1e-30
 
 
 class ScaleError(ValueError):
@@ -77,11 +76,12 @@ def compare(
     `expected` is float64, or an integer or bool where the output is one. Integers and bools must
     be equal. NaN must stand where `expected`, rounded to the output's dtype, has NaN, and so for
     either infinity. Elsewhere `|actual - expected| <= eps * limit.factor * scale`, where `scale`
-    defaults to `|expected| + rms(expected)` and is never below the dtype's smallest normal
-    number (float16 apart, neither is the bound: a kernel may flush smaller ones to zero); under
-    that default, the Frobenius norm of the error over that of `expected` must not
-    exceed `eps * limit.factor` either, unless `expected` is as small as that number. Raises
-    `ScaleError` on a scale that is not finite.
+    defaults to `|expected| + rms(expected)` and is never below the dtype's smallest normal number.
+    The bound is never below `NEGLIGIBLE`, nor below as much of the largest magnitude in `expected`
+    if that is above 1: exponentials may underflow. Under the default, the
+    Frobenius norm of the error over that of `expected` must not exceed `eps * limit.factor` either,
+    unless `expected` is as small as the least bound. Raises `ScaleError` on a scale that is not
+    finite.
     """
     if actual.shape != expected.shape:
         raise ValueError(f"shapes differ: {tuple(actual.shape)} and {tuple(expected.shape)}")
@@ -155,13 +155,13 @@ class _Close:
         self._dtype = dtype
         self._factor = info.eps * limit.factor
         self._least = info.smallest_normal
-        # Common compiler options flush what is below it to zero; that of float16 is not so small.
-        self._floor = self._least if self._least < _NEGLIGIBLE else 0.0
         self._scale = None if scale is None else scale.reshape(-1)
         self._expected = expected
         self._unit, self._rms = _magnitude(expected, dtype)
+        negligible = NEGLIGIBLE.get(str(dtype).removeprefix("torch."), 0.0)
+        self._floor = negligible * max(1.0, self._unit)
         self.relative_limit = self._factor if scale is None else None
-        self.tiny = self._rms <= self._least
+        self.tiny = self._rms <= max(self._least, self._floor)
 
     def chunk(self, actual: Tensor, expected: Tensor, low: int, high: int) -> _Chunk:
         seen, wanted = actual.double(), expected.double()

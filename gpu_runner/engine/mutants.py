@@ -44,6 +44,7 @@ class Call:
         task = problem.task
         key = (workload, direction, seed, device)
         self.problem, self.task, self.direction, self.device = problem, task, direction, device
+        self.workload = workload
         self.drawn = problem.draw(*key)
         self.expected = problem.expected(*key)
         scales = problem.scale(*key, self.expected)
@@ -52,6 +53,11 @@ class Call:
         self.eager = as_signature_says(task, self._in_its_dtype(problem.function(direction)))
         self._plain: Outputs = ()
         self._trace: Interpreter | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether kernels compute in a wider dtype than the task's own."""
+        return self.task.dtype in _WIDE
 
     def run(
         self,

@@ -67,7 +67,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Step:
-    """An operation that has run; `before` is its first argument where it works in place."""
+    """An operation that has run; `before` is its first argument where it works in place.
+
+    One that is to be taken apart has not run, and has no result.
+    """
 
     func: Callable[..., Any]
     name: str
@@ -87,7 +90,8 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     `edits` are all that could have been applied, in order, but for those in late passes of a loop;
     `edited` says whether the one was.
     operands: applied to what products and convolutions multiply. results: applied to every floating
-    result. instead: gives a step's result in some other way, or None to leave it.
+    result. instead: gives a step's result in some other way, or None to leave it; a fused operation
+    is shown to it before it is taken apart. `replaced` counts the results that it gave.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.edits: list[Edit] = []
         self.edited = False  # whether `edit` was applied
         self.products = 0
+        self.replaced = 0
         self._edit, self._operands, self._results = edit, operands, results
         self._instead = instead
         self._counts: Counter[str] = Counter()
@@ -114,10 +119,14 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
+        name = name_of(func)
+        if name in _FUSED and self._instead is not None:
+            whole = self._otherwise(Step(func, name, args, kwargs or {}, None, None))
+            if whole is not None:
+                return whole
         parts = taken_apart(self, func, args, kwargs or {})
         if parts is not NotImplemented:
             return parts
-        name = name_of(func)
         if name in _PRODUCTS or name in _CONVOLUTIONS or name == "convolution_backward":
             self.products += 1
             if self._operands is not None:
@@ -143,7 +152,7 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if edit.what in variants:
                 result, self.edited = variants[edit.what](), True
         elif self._instead is not None:
-            other = self._instead(step)
+            other = self._otherwise(step)
             result = result if other is None else other
         if self._results is not None:
             result = floats(self._results, result)
@@ -151,6 +160,15 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             step.args[0].copy_(result)
             return step.args[0]
         return result
+
+    def operations(self) -> frozenset[str]:
+        """Names of what has run, but for views and what computes nothing."""
+        return frozenset(self._counts)
+
+    def _otherwise(self, step: Step) -> Any:
+        other = self._instead(step) if self._instead is not None else None
+        self.replaced += other is not None
+        return other
 
 
 def name_of(func: Callable[..., Any]) -> str:

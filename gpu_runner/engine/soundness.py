@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.honest import honest_kernels
-from gpu_runner.engine.mutants import LARGEST, Call, mutants_of, tried
+from gpu_runner.engine.honest import Family, honest_kernels
+from gpu_runner.engine.mutants import LARGEST, Call, Outputs, mutants_of, tried
 from gpu_runner.engine.native_problem import BASELINE
 from gpu_runner.engine.problem import BaseProblem, ProblemError
 
@@ -48,11 +51,40 @@ class Soundness:
 
 def _honest(call: Call) -> dict[str, tuple[float, str]]:
     found = {"reference": call.explain(call.eager)[1:]}
-    for name, mode in honest_kernels().items():
-        found[name] = call.explain(call.run(mode()))[1:]
+    for name, family in honest_kernels().items():
+        try:
+            outputs = honest_result(family, call)
+        except torch.OutOfMemoryError:  # of a device: it is no kernel's way there
+            continue
+        if outputs is not None:
+            found[name] = call.explain(outputs)[1:]
     if call.problem.has_baseline(call.direction):
         found[BASELINE] = _baseline(call)
     return found
+
+
+def honest_result(family: Family, call: Call) -> Outputs | None:
+    """What a kernel of that family gives; None where the reference does nothing of its kind."""
+    if family.narrow and not call.is_narrow:
+        return None
+    if family.unless and family.unless & call.trace().operations():
+        return None
+    mode = family.mode()
+    outputs = call.run(mode)
+    if family.written is None:
+        return outputs if mode.replaced or family.instead is None else None
+    rounded = [
+        _is_rounded(output, eager) for output, eager in zip(outputs, call.eager, strict=True)
+    ]
+    if not any(rounded):
+        return None
+    pairs = zip(outputs, rounded, strict=True)
+    return tuple(family.written(output) if narrow else output for output, narrow in pairs)
+
+
+def _is_rounded(output: Tensor, eager: Tensor) -> bool:
+    """Whether what was computed is rounded to a narrower dtype when it is handed out."""
+    return output.is_floating_point() and output.element_size() > eager.element_size()
 
 
 def _baseline(call: Call) -> tuple[float, str]:

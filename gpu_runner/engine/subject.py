@@ -70,7 +70,7 @@ class Extension:
     def __init__(self, path: Path, name: str) -> None:
         """Load it. Raises `CallError` (SYMBOL) if that fails."""
         try:
-            self._module = _load_extension(path, name)
+            self._module = load_extension(path, name)
         except ImportError as error:
             raise CallError(ErrorCode.SYMBOL, f"the extension does not load: {error}") from None
 
@@ -90,7 +90,8 @@ class Extension:
         )
 
 
-def _load_extension(path: Path, name: str) -> ModuleType:
+def load_extension(path: Path, name: str) -> ModuleType:
+    """Import a PyTorch extension from its file. Raises `ImportError`."""
     loader = importlib.machinery.ExtensionFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None:

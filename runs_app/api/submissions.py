@@ -314,7 +314,7 @@ def _evaluation(evaluation: Evaluation, user: Any) -> dict[str, Any]:
     more = ("speedup_compiled", "hidden_speedup", "floor_fraction", "score")
     trust = ("quarantine", "audited")
     times = ("created_at", "started_at", "finished_at")
-    audit = selectors.board_audit(evaluation)
+    audit = selectors.board_audit(evaluation.submission, evaluation.device_id)
     document = selectors.result_document(evaluation, user)
     return {
         **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},

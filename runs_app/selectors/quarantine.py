@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from gpu_runner.data.integrity import Check
-from runs_app.models import BoardAudit, Evaluation, Quarantine, QuarantineCase
+from runs_app.models import Audited, BoardAudit, Evaluation, Quarantine, QuarantineCase, Submission
 
 
 def open_case_count() -> int:
@@ -46,13 +46,26 @@ def decision_reason(evaluation: Evaluation) -> str:
     return decision.reason if decision else ""
 
 
-def board_audit(evaluation: Evaluation) -> BoardAudit | None:
-    """What audits say of the evaluation's submission on its device."""
-    return (
-        BoardAudit.objects.filter(submission=evaluation.submission_id, device=evaluation.device_id)
-        .select_related("evaluation", "asked_by")
-        .first()
-    )
+def board_audit(submission: Submission, device_id: str) -> BoardAudit | None:
+    """The audit that counts for a submission on a device.
+
+    One that refused the same source, entered by whomever for the same version of the task, before
+    its own: else a refused kernel would come back under another name.
+    """
+    audits = BoardAudit.objects.filter(device=device_id).select_related("evaluation", "asked_by")
+    own = audits.filter(submission=submission).first()
+    if own is not None and own.state == Audited.FAILED:
+        return own
+    alike = of_the_same_source(submission)
+    refusal = audits.filter(submission__in=alike, state=Audited.FAILED).order_by("pk").first()
+    return refusal or own
+
+
+def of_the_same_source(submission: Submission) -> QuerySet[Submission]:
+    """Other entries of the same solution for the same version of the task."""
+    return Submission.objects.filter(
+        digest=submission.digest, task_version=submission.task_version_id
+    ).exclude(pk=submission.pk)
 
 
 def _cases() -> QuerySet[QuarantineCase]:

@@ -5,17 +5,30 @@ from __future__ import annotations
 from datetime import datetime
 
 from gpu_runner.data.verdict import Mode
-from runs_app.models import Audited, BoardAudit, Evaluation
+from runs_app import selectors
+from runs_app.models import Audited, BoardAudit, Device, Evaluation, Submission
 from runs_app.services import journal
 
 
 def change(audit: BoardAudit, state: Audited, reason: str, *, now: datetime) -> None:
-    """Store a state, and repeat it on the ranked evaluations of the pair."""
+    """Store a state, and repeat it on the ranked evaluations of the pair.
+
+    An audit that refuses a source, or no longer does, decides over every entry of that source.
+    """
+    was = audit.state
     audit.state, audit.reason, audit.changed_at = state, reason, now
     audit.save()
-    rows = Evaluation.objects.filter(
-        submission=audit.submission_id, device=audit.device_id, mode=Mode.RANKED.value
-    )
+    _repeat(audit.submission, audit.device, now)
+    if Audited.FAILED in (was, state):
+        for entry in selectors.of_the_same_source(audit.submission):
+            _repeat(entry, audit.device, now)
+
+
+def _repeat(submission: Submission, device: Device, now: datetime) -> None:
+    """Give the ranked evaluations of a submission the state that counts, and say so."""
+    audit = selectors.board_audit(submission, device.pk)
+    state, reason = (audit.state, audit.reason) if audit else (Audited.NONE.value, "")
+    rows = Evaluation.objects.filter(submission=submission, device=device, mode=Mode.RANKED.value)
     rows.update(audited=state)
     latest = rows.select_for_update(of=("self",)).order_by("-created_at").first()
     if latest is not None:  # tell those who look at it
@@ -24,12 +37,10 @@ def change(audit: BoardAudit, state: Audited, reason: str, *, now: datetime) -> 
 
 
 def inherit(evaluation: Evaluation) -> None:
-    """Give a ranked evaluation the state that its submission has there; the caller saves it."""
+    """Give a ranked evaluation the state that counts for it; the caller saves it."""
     if evaluation.mode != Mode.RANKED:
         return
-    audit = BoardAudit.objects.filter(
-        submission=evaluation.submission_id, device=evaluation.device_id
-    ).first()
+    audit = selectors.board_audit(evaluation.submission, evaluation.device_id)
     if audit is not None:
         evaluation.audited = audit.state
 

@@ -110,6 +110,9 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
     visible = Q(submission__private=False)
     if request.private and user is not None:  # a public run would show it to everybody
         visible |= Q(submission__author=user)
+    barred = BoardAudit.objects.filter(
+        state__in=BARRED, device=device, submission__task_version=version
+    )
     fastest = (
         Evaluation.objects.filter(
             visible,
@@ -121,7 +124,7 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
             quarantine__in=COUNTING,
         )
         .exclude(mode=Mode.AUDIT.value)
-        .exclude(submission__audits__in=BoardAudit.objects.filter(state__in=BARRED, device=device))
+        .exclude(submission__digest__in=barred.values("submission__digest"))
         .select_related("submission__agent")
         .order_by("latency_ns", "created_at")
         .first()

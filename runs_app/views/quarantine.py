@@ -90,21 +90,29 @@ def submission_audit(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     return redirect(submission)
 
 
-def evaluation_context(evaluation: Evaluation, document: dict[str, Any] | None) -> dict[str, Any]:
+def evaluation_context(
+    evaluation: Evaluation, document: dict[str, Any] | None, user: Any
+) -> dict[str, Any]:
     """What the page of an evaluation shows of its suspicions, its audit and the outside clock.
 
-    `document` is the result as the viewer may see it.
+    `document` is the result as the viewer, `user`, may see it.
     """
     found = document or {}
     case = evaluation.quarantine_case
-    audit = selectors.board_audit(evaluation) if evaluation.mode in ("ranked", "audit") else None
+    audit = None
+    if evaluation.mode in ("ranked", "audit"):
+        audit = selectors.board_audit(evaluation.submission, evaluation.device_id)
     under_way = bool(audit and audit.evaluation and not audit.evaluation.is_over)
+    of_another = audit is not None and audit.submission_id != evaluation.submission_id
     return {
         "suspicions": integrity_page.suspicion_views(
             selectors.public_suspicions(evaluation, found), evaluation.submission.source
         ),
         "decisions": list(case.decisions.select_related("decided_by")) if case else [],
         "board_audit": audit,
+        "audit_of_another": of_another,
+        "may_see_audit": audit is not None
+        and (not of_another or selectors.find_submission(audit.submission_id, user) is not None),
         "audit_under_way": under_way,
         "audit_report": integrity_page.audit_view(found),
         "outside": integrity_page.outside_rows(found),

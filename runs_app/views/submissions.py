@@ -214,7 +214,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
         user.pk == evaluation.submission.author_id or bool(getattr(user, "is_staff", False))
     )
     ended_at = evaluation.finished_at or now
-    return evaluation_context(evaluation, document) | {
+    return evaluation_context(evaluation, document, user) | {
         "evaluation": evaluation,
         "document": document,
         "stages": evaluation_page.stage_rows(

@@ -12,8 +12,8 @@ from torch import Tensor
 VARIED = ("key", "value")
 """Not the queries: with both a thousand times as large, float32 knows no score to a digit."""
 
-FLUSHED = 2.0**-102
-"""2^24 times the smallest normal float32: below that a weight may be flushed to zero."""
+UNDERFLOW = 2.0**-92
+"""exp(-80) over the epsilon of float32: kernels keep exponents above that, or flush to zero."""
 
 SPREAD = 2.0
 """Standard deviation of the scores: a few keys count for each query, and the others a little."""
@@ -142,4 +142,4 @@ def _weights(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     weights = torch.softmax(scores, -1)
     products = torch.sqrt(q.square() @ k.square().t() / q.shape[1])
     unsure = 1 + products + scores.abs() + (scores.amax(-1, keepdim=True) - scores)
-    return weights, (weights * unsure + FLUSHED).masked_fill(hidden, 0.0)
+    return weights, (weights * unsure + UNDERFLOW).masked_fill(hidden, 0.0)

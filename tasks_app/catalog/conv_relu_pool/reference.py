@@ -35,6 +35,20 @@ def forward_fn(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
     return F.max_pool2d(F.relu(F.conv2d(x, weights, biases)), kernel_size=2)
 
 
+def forward_scale(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
+    """Error scale: the result, its root mean square, and what is lost in whole tiles."""
+    return _usual(forward_fn(x, weights, biases)) + _tile(x, weights)
+
+
+def _usual(result: Tensor) -> Tensor:
+    return result.abs() + result.square().mean().sqrt()
+
+
+def _tile(first: Tensor, second: Tensor) -> Tensor:
+    """The largest product of sums of two elements, as algorithms by transforms make them."""
+    return 4 * first.abs().amax() * second.abs().amax()
+
+
 def backward_fn(
     x: Tensor, weights: Tensor, biases: Tensor, grad_output: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,8 +93,11 @@ def backward_scale(
     slack = _doubtful(sums, weights[0].numel()) * _at_windows(grad_output.abs(), sums)
     extra = _convolution_backward(slack / (EPS * LOOSEST), x.abs(), weights.abs())
     grads = backward_fn(x, weights, biases, grad_output)
-    usual = [grad.abs() + grad.square().mean().sqrt() for grad in grads]
-    return usual[0] + extra[0], TRANSFORMED * usual[1] + extra[1], usual[2] + extra[2]
+    return (
+        _usual(grads[0]) + _tile(grad_output, weights) + extra[0],
+        TRANSFORMED * _usual(grads[1]) + _tile(grad_output, x) + extra[1],
+        _usual(grads[2]) + extra[2],
+    )
 
 
 def _doubtful(sums: Tensor, length: int) -> Tensor:

@@ -19,9 +19,14 @@ def forward_fn(A: Tensor, B: Tensor) -> Tensor:
     return torch.tensordot(A, B, dims=([1, 3], [0, 2]))
 
 
-def forward_scale(A: Tensor, B: Tensor) -> Tensor:
+def forward_scale(A: Tensor, B: Tensor, inner_eps: float) -> Tensor:
     """Error scale (a, b, c): each element's size, and the root of its summed squared products.
 
-    Partial sums of random signs grow like the root; where the sum is larger, so were they.
+    Partial sums of random signs grow like the root; where the sum is larger, so were they. The
+    largest product of sums of two elements stands for Strassen's algorithm, whose errors are those
+    of whole blocks; beside BF16 results they are errors of float32.
     """
-    return forward_fn(A, B).abs() + torch.sqrt(forward_fn(A * A, B * B))
+    blocks = 4 * A.abs().amax() * B.abs().amax()
+    if inner_eps != 1:
+        blocks *= inner_eps * (4 + (A.shape[1] * A.shape[3]) ** 0.5)
+    return forward_fn(A, B).abs() + torch.sqrt(forward_fn(A * A, B * B)) + blocks

@@ -35,6 +35,17 @@ def forward_fn(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     return F.layer_norm(x, weight.shape, weight, bias, eps)
 
 
+def forward_scale(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    """Error scale, of the shape of x: the magnitudes of the terms, in each sample.
+
+    The mean's error is of the mean's size, or, where that is near zero, of the deviation's.
+    """
+    dims = list(range(x.dim() - weight.dim(), x.dim()))
+    variance, mean = torch.var_mean(x, dim=dims, correction=0, keepdim=True)
+    size = (x - mean).abs() + mean.abs() + variance.sqrt()
+    return (size * torch.rsqrt(variance + eps) * weight).abs() + bias.abs()
+
+
 def baseline_fn(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """The same on a GPU in parts: torch's own gives a sample, however long, to one thread block."""
     if not x.is_cuda:
@@ -77,17 +88,22 @@ def backward_scale(
     eps: float,
     normalized_shape: tuple[int, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Error scales: those of the terms of x's gradient, which may cancel, in each sample."""
+    """Error scales: those of the terms of x's gradient, which may cancel, in each sample.
+
+    What a sample's mean is off by, all its normalised elements are off by alike.
+    """
     grads = backward_fn(grad_output, x, weight, bias, eps, normalized_shape)
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     variance, mean = torch.var_mean(x, dim=dims, correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)
-    normalised = (x - mean) * rstd
+    normalised, shift = (x - mean) * rstd, mean.abs() * rstd
     weighted = grad_output * weight
     size = weighted.square().mean(dim=dims, keepdim=True).sqrt()
     projection = (weighted * normalised).square().mean(dim=dims, keepdim=True).sqrt()
     return (
-        rstd * (weighted.abs() + size + normalised.abs() * projection),
-        grads[1].abs() + grads[1].square().mean().sqrt(),
+        rstd * (weighted.abs() + size + (normalised.abs() + shift) * projection),
+        grads[1].abs()
+        + grads[1].square().mean().sqrt()
+        + (grad_output * shift).square().sum(0).sqrt(),
         grads[2].abs() + grads[2].square().mean().sqrt(),
     )

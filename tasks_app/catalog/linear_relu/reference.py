@@ -28,6 +28,11 @@ def forward_fn(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
     return F.relu(F.linear(x, weights, biases))
 
 
+def forward_scale(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
+    """Error scale: the result, its root mean square, and what is lost in whole blocks."""
+    return _usual(forward_fn(x, weights, biases)) + _blocks(x, weights)
+
+
 def backward_fn(
     grad_output: Tensor, x: Tensor, weights: Tensor, biases: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -50,5 +55,17 @@ def backward_scale(
     slack = grad_output.abs() * doubtful / (EPS * LOOSEST)
     extra = (slack @ weights.abs(), slack.t() @ x.abs(), slack.sum(0))
     grads = backward_fn(grad_output, x, weights, biases)
-    usual = [grad.abs() + grad.square().mean().sqrt() for grad in grads]
-    return usual[0] + extra[0], usual[1] + extra[1], usual[2] + extra[2]
+    return (
+        _usual(grads[0]) + _blocks(grad_output, weights) + extra[0],
+        _usual(grads[1]) + _blocks(grad_output, x) + extra[1],
+        _usual(grads[2]) + extra[2],
+    )
+
+
+def _usual(result: Tensor) -> Tensor:
+    return result.abs() + result.square().mean().sqrt()
+
+
+def _blocks(first: Tensor, second: Tensor) -> Tensor:
+    """The largest product of sums of two elements, as Strassen's algorithm makes them."""
+    return 4 * first.abs().amax() * second.abs().amax()

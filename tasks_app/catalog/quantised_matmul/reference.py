@@ -38,10 +38,13 @@ def forward_scale(x: Tensor, weights: Tensor, scales: Tensor, inner_eps: float) 
     """Error scale: the result, and the root of its summed squared products in float32.
 
     Matrix units for narrow inputs cut off what does not fit as they add: a bias, not a random walk.
+    The largest product of sums of two elements stands for Strassen's algorithm, whose errors are
+    those of whole blocks.
     """
     result, wide = forward_fn(x, weights, scales).abs(), weights.to(x.dtype)
     products = torch.sqrt(F.linear(x.square(), wide.square()))
     growth = 1 + x.shape[1] ** 0.5 / 8
     if inner_eps != 1:
         growth += x.shape[1] / 128
+    products = products + 4 * x.abs().amax() * LARGEST
     return result + inner_eps * growth * products * scales.abs()

@@ -104,3 +104,46 @@ def forward_fn(  # noqa: PLR0913, PLR0917 - in the order of robust-kbench's task
             eps=eps,
         )
     return F.relu(inner + identity)
+
+
+def forward_scale(  # noqa: PLR0913, PLR0917
+    x: Tensor,
+    conv1_weight: Tensor,
+    conv1_bias: Tensor | None,
+    bn1_weight: Tensor,
+    bn1_bias: Tensor,
+    bn1_mean: Tensor,
+    bn1_var: Tensor,
+    conv2_weight: Tensor,
+    conv2_bias: Tensor | None,
+    bn2_weight: Tensor,
+    bn2_bias: Tensor,
+    bn2_mean: Tensor,
+    bn2_var: Tensor,
+    downsample_weight: Tensor | None,
+    downsample_bias: Tensor | None,
+    downsample_bn_weight: Tensor | None,
+    downsample_bn_bias: Tensor | None,
+    downsample_bn_mean: Tensor | None,
+    downsample_bn_var: Tensor | None,
+    stride: int,
+    eps: float,
+) -> Tensor:
+    """Error scale: the result, its root mean square, and what convolutions lose in whole tiles.
+
+    That of the first one is carried on by the second.
+    """
+    given = locals()
+    result = forward_fn(**given)
+    inner = F.conv2d(x, conv1_weight, conv1_bias, stride=stride, padding=1)
+    inner = F.relu(F.batch_norm(inner, bn1_mean, bn1_var, bn1_weight, bn1_bias, eps=eps))
+    first = (bn1_weight * torch.rsqrt(bn1_var + eps)).abs() * _tile(x, conv1_weight)
+    carried = (conv2_weight.square().sum((2, 3)) @ first.square()).sqrt()
+    factor = (bn2_weight * torch.rsqrt(bn2_var + eps)).abs()
+    tiles = factor * (carried + _tile(inner, conv2_weight))
+    return result.abs() + result.square().mean().sqrt() + tiles[:, None, None]
+
+
+def _tile(first: Tensor, second: Tensor) -> Tensor:
+    """The largest product of sums of two elements, as algorithms by transforms make them."""
+    return 4 * first.abs().amax() * second.abs().amax()

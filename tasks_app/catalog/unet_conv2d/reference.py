@@ -31,3 +31,14 @@ def make_inputs(  # noqa: PLR0913, PLR0917 - a convolution has these extents
 def forward_fn(x: Tensor, weights: Tensor, biases: Tensor, stride: int, padding: int) -> Tensor:
     """Return the convolution (batch_size, out_channels, height', width')."""
     return F.conv2d(x, weights, biases, stride=stride, padding=padding)
+
+
+def forward_scale(x: Tensor, weights: Tensor, biases: Tensor, stride: int, padding: int) -> Tensor:
+    """Error scale: the result, its root mean square, and what is lost in whole tiles.
+
+    Algorithms by transforms add elements before they multiply: for them stands the largest product
+    of sums of two.
+    """
+    result = forward_fn(x, weights, biases, stride, padding)
+    tile = 4 * x.abs().amax() * weights.abs().amax()
+    return result.abs() + result.square().mean().sqrt() + tile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +38,29 @@ def compile_kernel(
 
 def assert_right(case: Case, library: ctypes.CDLL, seed: int) -> None:
     """Call the kernel on the inputs of `seed`: right, and nothing written beyond its outputs."""
-    drawn, signature = case.draw(seed), task(case.name).c_signature
+    drawn = case.draw(seed)
     eager = outputs_of(case.function()(*in_float64(drawn.arguments)))
-    buffers = [_guarded(output) for output in as_signature_says(task(case.name), eager)]
+    buffers = written_by(case, library, drawn, as_signature_says(task(case.name), eager))
+    for comparison in case.judge(seed, [inner for _, inner in buffers]):
+        assert comparison.mismatch is None
+    for whole, _ in buffers:
+        assert (whole[:GUARD] == POISON).all()
+        assert (whole[-GUARD:] == POISON).all()
+
+
+def written_by(
+    case: Case, library: ctypes.CDLL, drawn: Drawn, like: Sequence[Tensor]
+) -> list[tuple[Tensor, Tensor]]:
+    """Call the kernel; each output's whole buffer, and the view of the output's shape in it."""
+    signature = task(case.name).c_signature
+    buffers = [_guarded(output) for output in like]
     written = dict(zip((p.name for p in signature.outputs), buffers, strict=True))
     for parameter in signature.parameters:
         if parameter.role is Role.INOUT:
             written[parameter.name][1].copy_(drawn.values[parameter.name])
     function = getattr(library, signature.symbol)
     function(*_arguments(case, drawn, {name: inner for name, (_, inner) in written.items()}))
-    for comparison in case.judge(seed, [inner for _, inner in buffers]):
-        assert comparison.mismatch is None
-    for whole, _ in buffers:
-        assert (whole[:GUARD] == POISON).all()
-        assert (whole[-GUARD:] == POISON).all()
+    return buffers
 
 
 def _guarded(like: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.data.task import ShippedKernel
-from gpu_runner.data.verdict import Language
-from tests.unit.catalog.calling import assert_right, compile_kernel
+from gpu_runner.data.verdict import Direction, Language
+from tests.bench.families import Places
+from tests.unit.catalog.calling import assert_right, compile_kernel, written_by
 from tests.unit.catalog.judging import Case, cases, folder, task
 from tests.unit.catalog.test_tasks import ROUTINES
 
@@ -50,3 +53,31 @@ RUNS = [
 def test_a_shipped_kernel_is_right(case: Case, kernel: ShippedKernel, build: Build) -> None:
     for seed in range(3):
         assert_right(case, build(case.name, kernel), seed)
+
+
+DRAWS = 4
+SHIPPED = [
+    pytest.param(name, kernel, id=f"{name}-{kernel.agent}")
+    for name in ROUTINES
+    for kernel in kernels(name)
+]
+
+
+@pytest.mark.parametrize(("name", "kernel"), SHIPPED)
+def test_a_shipped_kernel_is_right_as_an_audit_asks_it(
+    name: str, kernel: ShippedKernel, build: Build
+) -> None:
+    """On new calls in each run, also with other values than a workload's own.
+
+    `python -m tests.bench.families` makes a thousand.
+    """
+    seed = random.SystemRandom().getrandbits(62)
+    rng, places = random.Random(seed), Places(name, Direction.FORWARD)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # sparse tensors are in beta
+        for _ in range(DRAWS):
+            call = places.call(rng)
+            case = Case(name, call.workload, call.direction)
+            written = written_by(case, build(name, kernel), call.drawn, call.eager)
+            failed, _, where = call.explain(tuple(inner for _, inner in written))
+            assert not failed, f"{call.workload.name} ({call.workload.values}) {where}, {seed=}"

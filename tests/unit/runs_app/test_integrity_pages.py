@@ -16,6 +16,7 @@ from gpu_runner.data.integrity import (
     OutsideTime,
     Suspicion,
 )
+from gpu_runner.data.verdict import Verdict
 from runs_app.integrity_page import outside_rows, suspicion_views
 from runs_app.models import Evaluation, QuarantineDecision
 from tests import factories as make
@@ -129,6 +130,24 @@ def test_pages_say_which_check_an_unverified_result_lacks(client: Client) -> Non
     link = f'href="/submissions/{evaluation.submission_id}/#h-audited"'
     assert link in board
     assert "unverified</a>" in board
+
+
+def test_an_entry_of_a_refused_source_says_so_and_links_to_the_audit(client: Client) -> None:
+    evaluation = ranked()
+    audit = end_audit(evaluation, verdict=Verdict.WRONG_RESULT, reason="off by 2").evaluation
+    assert audit is not None
+    copy = ranked(task_version=evaluation.task_version, source=evaluation.submission.source)
+    page = page_of(client, copy)
+    assert "Audit failed" in page
+    assert "WRONG_RESULT: off by 2." in page
+    assert "the audit of another entry of the same source" in page
+    link = f'href="/submissions/{evaluation.submission_id}/?evaluation={audit.pk}"'
+    assert link in page
+    evaluation.submission.private = True
+    evaluation.submission.save()
+    page = page_of(client, copy)
+    assert "WRONG_RESULT: off by 2." in page
+    assert link not in page
 
 
 def test_a_failed_audit_says_why_and_an_admin_can_repeat_it(admin: Client) -> None:

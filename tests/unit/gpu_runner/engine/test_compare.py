@@ -303,12 +303,32 @@ def test_the_gpu_judges_as_the_cpu_does() -> None:
     assert there.relative == pytest.approx(here.relative, rel=1e-9)
 
 
-def test_numbers_below_the_normal_ones_may_be_flushed_to_zero() -> None:
-    expected = torch.tensor([1.0, 1e-39], dtype=torch.float64)
-    scale = torch.tensor([1.0, 1e-39], dtype=torch.float64)
-    assert compare(torch.tensor([1.0, 0.0]), expected, Limit(8), scale).mismatch is None
-    wrong = torch.tensor([1.0, 1e-37])
-    assert compare(wrong, expected, Limit(8), scale).mismatch is not None
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("largest", "error", "passes"),
+    [
+        (1.0, math.exp(-80), True),  # an exponent that was kept above -80
+        (1.0, 7e-31, True),
+        (1.0, 9e-31, False),
+        (1e-3, 9e-31, False),
+        (1e-20, math.exp(-80), True),  # a sigmoid's result, and nothing else in the output
+        (1e6, 7e-25, True),  # the exponential of a sum of products
+        (1e6, 9e-25, False),
+    ],
+)
+def test_what_an_exponential_loses_by_underflow_is_no_error(
+    largest: float, error: float, passes: bool, dtype: torch.dtype
+) -> None:
+    expected = torch.tensor([largest, 1e-39], dtype=torch.float64)
+    actual = torch.tensor([largest, error]).to(dtype)
+    result = compare(actual, expected, Limit(8), expected.clone())
+    assert (result.mismatch is None) is passes
+    assert compare(torch.tensor([largest, 0.0]), expected, Limit(8), expected).mismatch is None
+
+
+def test_an_output_of_tiny_numbers_alone_is_judged() -> None:
+    expected = torch.tensor([3e-30, 1e-30], dtype=torch.float64)
+    assert compare(torch.zeros(2), expected, LIMIT).mismatch is not None
 
 
 def test_small_numbers_of_float16_may_not() -> None:

@@ -1,0 +1,224 @@
+"""Each honest family computes what it says, in a way of its own, and nearly right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.families import functions, sums
+from gpu_runner.engine.families.contractions import by_rows
+from gpu_runner.engine.honest import honest_kernels
+from gpu_runner.engine.mutants import Call
+from gpu_runner.engine.soundness import base_problem, honest_result
+from tests.unit.catalog.judging import problem
+from tests.unit.gpu_runner.engine.test_mutants import first_call
+from tests.unit.gpu_runner.engine.test_mutants import problem as small_problem
+
+EPS = torch.finfo(torch.float32).eps
+
+
+def drawn(*shape: int, mean: float = 0.0, size: float = 1.0) -> Tensor:
+    generator = torch.Generator().manual_seed(sum(shape))
+    return torch.randn(*shape, generator=generator, dtype=torch.float64) * size + mean
+
+
+def convolved_back(grad: Tensor, x: Tensor, w: Tensor) -> Tensor:
+    parts = torch.ops.aten.convolution_backward(
+        grad, x, w, [5], [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, True]
+    )  # fmt: skip
+    return torch.cat([part.flatten() for part in parts])
+
+
+def sparse(x: Tensor) -> Tensor:
+    return torch.where(x.abs() > 1, x, 0.0).to_sparse_csr()
+
+
+def added(x: Tensor) -> Tensor:
+    rows = torch.arange(len(x)) % 7
+    return torch.zeros(7, dtype=x.dtype).index_add(0, rows, x)
+
+
+CASES: Mapping[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]] = {
+    "mm": (torch.mm, (drawn(37, 301), drawn(301, 53))),
+    "mv": (torch.mv, (drawn(37, 301), drawn(301))),
+    "dot": (torch.dot, (drawn(3001), drawn(3001, mean=0.5))),
+    "bmm": (torch.bmm, (drawn(3, 7, 90), drawn(3, 90, 11))),
+    "conv1d": (F.conv1d, (drawn(2, 3, 40), drawn(5, 3, 7))),
+    "conv2d": (
+        lambda x, w, b: F.conv2d(x, w, b, padding=1),
+        (drawn(2, 3, 19, 17), drawn(5, 3, 5, 4), drawn(5)),
+    ),
+    "conv2d with strides": (
+        lambda x, w: F.conv2d(x, w, stride=2),
+        (drawn(2, 3, 19, 17), drawn(5, 3, 3, 3)),
+    ),
+    "gradients": (convolved_back, (drawn(2, 5, 15, 14), drawn(2, 3, 19, 17), drawn(5, 3, 5, 4))),
+    "sum": (lambda x: x.sum((0, 2)), (drawn(5, 6, 700),)),
+    "sum of all": (torch.sum, (drawn(30, 70, mean=1.0),)),
+    "mean": (lambda x: x.mean(1, keepdim=True), (drawn(5, 700, mean=3.0),)),
+    "cumsum": (lambda x: x.cumsum(1), (drawn(5, 700),)),
+    "variance": (lambda x: torch.var_mean(x, dim=1, correction=0)[0], (drawn(9, 700, mean=1.0),)),
+    "unbiased": (lambda x: torch.var_mean(x, dim=1)[0], (drawn(9, 70),)),
+    "layer_norm": (lambda x: F.layer_norm(x, (700,)), (drawn(9, 700, mean=1.0),)),
+    "sparse": (lambda a, b: sparse(a) @ b, (drawn(37, 301), drawn(301, 5))),
+    "sparse vector": (lambda a, b: sparse(a) @ b, (drawn(37, 301), drawn(301))),
+    "index_add": (added, (drawn(3001),)),
+    "fft": (
+        lambda x: torch.view_as_real(torch.fft.fft(torch.complex(x[0], x[1]))),
+        (drawn(2, 512),),
+    ),
+    "exp": (torch.exp, (drawn(999, size=20.0),)),
+    "softmax": (lambda x: torch.softmax(x, 1), (drawn(9, 1300, size=20.0),)),
+    "log_softmax": (lambda x: torch.log_softmax(x, 1), (drawn(9, 1300, size=20.0),)),
+    "safe softmax": (
+        lambda x: torch.ops.aten._safe_softmax(x, 1),
+        (torch.where(drawn(9, 130) > 1, -torch.inf, drawn(9, 130, size=20.0)),),
+    ),
+    "sigmoid": (torch.sigmoid, (drawn(999, size=30.0),)),
+    "tanh": (torch.tanh, (drawn(999, size=3.0),)),
+    "elu": (lambda x: F.elu(x, 1.3), (drawn(999, size=30.0),)),
+    "gelu": (F.gelu, (drawn(999, size=3.0),)),
+    "div": (torch.div, (drawn(99, 9), drawn(99, 9, mean=9.0))),
+    "log": (torch.log, (drawn(999).abs(),)),
+    "rsqrt": (torch.rsqrt, (drawn(999).abs(),)),
+    "multiply and add": (lambda a, b, c: a * b - c, (drawn(99), drawn(99), drawn(99))),
+}
+CONVOLUTIONS = {"conv1d", "conv2d", "conv2d with strides", "gradients"}
+EXPONENTIALS = {"exp", "softmax", "log_softmax", "safe softmax", "sigmoid", "tanh", "elu"}
+IN_ANY_ORDER = {"mm", "bmm", "conv2d", "gradients", "mean", "variance", "layer_norm", "sparse"}
+TOUCHED: Mapping[str, set[str]] = {
+    "in parts": {"layer_norm", "softmax", "log_softmax", "gelu"},
+    "sums backwards": {"mm", "mean", "layer_norm", "softmax"},
+    "sums in halves": {"mm", "sum", "softmax", "log_softmax"},
+    "sums one by one": IN_ANY_ORDER | {"cumsum"},
+    "sums one by one from the end": IN_ANY_ORDER,
+    "sums in pairs": IN_ANY_ORDER | {"cumsum"},
+    "sums in blocks": {"mm", "mean", "variance", "cumsum", "layer_norm"},
+    "sums in lanes": IN_ANY_ORDER,
+    "compensated sums": IN_ANY_ORDER,
+    "fused multiply-adds": {"mean", "variance"},
+    "Winograd F(2, 3)": {"conv1d", "conv2d", "gradients"},
+    "Winograd F(4, 3)": {"conv1d", "conv2d", "gradients"},
+    "convolutions by FFT": CONVOLUTIONS,
+    "Strassen's products": {"mm"},
+    "Fourier transforms of radix two": {"fft"},
+    "exponents kept above -80": {"safe softmax", "sigmoid", "tanh", "elu"},
+    "exponents kept above -87": {"safe softmax", "sigmoid", "tanh", "elu"},
+    "exponents kept above -88": {"safe softmax", "sigmoid", "tanh", "elu"},
+    "exponentials by a polynomial": EXPONENTIALS - {"log_softmax"},
+    "exponentials by fast instructions": EXPONENTIALS - {"log_softmax"},
+    "the error function by a polynomial": {"gelu"},
+    "approximate quotients, roots and logarithms": {"div", "log", "rsqrt", "softmax", "layer_norm"},
+    "subnormal numbers flushed": {"softmax"},
+    "products contracted": {"multiply and add"},
+    "variances in one pass": {"variance", "unbiased", "layer_norm"},
+    "Welford's variances": {"variance", "unbiased", "layer_norm"},
+    "online softmax": {"softmax", "safe softmax"},
+    "rounded after another error": set(),
+}
+"""Of each family what it must compute otherwise than PyTorch does, in some of many numbers."""
+MOST = 60
+"""Units in the last place of a result's largest element by which any family may be off."""
+
+
+def run(case: str) -> Tensor:
+    function, arguments = CASES[case]
+    return function(*(argument.float() for argument in arguments))
+
+
+def test_every_family_is_listed() -> None:
+    assert set(TOUCHED) == set(honest_kernels())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_families_are_nearly_right(case: str) -> None:
+    function, arguments = CASES[case]
+    exact = function(*(argument.float().double() for argument in arguments))
+    for name, family in honest_kernels().items():
+        with family.mode():
+            found = run(case)
+        assert found.dtype is torch.float32
+        error = (found.double() - exact).abs().max() / exact.abs().max()
+        assert error <= MOST * EPS, name
+
+
+@pytest.mark.parametrize("name", TOUCHED)
+def test_a_family_computes_in_its_own_way(name: str) -> None:
+    for case in TOUCHED[name]:
+        plain = run(case)
+        with honest_kernels()[name].mode():
+            assert not torch.equal(run(case), plain), case
+
+
+@pytest.mark.parametrize("name", sums.ORDERS)
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 9, 255, 257, 1500])
+def test_orders_of_any_length_add_every_term_once(name: str, size: int) -> None:
+    terms = torch.arange(1.0, size + 1).expand(3, size).contiguous()
+    assert sums.ORDERS[name].terms(terms).tolist() == [size * (size + 1) / 2] * 3
+    scan = sums.ORDERS[name].scan
+    if scan is not None and size:
+        assert torch.equal(scan(terms), terms.cumsum(-1))
+
+
+def test_a_serial_sum_loses_what_a_compensated_one_keeps() -> None:
+    terms = torch.cat([torch.tensor([2.0**24]), torch.ones(100)])
+    assert sums.serial(terms) == 2.0**24
+    assert sums.from_the_end(terms) == sums.compensated(terms) == 2.0**24 + 100
+
+
+def test_rows_of_any_length_are_added_apart() -> None:
+    row = torch.tensor([4, 1, 1, 4, 1, 0, 4, 4, 4, 6])
+    terms = torch.arange(1.0, 11)[:, None] * torch.tensor([1.0, 10.0])
+    order = sums.ORDERS["sums one by one"]
+    found = by_rows(row, torch.zeros(8, 2), lambda at: (terms[at],), order)
+    assert found[:, 0].tolist() == [6, 10, 0, 0, 29, 0, 10, 0]
+    assert found[:, 1].tolist() == [60, 100, 0, 0, 290, 0, 100, 0]
+
+
+def test_exponentials_far_down() -> None:
+    x = torch.tensor([-79.0, -86.0, -95.0, -200.0, -torch.inf, 0.0])
+    assert (functions.clamped(-87.0)(x)[2:4] == torch.exp(torch.tensor(-87.0))).all()
+    assert functions.clamped(-87.0)(x)[4] == 0  # what a mask hides is no exponential
+    for exp in (functions.polynomial, functions.fast_exp):
+        found = exp(x)
+        assert torch.allclose(found[:2], x[:2].double().exp().float(), rtol=2e-5)
+        assert found[2:].tolist() == pytest.approx([0, 0, 0, 1])
+
+
+def test_the_polynomial_is_two_units_off_at_most() -> None:
+    x = torch.linspace(-87, 88, 200_001)
+    exact = x.double().exp()
+    assert ((functions.polynomial(x).double() - exact).abs() / exact).max() < 2.5 * EPS
+
+
+def test_what_is_handed_out_narrow_may_take_the_other_neighbour() -> None:
+    family = honest_kernels()["rounded after another error"]
+    assert family.written is not None
+    middle = torch.linspace(1, 2, 129)[:-1] + 2**-8  # between two BF16 numbers
+    found = family.written(middle).bfloat16()
+    assert (found.float() > middle).any()
+    assert (found.float() < middle).any()
+    exact = middle.bfloat16().float()
+    assert torch.equal(family.written(exact), exact)
+
+
+def test_a_family_that_a_task_has_nothing_of_is_left_out(tmp_path: Path) -> None:
+    call = first_call(small_problem(tmp_path))  # an affine map: products and sums alone
+    assert honest_result(honest_kernels()["Winograd F(2, 3)"], call) is None
+    assert honest_result(honest_kernels()["sums one by one"], call) is not None
+    narrow = honest_kernels()["rounded after another error"]
+    assert honest_result(narrow, call) is None
+
+
+def test_strassen_is_honest_where_nothing_makes_more_of_its_errors() -> None:
+    family = honest_kernels()["Strassen's products"]
+    for name, tried in (("matrix_mul", True), ("softmax_attention", False)):
+        base = base_problem(problem(name))
+        call = Call(base, base.task.workloads[-1], Direction.FORWARD, 1, "cpu")
+        assert (honest_result(family, call) is not None) is tried
