@@ -7,6 +7,8 @@ import pytest
 from gpu_runner.data.verdict import Verdict
 from runs_app import selectors, services
 from runs_app.models import Evaluation
+from runs_app.services.run_problem import seed_for
+from runs_app.services.run_request import RunRequest
 from tests import factories as make
 from tests.unit.runs_app.conftest import Jobs
 from tests.unit.runs_app.suspicious import MEMCHECK, audit_of, end_audit, ranked
@@ -74,3 +76,18 @@ def test_entries_come_back_when_the_audit_that_refused_them_is_repeated_and_pass
     copy.refresh_from_db()
     assert copy.audited == "passed"
     assert stands(copy)
+
+
+def test_no_run_begins_with_a_refused_source() -> None:
+    evaluation = ranked()
+    entered_again(evaluation)
+    slow = slower(evaluation, latency_ns=5000.0)
+    request = RunRequest(task="scale", device="cpu", strategy="autotune", seed_kernel="best")
+
+    def seed() -> str:
+        version, device = evaluation.task_version, evaluation.device
+        return seed_for(request, version, device, evaluation.submission.author).source
+
+    assert seed() == evaluation.submission.source
+    end_audit(evaluation, verdict=Verdict.WRONG_RESULT)
+    assert seed() == slow.submission.source
