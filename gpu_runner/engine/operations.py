@@ -297,12 +297,17 @@ def _shorter_sums(step: Step) -> Variants:
     }
 
 
+def argument(step: Step, name: str) -> Any:
+    """What the operation was given for that parameter; None for nothing, or if it has none."""
+    names = [each.name for each in step.func._schema.arguments]  # type: ignore[attr-defined]
+    if name in names and names.index(name) < len(step.args):
+        return step.args[names.index(name)]
+    return step.kwargs.get(name)
+
+
 def summed(step: Step, value: Tensor) -> int | None:
     """The longest dimension that a reduction runs over."""
-    names = [argument.name for argument in step.func._schema.arguments]  # type: ignore[attr-defined]
-    given = step.kwargs.get("dim")
-    if "dim" in names and names.index("dim") < len(step.args):
-        given = step.args[names.index("dim")]
+    given = argument(step, "dim")
     dims = [given] if isinstance(given, int) else list(given or range(value.dim()))
     return max(dims, key=lambda d: value.shape[d], default=None)
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gpu_runner.engine.families.sums import Order
-from gpu_runner.engine.operations import Step
+from gpu_runner.engine.operations import Step, argument
 
 AT_ONCE = 1 << 19
 """Terms that are added up in an order of their own at most: where there are more, some results are
@@ -46,14 +46,6 @@ def convolved(convolve: Convolve) -> Instead:
         return _gradients(step, convolve) if step.name == "convolution_backward" else None
 
     return instead
-
-
-def argument(step: Step, name: str) -> Any:
-    """What the operation was given for that parameter; None for nothing, or if it has none."""
-    names = [each.name for each in step.func._schema.arguments]  # type: ignore[attr-defined]
-    if name in names and names.index(name) < len(step.args):
-        return step.args[names.index(name)]
-    return step.kwargs.get(name)
 
 
 def freedom(step: Step, size: int) -> float:
