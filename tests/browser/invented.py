@@ -17,7 +17,7 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.verdict import Stage, Verdict
-from gpu_runner.supervisor.judge import summary
+from gpu_runner.data.scores import summary
 
 _COMPILE_LOG = (
     "kernel.cpp:3:14: error: 'vec' was not declared in this scope\n"

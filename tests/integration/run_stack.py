@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from django.db import connection
 from redis import Redis
 from redis.exceptions import RedisError
 
+from gpu_runner.daemon.jobs import identity
+from gpu_runner.daemon.slots import MEASURE_BASELINES
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, WorkloadResult
 from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
@@ -221,31 +224,29 @@ class ScriptedRunner:
                 time.sleep(0.2)  # it comes back
 
     def _take(self, queue: str) -> bool:
-        identity: Any = self._redis.lpop(queue)
-        if identity is None:
+        popped: Any = self._redis.lpop(queue)
+        if popped is None:
             return False
         from rq.job import Job
         from rq.serializers import JSONSerializer
 
-        job = Job.fetch(identity.decode(), connection=self._redis, serializer=JSONSerializer)
+        job = Job.fetch(popped.decode(), connection=self._redis, serializer=JSONSerializer)
+        about, attempt = identity(job.args[0])
+        tell = functools.partial(self._tell, about, attempt)
+        tell(1, EventKind.STARTED, {"runner": "scripted", "at": time.time()})
+        if job.func_name == MEASURE_BASELINES:
+            tell(2, EventKind.FINISHED, {"reason": "nothing is measured here"})
+            return True
         request = codec.decode(EvaluationRequest, job.args[0])
-        self._tell(request, 1, EventKind.STARTED, {"runner": "scripted", "at": time.time()})
         self._over.wait(self.delay_s)
         self.measured.append(request)
-        result = {"result": codec.encode(judge(request))}
-        self._tell(request, 2, EventKind.FINISHED, result)
+        tell(2, EventKind.FINISHED, {"result": codec.encode(judge(request))})
         return True
 
     def _tell(
-        self, request: EvaluationRequest, seq: int, kind: EventKind, payload: dict[str, Any]
+        self, about: str, attempt: int, seq: int, kind: EventKind, payload: dict[str, Any]
     ) -> None:
-        event = Event(
-            evaluation_id=request.evaluation_id,
-            attempt=request.attempt,
-            seq=seq,
-            kind=kind,
-            payload=payload,
-        )
+        event = Event(evaluation_id=about, attempt=attempt, seq=seq, kind=kind, payload=payload)
         entry: Any = {"event": json.dumps(codec.encode(event))}
         while not self._over.is_set():
             try:
