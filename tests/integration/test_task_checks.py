@@ -75,6 +75,14 @@ def wait_until(check: TaskCheck, condition: Callable[[], bool], timeout_s: float
     wait_for(reached, timeout_s)
 
 
+def work_horse(daemon: int) -> int:
+    """The one fork of a fork of the daemon; oracles are programs of their own."""
+    told = Path(f"/proc/{daemon}/cmdline").read_bytes()
+    forks = [p for p in descendants(daemon) if Path(f"/proc/{p}/cmdline").read_bytes() == told]
+    (horse,) = [child for slot in forks for child in descendants(slot) if child in forks]
+    return horse
+
+
 def test_a_check_whose_work_horse_is_killed_is_tried_again_and_ends_with_the_report(
     start_daemon: StartDaemon, cache: SupervisorConfig
 ) -> None:
@@ -83,9 +91,7 @@ def test_a_check_whose_work_horse_is_killed_is_tried_again_and_ends_with_the_rep
         check = ask()
         wait_until(check, lambda: check.stage == "waits for cpu")
         assert check.status == Status.RUNNING
-        (slot,) = [pid for pid in descendants(daemon.process.pid or 0) if descendants(pid)]
-        (horse,) = descendants(slot)
-        os.kill(horse, signal.SIGKILL)
+        os.kill(work_horse(daemon.process.pid or 0), signal.SIGKILL)
         wait_until(check, lambda: check.attempt == 2)
         assert "SIGKILL" in check.reason
     wait_until(check, lambda: check.is_over, timeout_s=60)
