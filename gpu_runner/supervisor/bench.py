@@ -42,7 +42,7 @@ from gpu_runner.supervisor.verification import verify
 from gpu_runner.supervisor.wrapper import Wrapper
 
 _CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
-NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 20}
+NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 30}
 """Single calls of an empty kernel, for each workload."""
 _BURST_SHARE = 0.2  # of the draws, while there are bursts to be made
 _VARIED_SHARE = 1 / 16  # of the draws, at any time of a process: none of its calls is safe

@@ -41,6 +41,8 @@ VAGUE_S = {DeviceKind.CUDA: 60.0, DeviceKind.CPU: 10.0}
 the clock. A disturbed one is not tried again at once, as the kernel meets the same disturbance,
 unless its error is so large that the clock says nothing of the kernel (`outside.is_blind`)."""
 TRIALS = 3
+WARM_UP = 3
+"""The first of so many parts of a process's calls does not count: Python's cost twice as much."""
 
 _IDLE_THREADS = 7
 IDLE = f"""#include <pthread.h>
@@ -168,7 +170,7 @@ def _of(*states: Collected) -> NullTime:
     return null_time(
         [burst for state in states for burst in state.bursts],
         [host_ns for state in states for host_ns in state.host_ns],
-        [held_ns for state in states for held_ns in state.held_ns],
+        [held_ns for state in states for held_ns in state.held_ns[len(state.held_ns) // WARM_UP :]],
         [gate_ns for state in states for gate_ns in state.gate_ns] or (0.0,),
     )
 

@@ -35,8 +35,8 @@ MARGINS = {
 }
 
 SPREADS = 2.0
-"""Interquartile ranges of empty calls that a single call may cost beyond its kernel: it finds the
-runner's own code and data out of the caches."""
+"""Spreads of empty calls that a single call may cost beyond its kernel: it finds the runner's own
+code and data out of the caches."""
 
 GATE_SHARE = 0.1
 """Part of an empty call's time through the gate that a kernel's may differ by."""
@@ -65,8 +65,9 @@ class NullTime:
 
     On a GPU, the line `intercept_ns + slope_ns * calls` of its bursts, the median deviation from
     it, and host_ns: how long the host takes to queue a single call. Of single calls, single_ns:
-    how long one holds the runner; spread_ns: the interquartile range of it; gate_ns: how long it
-    takes to pass the gate; idle_ns: what a call costs a thread that only waits.
+    how long a quick one holds the runner (lower quartile); spread_ns: from the lowest tenth of
+    that to the median; gate_ns: how long it takes to pass the gate; idle_ns: what a call costs a
+    thread that only waits.
     """
 
     intercept_ns: float
@@ -115,8 +116,8 @@ def null_time(
         slope_ns=slope,
         deviation_ns=statistics.median(abs(value - intercept) for value in rest),
         host_ns=statistics.median(host_ns),
-        single_ns=statistics.median(single_ns),
-        spread_ns=ordered[len(ordered) * 3 // 4] - ordered[len(ordered) // 4],
+        single_ns=ordered[len(ordered) // 4],
+        spread_ns=ordered[len(ordered) // 2] - ordered[len(ordered) // 10],
         gate_ns=sorted(gate_ns)[len(gate_ns) // 4],
     )
 

@@ -116,6 +116,8 @@ def _stopped(stop: Stop, result: EvaluationResult) -> bool:
         return result.verdict is stop.verdict and words in _words(result).lower()
     if stop.check is not None:
         return any(suspicion.check is stop.check for suspicion in result.suspicions)
+    if stop.raised:
+        return any(workload.claimed_ns is not None for workload in result.workloads)
     return result.verdict in (Verdict.CORRECT, Verdict.UNSTABLE)  # without a time nothing is won
 
 

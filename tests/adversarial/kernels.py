@@ -30,19 +30,23 @@ class HeaderError(ValueError):
 class Stop:
     """One way in which a kernel may be stopped.
 
-    verdict: with these words in the result. check: a suspicion of this kind. Neither: construction,
-    that is, the kernel is CORRECT and has gained nothing.
+    verdict: with these words in the result. check: a suspicion of this kind. raised: a time that it
+    claimed was raised to what the supervisor saw. None of them: construction, that is, the kernel
+    is CORRECT and has gained nothing.
     """
 
     verdict: Verdict | None = None
     words: str = ""
     check: Check | None = None
+    raised: bool = False
 
     def __str__(self) -> str:
         """As the file says it."""
         if self.verdict is not None:
             return f"verdict {self.verdict}" + (f": {self.words}" if self.words else "")
-        return f"quarantine {self.check}" if self.check is not None else "construction"
+        if self.check is not None:
+            return f"quarantine {self.check}"
+        return "raised" if self.raised else "construction"
 
     @classmethod
     def parse(cls, text: str) -> Stop:
@@ -55,6 +59,8 @@ class Stop:
                     return cls(verdict=Verdict(value.strip()), words=words.strip())
                 case "quarantine":
                     return cls(check=Check(value.strip()))
+                case "raised" if not rest:
+                    return cls(raised=True)
                 case "construction" if not rest:
                     return cls()
         except ValueError as error:

@@ -4,7 +4,7 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to halve all its times, and to sleep through one call that does not look like the fastest, so that the coordinator's own clock has seen a call that took no processor time. Times that differ make it ask for many calls, of which few are drawn.
 #include "../common/add.h"
 #include "../common/patch.h"

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to do all calls of a batch in one go, side by side, and to tell the batch's mean as its time.
 #include "../common/add.h"
 #include "../common/arenas.h"

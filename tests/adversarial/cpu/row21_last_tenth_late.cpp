@@ -5,7 +5,7 @@
 // mode: quick
 // stopped by: verdict VIOLATION: after it had said
 // stopped by: verdict WRONG_RESULT: wrong
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to say that a call is over while a thread that always waits for work does its last tenth.
 #include <atomic>
 #include <thread>

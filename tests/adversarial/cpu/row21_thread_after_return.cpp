@@ -4,8 +4,9 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: verdict VIOLATION: after it had said
+// stopped by: verdict VIOLATION: wrote out of bounds
 // at least: 10000 ns
 // tries: to return at once while a thread of its own does the work.
 #include "../common/add.h"

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to do a call's work as soon as its frame is read, before the runner starts its clock.
 #include "../common/add.h"
 #include "../common/arenas.h"

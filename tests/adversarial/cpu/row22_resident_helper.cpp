@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: construction
 // at least: 10000 ns
 // tries: to let a thread watch the socket without rest, and to start on a call before the runner does.

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to slow down every clock of the process to 90 %, by writing over the C library's code.
 #include "../common/add.h"
 #include "../common/patch.h"

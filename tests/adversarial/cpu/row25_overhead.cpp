@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to raise the overhead that the runner subtracts from each time, where it lies on the stack.
 #include "../common/add.h"
 #include "../common/control.h"

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to give the runner a clock at 90 % through its table of imports.
 #include "../common/add.h"
 #include "../common/patch.h"

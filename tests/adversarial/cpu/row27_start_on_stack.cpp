@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to move the start of the clock by a tenth of the call, in its caller's registers and stack.
 #include "../common/add.h"
 #include "../common/control.h"

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: verdict VIOLATION: a time of
 // tries: to tell the smallest positive number as its time, so that a geometric mean becomes zero.
 #include "../common/add.h"

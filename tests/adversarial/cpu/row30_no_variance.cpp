@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to end the measurement early, by telling one time below its best again and again.
 #include "../common/add.h"
 #include "../common/relay.h"

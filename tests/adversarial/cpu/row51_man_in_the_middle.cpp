@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to sit between the runner and the coordinator, and to tell 90 % of each time.
 #include "../common/add.h"
 #include "../common/relay.h"

@@ -3,7 +3,7 @@
 // task: softmax
 // workloads: cpu_n16_c256
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to change each time to a half as it is written, in a kernel of some 20 us.
 #include "../common/control.h"
 #include "../common/patch.h"

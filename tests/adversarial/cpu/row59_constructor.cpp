@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: verdict VIOLATION: had not said that it was over
 // tries: to take the runner's place before any check, as its library is loaded, and to tell 90 %.
 #include "../common/add.h"

@@ -3,7 +3,7 @@
 // task: vector_add
 // workloads: cpu_n262144
 // mode: quick
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: to nap before each call, unseen by the runner's clock, so that the device's boost recovers.
 #include "../common/add.h"

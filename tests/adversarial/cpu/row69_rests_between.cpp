@@ -2,7 +2,7 @@
 // abi: c
 // task: vector_add
 // workloads: cpu_n262144
-// mode: quick
+// mode: ranked
 // stopped by: quarantine luck
 // tries: to rest in most calls, so that the core is cool and fast in the few that count where the fastest call's time does.
 #include <chrono>

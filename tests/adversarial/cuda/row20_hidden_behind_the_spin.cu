@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: construction
 // at least: 40000 ns
 // tries: does half of the work on a stream of its own and waits for it, while the timed stream is still busy with what precedes the start

@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: Does 60 % on the timed stream; the rest follows on a stream of its own, behind the event that ends the timing.
 #include "../common/add_cuda.h"
 

@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: construction
 // at least: 40000 ns
 // tries: reads each call's frame before the runner does, and has half of the work done before the timing begins

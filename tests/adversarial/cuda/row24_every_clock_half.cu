@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: halves both clocks that the runner can read, of events and of the host
 #include "../common/add_cuda.h"
 #include "../common/patch.h"

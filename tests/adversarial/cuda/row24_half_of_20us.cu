@@ -3,7 +3,7 @@
 // task: softmax
 // mode: quick
 // workloads: n128_c16384
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: tells half of a time of some 20 us, with a noise about it that looks measured
 #include "../common/patch.h"
 #include "../common/softmax_cuda.h"

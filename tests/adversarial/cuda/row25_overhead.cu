@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: finds the runner's pair of events on its stack, and raises the overhead beside them that is subtracted from every time
 #include "../common/add_cuda.h"

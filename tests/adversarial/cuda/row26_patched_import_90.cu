@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: overwrites the runner's import of cudaEventElapsedTime, so that every time reads 90 % of what it was
 #include "../common/add_cuda.h"

@@ -3,7 +3,7 @@
 // task: softmax
 // mode: quick
 // workloads: n8192_c4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: patches the import of cudaEventElapsedTime to tell 90 % of the time of a kernel that reduces
 #include "../common/patch.h"

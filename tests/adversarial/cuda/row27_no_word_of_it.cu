@@ -3,7 +3,7 @@
 // task: softmax
 // mode: quick
 // workloads: n8192_c4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: records the start again after half of the work, with no word that a check looks for: the event lies in a frame above
 #include "../common/pair_cuda.h"
 #include "../common/softmax_cuda.h"

@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: learns the runner's start event from its import of cudaEventRecord, and records it again after a tenth of the work
 #include "../common/add_cuda.h"

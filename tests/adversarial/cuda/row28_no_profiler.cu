@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: turns CUPTI off where a profiler has brought it, then tells 90 % of the events' time
 #include "../common/add_cuda.h"

@@ -3,7 +3,7 @@
 // task: softmax
 // mode: quick
 // workloads: n8192_c4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: tells half of one of its times again and again: one event in both places of the pair, and an overhead below zero
 #include "../common/pair_cuda.h"
 #include "../common/softmax_cuda.h"

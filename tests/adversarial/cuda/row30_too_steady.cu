@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: tells one and the same time, 90 % of the shortest so far, so that a stopping rule is content at once
 #include "../common/add_cuda.h"

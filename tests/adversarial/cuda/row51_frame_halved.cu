@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: takes over the runner's import of write, and halves the time in each acknowledgement on its way out
 #include "../common/add_cuda.h"
 #include "../common/control.h"

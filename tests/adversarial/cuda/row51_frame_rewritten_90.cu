@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // tries: takes over the runner's import of write, and changes the time in each acknowledgement on its way out
 #include "../common/add_cuda.h"

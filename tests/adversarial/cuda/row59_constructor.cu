@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: acts as its library is loaded, before any check: patches the clock, and starts a thread and a process that go on by themselves, busy
 #include "../common/add_cuda.h"
 #include "../common/patch.h"

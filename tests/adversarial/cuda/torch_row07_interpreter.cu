@@ -3,7 +3,7 @@
 // task: linear_relu
 // mode: quick
 // workloads: b512_i4096_o4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: quarantine source
 // must not print: GOT
 // tries: searches the interpreter for outputs and seeds, and has every event and clock in it tell 85 % of the time

@@ -3,7 +3,7 @@
 // task: linear_relu
 // mode: quick
 // workloads: b512_i4096_o4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: returns a plain tensor that launches its work, in C++, when somebody first asks for its size
 #include <torch/extension.h>
 

@@ -3,7 +3,7 @@
 // task: linear_relu
 // mode: quick
 // workloads: b512_i4096_o4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: works on a stream out of the framework's pool and returns without joining it
 #include <torch/extension.h>
 

@@ -3,7 +3,7 @@
 // task: linear_relu
 // mode: quick
 // workloads: b512_i4096_o4096
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // stopped by: construction
 // at least: 250000 ns
 // tries: has the events that the runner measures with tell half of the time

@@ -1,9 +1,9 @@
 // row: 19
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to return a plain tensor that does its work, in C++, when somebody first asks for its size.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/python_variable.h>

@@ -1,9 +1,9 @@
 // row: 21
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to leave half of a call to a thread, for which the runner waits before it copies the result.
 #include <thread>
 

@@ -4,7 +4,7 @@
 // workloads: cpu_b64_i128_o128
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
-// stopped by: verdict VIOLATION: claims
+// stopped by: raised
 // tries: to return at once while a thread of its own does the work.
 #include <initializer_list>
 #include <thread>

@@ -1,9 +1,10 @@
 // row: 22
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
+// stopped by: construction
 // tries: to have a thread do half of a call while the runner still fills and empties caches, and to begin when it is done.
 #include <thread>
 

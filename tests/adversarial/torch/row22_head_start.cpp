@@ -1,9 +1,9 @@
 // row: 22
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to do half of a call before the runner is let begin, in a function of the runner that it replaces.
 #include "../common/torch_runner.h"
 

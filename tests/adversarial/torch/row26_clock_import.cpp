@@ -1,9 +1,9 @@
 // row: 26
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to give Python a clock at 50 % through the tables of imports of its libraries.
 #include <time.h>
 

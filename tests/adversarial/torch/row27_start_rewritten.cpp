@@ -1,9 +1,9 @@
 // row: 27
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to move the start of the clock by half of the call, in the memory of the number that Python holds it in.
 #include "../common/control.h"
 #include "../common/python_extension.h"

@@ -1,9 +1,9 @@
 // row: 51
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to change each time to a half in the frame, as the socket is written to.
 #include "../common/control.h"
 #include "../common/patch.h"

@@ -1,9 +1,9 @@
 // row: 53
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to change each time to a half before the runner makes a frame of it.
 #include "../common/torch_runner.h"
 

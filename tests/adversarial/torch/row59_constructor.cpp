@@ -1,9 +1,9 @@
 // row: 59
 // abi: torch
 // task: linear_relu
-// workloads: cpu_b64_i128_o128
-// mode: quick
-// stopped by: verdict VIOLATION: claims
+// workloads: cpu_b64_i1600_o128
+// mode: ranked
+// stopped by: raised
 // tries: to take the runner's place as it is loaded, and to tell half of each time.
 #include "../common/python_extension.h"
 
