@@ -110,7 +110,7 @@ BAD_BODIES = {
         Verdict.MEMORY_LIMIT,
         "GiB",
     ),
-    "claims one nanosecond": (ADD + "if (claim(1.0)) _exit(0);", Verdict.VIOLATION, "not said"),
+    "claims one nanosecond": (ADD + "if (claim(1.0)) _exit(0);", Verdict.RUNTIME_ERROR, "ended"),
     "claims ages": (ADD + "claim(1.7e308);", Verdict.VIOLATION, "claims"),
     "says it is done before it is": ("claim(1000.0); " + ADD, Verdict.VIOLATION, ""),
     "caches by call": (

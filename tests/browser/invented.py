@@ -16,8 +16,8 @@ from gpu_runner.data.evaluation import (
     StageTime,
     WorkloadResult,
 )
-from gpu_runner.data.verdict import Stage, Verdict
 from gpu_runner.data.scores import summary
+from gpu_runner.data.verdict import Stage, Verdict
 
 _COMPILE_LOG = (
     "kernel.cpp:3:14: error: 'vec' was not declared in this scope\n"
