@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 
 from gpu_runner.data.codec import decode, encode
@@ -63,6 +64,16 @@ _LAUNCH = "__global__ void kbench_nothing() {}\n"
 TEAM = """extern "C" int omp_get_max_threads();
 __attribute__((used)) int (*kbench_team)() = omp_get_max_threads;
 """
+WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree")
+"""Functions that wait for a device, and so cost a call what it takes to wake its host."""
+
+
+class Habit(StrEnum):
+    """What a kernel of the c ABI does in each call that an empty one must do as well."""
+
+    NONE = ""
+    TEAM = "team"  # a team of OpenMP threads is woken (`wake.h`)
+    WAIT = "wait"  # its host waits for the device
 
 
 _EMPTY = Signature.parse("void kbench_empty(float* out)")
@@ -81,10 +92,10 @@ class NullTimes:
     ) -> None:
         """`target` is what will be measured: the null kernel is run the same way."""
         self._config, self._target = config, target
-        self._openmp = config.kind is DeviceKind.CPU and uses_openmp(target)
+        self._habit = habit(config.kind, target)
         of = f"{task.digest()} {direction}" if target.abi is Abi.TORCH else "c"
         digest = hashlib.sha256(
-            f"empty {of} {config.index} {self._openmp} {stack(config)}".encode()
+            f"empty {of} {config.index} {self._habit} {stack(config)}".encode()
         ).hexdigest()
         self._folder = config.cache_folder / "null" / digest
 
@@ -141,8 +152,7 @@ class NullTimes:
         target = self._target
         if target.abi is Abi.TORCH:
             return Target(target.abi, target.direction, baseline="null")
-        extra = IDLE if idle else TEAM if self._openmp else ""
-        library = build_null(_EMPTY, self._config, extra)
+        library = build_null(_EMPTY, self._config, self._habit, IDLE if idle else "")
         return replace(
             target, library=library, symbol=_EMPTY.symbol, shim=build_shim(_EMPTY, self._config)
         )
@@ -175,27 +185,38 @@ def _of(*states: Collected) -> NullTime:
     )
 
 
-def uses_openmp(target: Target) -> bool:
-    """Whether a team of threads is woken before each call of a kernel of the c ABI (`wake.h`)."""
+def habit(kind: DeviceKind, target: Target) -> Habit:
+    """What this kernel's library asks of others; nothing for a torch extension."""
     if target.abi is not Abi.C or target.library is None:
-        return False
+        return Habit.NONE
     try:
-        needed = elf.Library(target.library.read_bytes()).names(elf.NEEDED)
+        library = elf.Library(target.library.read_bytes())
+        if kind is DeviceKind.CUDA:
+            asked = {symbol.name for symbol in library.symbols if not symbol.defined}
+            waits = any(name.startswith(WAITING) for name in asked)
+            return Habit.WAIT if waits else Habit.NONE
+        openmp = any(name.startswith("libgomp.") for name in library.names(elf.NEEDED))
+        return Habit.TEAM if openmp else Habit.NONE
     except elf.NotALibrary:  # which the static checks say to a person
-        return False
-    return any(name.startswith("libgomp.") for name in needed)
+        return Habit.NONE
 
 
-def build_null(signature: Signature, config: SupervisorConfig, extra: str = "") -> Path:
+def build_null(
+    signature: Signature, config: SupervisorConfig, like: Habit = Habit.NONE, extra: str = ""
+) -> Path:
     """The library of a kernel with this signature that does nothing, but for one empty launch.
 
-    extra: source text that gives it threads.
+    like: what it does in each call all the same. extra: source text that gives it threads.
     """
-    cuda = config.kind is DeviceKind.CUDA
-    body, launch = ("kbench_nothing<<<1, 1>>>();", _LAUNCH) if cuda else ("", "")
-    head = declaration(signature, config.kind) + launch + extra
-    text = f'{head}extern "C" {signature.text} {{ {body} }}\n'
+    body, head = "", extra
+    if config.kind is DeviceKind.CUDA:
+        body, head = "kbench_nothing<<<1, 1>>>();", _LAUNCH + extra
+    if like is Habit.WAIT:
+        body += " cudaDeviceSynchronize();"
+    if like is Habit.TEAM:
+        head += TEAM
+    text = f'{declaration(signature, config.kind)}{head}extern "C" {signature.text} {{ {body} }}\n'
     source = f"null{config.kind.language.suffix}"
-    architecture = cuda_architecture(config.index) if cuda else ""
+    architecture = cuda_architecture(config.index) if config.kind is DeviceKind.CUDA else ""
     flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))
     return build_trusted(Recipe({source: text}, source, config.kind, flags), config)

@@ -20,9 +20,10 @@ from gpu_runner.supervisor.null import (
     PRECISE_NS,
     SPREAD_NS,
     TRIALS,
+    Habit,
     NullTimes,
     build_null,
-    uses_openmp,
+    habit,
 )
 from gpu_runner.supervisor.target import Target
 from tests.unit.gpu_runner.engine.stub import make_task
@@ -133,7 +134,21 @@ def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
     flags = tuple(toolchain.flags(DeviceKind.CPU, Abi.C, ""))
     text = f'extern "C" {signature.text} {{\n{body}\n}}\n'
     library = build_trusted(Recipe({"k.cpp": text}, "k.cpp", DeviceKind.CPU, flags), config)
-    found = uses_openmp(Target(Abi.C, Direction.FORWARD, library=library))
-    assert found is openmp
-    empty = build_null(signature, config, null.TEAM if found else "")
-    assert uses_openmp(Target(Abi.C, Direction.FORWARD, library=empty)) is openmp
+    found = habit(DeviceKind.CPU, Target(Abi.C, Direction.FORWARD, library=library))
+    assert found is (Habit.TEAM if openmp else Habit.NONE)
+    empty = build_null(signature, config, found)
+    assert habit(DeviceKind.CPU, Target(Abi.C, Direction.FORWARD, library=empty)) is found
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [("cudaStreamSynchronize_ptsz", Habit.WAIT), ("cudaMemsetAsync", Habit.NONE)],
+)
+def test_the_empty_kernel_waits_where_the_kernel_does(
+    tmp_path: Path, call: str, found: Habit
+) -> None:
+    config = SupervisorConfig(kind=DeviceKind.CPU, device="cpu", cache_folder=tmp_path)
+    flags = tuple(toolchain.flags(DeviceKind.CPU, Abi.C, ""))
+    text = f'extern "C" int {call}();\nextern "C" void copy() {{ {call}(); }}\n'
+    library = build_trusted(Recipe({"k.cpp": text}, "k.cpp", DeviceKind.CPU, flags), config)
+    assert habit(DeviceKind.CUDA, Target(Abi.C, Direction.FORWARD, library=library)) is found
