@@ -40,7 +40,7 @@ _KERNELS = {
     ),
     DeviceKind.CUDA: (_CUDA % "", _CUDA % " cudaDeviceSynchronize();"),
 }
-"""On a GPU one for each habit of kernels (`null.Habit`): calibrating its clock takes seconds there."""
+"""On a GPU one for each habit of kernels (`null.Habit`), as calibrating takes seconds there."""
 _TASK = Task(
     name="kbench_copy",
     title="A copy that every runner makes before its first evaluation",
