@@ -86,7 +86,7 @@ def start_demo_run(*, device: Device, now: datetime) -> Run | None:
         task=_DEMO_TASK,
         device=device.slug,
         strategy="autotune",
-        budget=Budget(evaluations=60, wall_time_s=1800),
+        budget=Budget(evaluations=24, wall_time_s=1800),
         name="Demo: the knobs of a matrix multiplication",
         seed=1,
     )

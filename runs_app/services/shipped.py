@@ -105,12 +105,14 @@ def _versions() -> list[TaskVersion]:
 def _kernels(
     kind: str, versions: Sequence[TaskVersion] | None = None
 ) -> list[tuple[TaskVersion, ShippedKernel]]:
-    return [
+    """Tuned ones first: so every board soon holds something."""
+    found = [
         (version, kernel)
         for version in (_versions() if versions is None else versions)
         for kernel in version.data.kernels
         if kernel.language.device_kind is DeviceKind(kind)
     ]
+    return sorted(found, key=lambda pair: pair[1].agent != _TUNED)
 
 
 def _solution(version: TaskVersion, kernel: ShippedKernel) -> Solution:
