@@ -79,6 +79,7 @@ class FakeRunner:
 
     def finish_all(self) -> None:
         """Take and end everything that waits, so that nothing is left for the next test."""
+        self._queues[Urgency.BASELINES].empty()
         for urgency, queue in self._queues.items():
             while queue.jobs:
                 self.take(urgency=urgency)

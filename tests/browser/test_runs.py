@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
+from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from kbench_web.processes.installation import WORKER_OPTIONS
 from runs_app.evolve.judging import Confusion, truth
@@ -61,7 +62,7 @@ def control(page: Page, button: str, status: str) -> None:
 def measure(runner: FakeRunner, level: float, verdict: Verdict = Verdict.CORRECT) -> None:
     """Take the next evaluation, and end it."""
     runner.beat()
-    runner.take()
+    runner.take(urgency=Urgency.RUNS)
     runner.finish(verdict, level)
 
 
