@@ -16,8 +16,21 @@ import pytest
 
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
 PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
-TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "daemon", "gpu"}
-UNTIMED = {"test_soundness.py", "test_filters.py", "test_binary.py"}  # in supervisor
+TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
+UNTIMED = {  # files there that judge outputs, or build, and bear company
+    "adversarial": {"test_bad_kernels.py", "test_builder_safety.py", "test_judging.py"},
+    "protocol": {"test_command_line.py", "test_symptoms.py", "test_task_faults.py"},
+    "supervisor": {
+        "test_audit_cpu.py",
+        "test_binary.py",
+        "test_filters.py",
+        "test_interposed.py",
+        "test_races.py",
+        "test_solution_build.py",
+        "test_soundness.py",
+        "test_torch_build.py",
+    },
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,7 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("site")
         for name in folders & {"gpu", "browser"}:
             item.add_marker(name)
-        if folders & TIMED_FOLDERS and not ("supervisor" in folders and item.path.name in UNTIMED):
+        timed = folders & TIMED_FOLDERS
+        if any(item.path.name not in UNTIMED.get(folder, ()) for folder in timed):
             item.add_marker("timed")
         if item.get_closest_marker("gpu") and not has_gpu:
             item.add_marker(pytest.mark.skip(reason="this machine has no CUDA device"))

@@ -17,7 +17,7 @@ from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import judge, run
 from tests.adversarial.judging import request as request_of
 from tests.adversarial.kernels import Kernel, load_kernels
-from tests.adversarial.redteam import make_config, uncovered
+from tests.adversarial.redteam import build_all, make_config, uncovered
 from tests.adversarial.side_by_side import SideBySide, selected
 
 KERNELS = load_kernels(DeviceKind.CPU)
@@ -38,11 +38,16 @@ def untimed(
     config: SupervisorConfig,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SideBySide]:
-    """Kernels that are judged by their outputs alone. At the end nothing of any may be left."""
+    """Kernels that are judged by their outputs alone; all others are built when they are done.
+
+    At the end nothing of any may be left.
+    """
     chosen = selected(request, "kernel")
     requests = {k.name: request_of(k, config) for k in chosen if k.mode is Mode.TEST}
     before = snapshot()
     with SideBySide(requests, config, tmp_path_factory.mktemp("untimed")) as evaluations:
+        evaluations.finish()
+        build_all([kernel for kernel in chosen if kernel.mode is not Mode.TEST], config)
         yield evaluations
     assert left_behind(before) == []
 
@@ -63,7 +68,6 @@ def test_kernel_ends_as_its_file_says(
         result = untimed.result(kernel.name)
         judgement = judge(kernel, result)
     else:
-        untimed.finish()
         result, judgement = run(kernel, config, oracles)
     assert judgement.good, f"{judgement.outcome}: {judgement.happened}\n{result.output}{result.log}"
 

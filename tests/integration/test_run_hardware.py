@@ -17,7 +17,6 @@ from tests.integration.conftest import Site
 from tests.integration.run_stack import wait_for
 
 pytestmark = [
-    pytest.mark.timed,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(240),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),

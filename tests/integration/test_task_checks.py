@@ -25,7 +25,6 @@ from tests.integration.test_ingestion import drain, wait_for
 from tests.unit.gpu_runner.daemon.running import RunningDaemon, descendants, supervise
 
 pytestmark = [
-    pytest.mark.timed,
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(120),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),

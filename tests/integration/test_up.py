@@ -20,7 +20,6 @@ from tests.installation import ROOT, Installation, is_alive
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timed,
     pytest.mark.timeout(480),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
 ]
