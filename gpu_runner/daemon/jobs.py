@@ -1,4 +1,4 @@
-"""The jobs of a runner: evaluate a kernel, check a task, and report every step of it."""
+"""The jobs of a runner: evaluate a kernel, check a task, measure baselines, and report on it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];
 }
 """
-DRAWS = "def make_inputs(N: int) -> dict[str, Tensor]:\n"
+DRAWS = "def make_inputs(N: int) -> dict[str, Tensor]:\n", "N"
+COMPUTES = "def forward_fn(A: Tensor, B: Tensor) -> Tensor:\n", "A.numel()"
 
 
 FAILS = "raise ValueError(f'no room for {N}')"
@@ -33,11 +34,12 @@ TAKES_4_GIB = "kept = [torch.ones(1 << 27) for _ in range(8)]"
 SMALL = 256 << 20  # of an oracle's limit a quarter
 
 
-def faulty_task(line: str, *, hidden: bool) -> Task:
-    """One whose inputs of one workload are drawn by code with this line in it."""
+def faulty_task(line: str, *, hidden: bool, where: tuple[str, str] = DRAWS) -> Task:
+    """One with this line in the code that draws the inputs of one workload, or computes it."""
     task = load_task(catalog_folder() / "vector_add")
     code = task.files["reference.py"]
-    faulty = code.replace(DRAWS, f"{DRAWS}    if N == 4099:\n        {line}\n")
+    head, size = where
+    faulty = code.replace(head, f"{head}    if {size} == 4099:\n        {line}\n")
     assert faulty != code
     workloads = (
         Workload(name="small", parameters={"N": 64}),
@@ -47,10 +49,17 @@ def faulty_task(line: str, *, hidden: bool) -> Task:
     return replace(task, workloads=workloads, files=files)
 
 
-def evaluated(folder: Path, line: str = FAILS, *, hidden: bool, **limits: int) -> EvaluationResult:
+def evaluated(
+    folder: Path,
+    line: str = FAILS,
+    *,
+    hidden: bool,
+    where: tuple[str, str] = DRAWS,
+    **limits: int,
+) -> EvaluationResult:
     request = EvaluationRequest(
         evaluation_id="faulty",
-        task=faulty_task(line, hidden=hidden),
+        task=faulty_task(line, hidden=hidden, where=where),
         solution=Solution(source=KERNEL, language=Language.CPP),
         mode=Mode.RANKED,
         device="cpu",
@@ -70,11 +79,11 @@ def test_what_it_says_of_a_public_one_is_the_reason(tmp_path: Path) -> None:
     assert "no room for 4099" in result.reason
 
 
-@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize(("hidden", "where"), [(True, DRAWS), (False, DRAWS), (False, COMPUTES)])
 def test_a_reference_that_wants_too_much_memory_says_so_and_harms_nobody(
-    tmp_path: Path, hidden: bool
+    tmp_path: Path, hidden: bool, where: tuple[str, str]
 ) -> None:
-    result = evaluated(tmp_path, TAKES_4_GIB, hidden=hidden, memory_bytes=SMALL)
+    result = evaluated(tmp_path, TAKES_4_GIB, hidden=hidden, where=where, memory_bytes=SMALL)
     reason = "the task's reference ran out of memory (limit 1 GiB)"
     assert (result.verdict, result.reason) == (Verdict.SYSTEM_ERROR, reason)
     assert "allocate" in result.log
