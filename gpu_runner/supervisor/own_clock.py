@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.task import Workload
@@ -41,8 +42,9 @@ class OwnClock:
         """Learn what the clock itself adds, from a kernel that does nothing.
 
         `quick` looks at one workload of a GPU's, and at no torch extension: each of its workloads
-        would have to be calibrated by a process of its own. Raises `RunnerUnfit` where the empty
-        kernel fails.
+        would have to be calibrated by a process of its own. It takes what is remembered, and does
+        not calibrate again before a time is raised: on a CPU processor time must say more there.
+        Raises `RunnerUnfit` where the empty kernel fails.
         """
         if plan.bursts == 0 or (self._abi is Abi.TORCH and not plan.is_calibrated):
             return
@@ -52,6 +54,9 @@ class OwnClock:
         else:
             known = self._times.known(workloads)
             found = known or self._times.of(self._bench, workloads, fresh=False)
+            found = {
+                name: replace(n, spread_ns=n.spread_ns + n.single_ns) for name, n in found.items()
+            }
         if plan.burst_workloads and self._kind is DeviceKind.CUDA:
             names = random.SystemRandom().sample(sorted(found), plan.burst_workloads)
             found = {name: found[name] for name in names}
