@@ -22,6 +22,7 @@ from gpu_runner.supervisor.manners import Manners
 from gpu_runner.supervisor.oracle import Oracle, OracleError
 from gpu_runner.supervisor.session import RunnerUnfit
 from gpu_runner.supervisor.staging import HostMemory
+from gpu_runner.supervisor.timeline import calls_so_far
 from gpu_runner.supervisor.turn import Courteous, exclusive
 
 Progress = Callable[[str], None]
@@ -62,7 +63,7 @@ def _settle(config: SupervisorConfig) -> None:
 
 def _told_by(progress: Progress) -> Callable[[int, int, int], None]:
     def tell(done: int, of: int, calls: int) -> None:
-        progress(f"{calls} calls, {done} of {of} workloads precise enough")
+        progress(calls_so_far(done, of, calls))
 
     return tell
 

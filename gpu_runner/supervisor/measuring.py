@@ -19,7 +19,7 @@ from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
 from gpu_runner.supervisor.session import Fault, FaultError
 from gpu_runner.supervisor.target import Target
-from gpu_runner.supervisor.timeline import Timeline
+from gpu_runner.supervisor.timeline import Timeline, calls_so_far
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +163,6 @@ class Measuring:
 
     def _progress(self, stage: Stage, prefix: str) -> Progress:
         def tell(done: int, of: int, calls: int) -> None:
-            detail = f"{prefix}{calls} calls, {done} of {of} workloads precise enough"
-            self._timeline.progress(stage, detail)
+            self._timeline.progress(stage, prefix + calls_so_far(done, of, calls))
 
         return tell

@@ -15,6 +15,11 @@ Report = Callable[[Stage, str, str], None]
 _INTERVAL_S = 0.5
 
 
+def calls_so_far(done: int, of: int, calls: int) -> str:
+    """What a person reads while calls are made: `done` of `of` workloads need no more."""
+    return f"{calls} {'call' if calls == 1 else 'calls'}, {done} of {of} workloads done"
+
+
 class Timeline:
     """Stages in the order in which they ended; a stage that comes again adds to its time."""
 

@@ -13,7 +13,7 @@ from gpu_runner.data.verdict import Direction, Mode
 from runs_app import selectors
 from tasks_app.selectors import evaluable_tasks
 
-_QUICK = "few processes, public workloads; speedups where this runner knows the baselines"
+_QUICK = "is it right, and how fast, about? public workloads; speedups where baselines are known"
 MODES = (
     (Mode.RANKED, "Ranked", "three processes or more, hidden workloads; goes on the leaderboard"),
     (Mode.QUICK, "Quick", _QUICK),

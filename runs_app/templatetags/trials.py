@@ -24,7 +24,7 @@ register = template.Library()
 
 _MODES = {
     Mode.TEST: "Test: a few calls; is it correct?",
-    Mode.QUICK: "Quick: few processes, public workloads",
+    Mode.QUICK: "Quick: is it right, and how fast, about? public workloads",
     Mode.RANKED: "Ranked: three processes or more, hidden workloads; on no board all the same",
 }
 
