@@ -13,7 +13,7 @@ from gpu_runner.supervisor.leftovers import OUR_PREFIX
 
 _ROOT = Path("/sys/fs/cgroup")
 _NEEDED = {"memory", "pids"}
-_KILL_S, _FREEZE_S = 5.0, 1.0
+_KILL_S = 5.0
 _ENTER = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 _numbers = itertools.count(1)
 

@@ -64,7 +64,13 @@ _LAUNCH = "__global__ void kbench_nothing() {}\n"
 TEAM = """extern "C" int omp_get_max_threads();
 __attribute__((used)) int (*kbench_team)() = omp_get_max_threads;
 """
-WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree")
+WAITING = {
+    "cudaDeviceSynchronize",
+    "cudaEventSynchronize",
+    "cudaFree",
+    "cudaStreamSynchronize",
+    "cudaStreamSynchronize_ptsz",
+}
 """Functions that wait for a device, and so cost a call what it takes to wake its host."""
 
 
@@ -193,7 +199,7 @@ def habit(kind: DeviceKind, target: Target) -> Habit:
         library = elf.Library(target.library.read_bytes())
         if kind is DeviceKind.CUDA:
             asked = {symbol.name for symbol in library.symbols if not symbol.defined}
-            waits = any(name.startswith(WAITING) for name in asked)
+            waits = not asked.isdisjoint(WAITING)
             return Habit.WAIT if waits else Habit.NONE
         openmp = any(name.startswith("libgomp.") for name in library.names(elf.NEEDED))
         return Habit.TEAM if openmp else Habit.NONE

@@ -85,9 +85,6 @@ def _flat(arguments: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return found
 
 
-_AHEAD_NICENESS = 19
-
-
 @dataclass(frozen=True)
 class Verification:
     """Errors of one call's outputs, and the first output that is wrong."""
@@ -106,8 +103,8 @@ class Oracle:
     def __init__(self, config: SupervisorConfig, *, ahead: bool = False) -> None:
         """Start the process; `load` waits until it is there.
 
-        ahead: of any evaluation: it opens the device while nobody measures, leaves processors to
-        whoever does, and whoever it is lent to calls `adopt`.
+        ahead: of any evaluation: it opens the device while nobody measures, and whoever it is
+        lent to calls `adopt`.
         """
         self.failed = False
         self._config = config
@@ -122,8 +119,6 @@ class Oracle:
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         # Idle threads must sleep: a spinning oracle would disturb the measurement on a CPU.
         jail = python_jail(config, cuda, environment={"OMP_WAIT_POLICY": "PASSIVE"})
-        if ahead:
-            jail = replace(jail, limits=replace(jail.limits, niceness=_AHEAD_NICENESS))
         if cuda is None:  # whose driver reserves far more than it takes
             jail = replace(jail, limits=replace(jail.limits, refuses_memory=True))
         self._child = ChildProcess(
@@ -141,7 +136,6 @@ class Oracle:
 
     def adopt(self) -> None:
         """Answer for the process from now on, in this process: maybe a fork of its parent."""
-        self._child.renice(0)
         self._child.watch()
 
     @property

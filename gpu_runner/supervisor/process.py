@@ -21,7 +21,6 @@ from gpu_runner.supervisor.cgroup import Group
 from gpu_runner.supervisor.jail import Jail
 from gpu_runner.supervisor.killed import is_from_outside, oom_kills, signal_of
 from gpu_runner.supervisor.memory import used_bytes
-from gpu_runner.supervisor.processors import MEASURED_NICENESS
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +29,7 @@ _POLL_S, _LEAST_POLL_S = 0.1, 0.005
 _FASTEST_BYTES_S = 8 << 30
 """So fast a tree of processes takes memory at most: it is looked at again before it can have taken
 what is left to it."""
+_MEASURED_NICENESS = -10
 _GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
 _FIRST_TO_GO = '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; exec "$0" "$@"'
 """Has the kernel end this process and what it starts before all others, should memory run out."""
@@ -101,22 +101,12 @@ class ChildProcess:
 
         Where we are root, it goes before all others from now on.
         """
-        for thread in self._all_threads():
-            with contextlib.suppress(OSError):  # it has ended
-                os.sched_setaffinity(thread, cpus)
-        self.renice(MEASURED_NICENESS)
-
-    def renice(self, niceness: int) -> None:
-        """Give the tree another priority, where we are root."""
-        if os.geteuid() != 0:
-            return
-        for thread in self._all_threads():
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, thread, niceness)
-
-    def _all_threads(self) -> list[int]:
-        tree = [self._process.pid, *descendants(self._process.pid)]
-        return [thread for pid in tree for thread in _threads(pid)]
+        for pid in [self._process.pid, *descendants(self._process.pid)]:
+            for thread in _threads(pid):
+                with contextlib.suppress(OSError):  # it has ended
+                    os.sched_setaffinity(thread, cpus)
+                    if os.geteuid() == 0:
+                        os.setpriority(os.PRIO_PROCESS, thread, _MEASURED_NICENESS)
 
     def _new_group(self, jail: Jail) -> Group | None:
         """A control group, where this host has them; memory that is ours comes on top."""

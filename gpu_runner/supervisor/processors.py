@@ -11,9 +11,6 @@ from pathlib import Path
 
 _SYSTEM = Path("/sys/devices/system/cpu")
 
-MEASURED_NICENESS = -10
-"""Of measured processes, and of who watches their calls."""
-
 LEAST_TEAM = 4
 """Threads of an OpenMP team at least where races are looked for, however few processors there are:
 with one, a loop without its `reduction` is right."""
@@ -69,28 +66,15 @@ def team_environment(team: int = 0) -> dict[str, str]:
 
 @contextmanager
 def keeping_off(measured: Collection[int]) -> Iterator[None]:
-    """Have the calling thread run elsewhere meanwhile, where there is another processor.
-
-    Where we are root it goes before all others: whoever watches a call must not miss its end.
-    """
+    """Have the calling thread run elsewhere meanwhile, where there is another processor."""
     before = os.sched_getaffinity(0)
-    niceness = os.getpriority(os.PRIO_PROCESS, 0)
     taken = {_siblings(cpu) for cpu in measured}
     others = {cpu for cpu in before if _siblings(cpu) not in taken} or before - set(measured)
     _move(others or before)
-    if measured:
-        _prioritise(MEASURED_NICENESS)
     try:
         yield
     finally:
         _move(before)
-        if measured:
-            _prioritise(niceness)
-
-
-def _prioritise(niceness: int) -> None:
-    if os.geteuid() == 0:
-        os.setpriority(os.PRIO_PROCESS, 0, niceness)
 
 
 def _move(cpus: Collection[int]) -> None:

@@ -5,6 +5,7 @@ Those that are compiled for every workload are slow to make: a ranked result doe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,6 +29,8 @@ from runs_app.models import (
 )
 from runs_app.services import job_lifecycle, journal, outcome
 from tasks_app.models import TaskVersion
+
+log = logging.getLogger(__name__)
 
 _STANDS = timedelta(days=1)  # for so long, a measurement that brought no time is not repeated
 
@@ -72,7 +75,10 @@ def finish(measurement: BaselineMeasurement, document: Any, now: datetime) -> No
         raise DataError("report.task_digest", f"is {report.task_digest!r}, expected {expected!r}")
     job_lifecycle.end(measurement, report=document, now=now)
     for evaluation in _waiting(measurement):
-        _join(evaluation, report, now)
+        try:
+            _join(evaluation, report, now)
+        except DataError as error:  # of another version of ours; it keeps what it has
+            log.warning("baselines do not join the result of %s: %s", evaluation.pk, error)
 
 
 def _measure(
