@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from gpu_runner.supervisor import jail
 from gpu_runner.supervisor.health import Snapshot, left_behind, snapshot
 from gpu_runner.supervisor.jail import Jail
-from gpu_runner.supervisor.leftovers import process_table
+from gpu_runner.supervisor.leftovers import Process, process_table
 from gpu_runner.supervisor.process import ChildProcess
 from tests.adversarial.roads import (
     BOMBS,
@@ -80,15 +81,19 @@ def test_bomb_is_bounded_and_leaves_nothing(what: str, hostile: Path, before: Sn
     assert left_behind(before) == []
 
 
+def _jails_of_ours() -> list[Process]:
+    return [p for p in process_table().values() if p.parent == os.getpid() and p.name == "bwrap"]
+
+
 def test_bubblewrap_knows_nothing_of_its_starters_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("KBENCH_SECRET", "secret")
     made = Jail(limits=LIMITS)
     with ChildProcess(made, ["/bin/sleep", "5"], jailed=True) as child:
-        ours = [
-            p for p in process_table().values() if p.parent == os.getpid() and p.name == "bwrap"
-        ]
+        deadline = time.monotonic() + 10  # it is a shell at first
+        while not (ours := _jails_of_ours()) and time.monotonic() < deadline:
+            time.sleep(0.01)
         environments = [Path(f"/proc/{process.pid}/environ").read_bytes() for process in ours]
         assert child.running
     assert environments
