@@ -158,7 +158,10 @@ class NullTimes:
         target = self._target
         if target.abi is Abi.TORCH:
             return Target(target.abi, target.direction, baseline="null")
-        library = build_null(_EMPTY, self._config, self._habit, IDLE if idle else "")
+        if idle:
+            library = build_null(_EMPTY, self._config, extra=IDLE)
+        else:
+            library = build_null(_EMPTY, self._config, self._habit)
         return replace(
             target, library=library, symbol=_EMPTY.symbol, shim=build_shim(_EMPTY, self._config)
         )

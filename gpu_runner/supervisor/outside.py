@@ -65,9 +65,9 @@ class NullTime:
 
     On a GPU, the line `intercept_ns + slope_ns * calls` of its bursts, the median deviation from
     it, and host_ns: how long the host takes to queue a single call. Of single calls, single_ns:
-    how long a quick one holds the runner (lower quartile); spread_ns: from the lowest tenth of
-    that to the median; gate_ns: how long it takes to pass the gate; idle_ns: what a call costs a
-    thread that only waits.
+    how long one holds the runner (the median; on a CPU the lower quartile); spread_ns: from the
+    lowest tenth of that to the median; gate_ns: how long it takes to pass the gate; idle_ns: what
+    a call costs a thread that only waits.
     """
 
     intercept_ns: float
@@ -116,7 +116,7 @@ def null_time(
         slope_ns=slope,
         deviation_ns=statistics.median(abs(value - intercept) for value in rest),
         host_ns=statistics.median(host_ns),
-        single_ns=ordered[len(ordered) // 4],
+        single_ns=ordered[len(ordered) // (2 if bursts else 4)],
         spread_ns=ordered[len(ordered) // 2] - ordered[len(ordered) // 10],
         gate_ns=sorted(gate_ns)[len(gate_ns) // 4],
     )
