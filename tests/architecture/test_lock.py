@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def test_every_requirement_has_a_pin_that_it_allows() -> None:
             assert pin.url is None
             [version] = [each.version for each in pin.specifier if each.operator == "=="]
             pins.setdefault(canonicalize_name(pin.name), []).append(version)
-    named = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    named = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
     for requirement in map(Requirement, named):
         versions = pins[canonicalize_name(requirement.name)]
         assert all(map(requirement.specifier.contains, versions)), requirement
