@@ -50,6 +50,7 @@ class Stack:
         return known | {
             "KBENCH_DATA_DIR": str(self.folder),
             "REDIS_URL": self.redis.url,
+            "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
             "KBENCH_SUBMIT_SHIPPED_KERNELS": "false",  # a test measures what it submits
         }
 
