@@ -113,7 +113,7 @@ class Device {
     interposed::arm(mark_);
     uint64_t began = kb_now_ns();
     invoke();
-    uint64_t queued = kb_now_ns() - began;
+    uint64_t queued = interposed::queued_ns(kb_now_ns()) - began;
     check(cudaEventRecord(end_));
     interposed::arm(nullptr);
     finish_work();
