@@ -19,16 +19,20 @@ class Margin:
 
     relative: part of the time that clocks, caches and power leave open. least_ns: of subtracting
     what an empty call takes. gate_ns, gate_relative: the same of a call that passed the gate.
+    head_start_ns: how long a device is kept busy at most while its host queues a single call.
+    drain_ns: how long the device's cache takes to write back what a single call leaves in it.
     """
 
     relative: float
     least_ns: float
     gate_ns: float = 1_000.0
     gate_relative: float = 0.02
+    head_start_ns: float = math.inf
+    drain_ns: float = math.inf
 
 
 MARGINS = {
-    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0),
+    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0, head_start_ns=100_000.0),
     (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0),
     (DeviceKind.CPU, Abi.C): Margin(0.02, 5_000.0),
     (DeviceKind.CPU, Abi.TORCH): Margin(0.1, 20_000.0),
@@ -89,11 +93,13 @@ class Seen:
     """What the supervisor saw of one workload's calls, in ns.
 
     held_ns: of single calls, by the evaluation's estimator; gate_ns: the same at the gate, or None.
+    host_ns: what a runner says of how long its host needed to queue one.
     """
 
     held_ns: float | None = None
     gate_ns: float | None = None
     bursts: Sequence[Burst] = ()
+    host_ns: float = 0.0
 
 
 def null_time(
@@ -164,13 +170,20 @@ def _of_bursts(seen: Seen, null: NullTime, margin: Margin) -> OutsideTime:
 
     A burst begins and ends late, by more than a small one takes: by half a millisecond on a busy
     host. A process can also answer before its work has ended, and of a small burst all is over
-    until the supervisor has turned to look. So large ones count alone. An honest kernel may be
-    slower in a burst, where stores of the call before are still under way: what a single call held
-    the device counts instead where that is less.
+    until the supervisor has turned to look. So large ones count alone.
+
+    An honest kernel may take longer in a burst: it waits for its host, which a single call's head
+    start hides, and for the stores of the call before. So much less is enough; or what a single
+    call held the device, where that is less than a burst's and more than what is left of it.
     """
     mean, calls = min((mean_ns(b, null), b.calls) for b in counted(seen.bursts))
-    most = math.inf if seen.held_ns is None else max(seen.held_ns - null.single_ns, 0.0)
-    bound = min(max(mean, 0.0), most)
+    mean = max(mean, 0.0)
+    host_ns = min(max(seen.host_ns - null.host_ns, 0.0), margin.head_start_ns)
+    least = max(mean - host_ns - margin.drain_ns, 0.0)
+    single = math.inf
+    if seen.held_ns is not None:  # empty calls scatter: the short ones say what one costs at least
+        single = seen.held_ns - (null.single_ns - null.spread_ns)
+    bound = min(mean, max(single, least))
     error = max(margin.least_ns, DEVIATIONS * null.deviation_ns / calls)
     return OutsideTime(
         bound_ns=bound,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpu_runner.data.evaluation import (
@@ -37,6 +38,10 @@ from gpu_runner.supervisor.outside import MARGINS, NullTime, is_blind
 from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.session import Fault
 from gpu_runner.supervisor.statistics import ESTIMATORS
+
+
+_DRAIN = 1.5
+"""Writing back is slower than reading, on which a device's bandwidth rests."""
 
 
 class Record:
@@ -150,9 +155,12 @@ class Record:
 
     def know_null(self, times: Mapping[str, NullTime]) -> None:
         """Add what the supervisor's clock adds to each workload's bursts."""
+        margin = MARGINS[self.config.kind, self.request.task.abi]
+        if peak := generous_peak(self.config.kind, self.config.index):
+            margin = replace(margin, drain_ns=_DRAIN * peak.cache_bytes / peak.bytes_per_s * 1e9)
         for name, null in times.items():
             self._facts[name].null = null
-            self._facts[name].margin = MARGINS[self.config.kind, self.request.task.abi]
+            self._facts[name].margin = margin
 
     def is_raised(self) -> bool:
         """Whether the supervisor's own clock saw more than was claimed."""
