@@ -39,7 +39,6 @@ from gpu_runner.supervisor.plan import RESOLUTION_NS
 from gpu_runner.supervisor.session import Fault
 from gpu_runner.supervisor.statistics import ESTIMATORS
 
-
 _DRAIN = 1.5
 """Writing back is slower than reading, on which a device's bandwidth rests."""
 
