@@ -24,6 +24,7 @@ from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
 from runs_app.submissions.quota import quota
 from runs_app.work.access import listed_evaluations
+from tasks_app.people import AuthenticatedRequest
 
 _OWN = 20
 
@@ -56,9 +57,9 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def account(request: HttpRequest) -> HttpResponse:
+def account(request: AuthenticatedRequest) -> HttpResponse:
     """A person's tokens, quota and submissions; a new token is shown this once."""
-    user = _user(request)
+    user = request.user
     form = TokenForm(request.POST or None)
     created = ""
     if request.method == "POST" and form.is_valid():
@@ -90,19 +91,14 @@ def _account(user: User, form: TokenForm, created: str) -> dict[str, Any]:
 
 @login_required
 @require_POST
-def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+def revoke_token(request: AuthenticatedRequest, token_id: int) -> HttpResponse:
     """Make a token of one's own useless."""
-    token = get_object_or_404(ApiToken, pk=token_id, user=_user(request))
+    token = get_object_or_404(ApiToken, pk=token_id, user=request.user)
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
     messages.success(request, f"The token “{token.name}” is revoked.", extra_tags="good")
     return redirect("account")
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "the view asks for a sign-in"
-    return request.user
 
 
 def _next(request: HttpRequest) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -27,6 +26,7 @@ from runs_app.optimisation.selectors.language_models import (
 )
 from runs_app.optimisation.services.calls import try_language_model
 from runs_app.work.access import listed_evaluations, visible_evaluations
+from tasks_app.people import AuthenticatedRequest
 
 TESTS_PER_MINUTE = 6
 """Tests that the whole site may begin in a minute."""
@@ -75,11 +75,10 @@ def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpR
 
 @login_required
 @require_POST
-def language_model_test(request: HttpRequest, language_model_id: int) -> HttpResponse:
+def language_model_test(request: AuthenticatedRequest, language_model_id: int) -> HttpResponse:
     """Have a language model asked the test question; its page then shows what comes."""
     model = get_object_or_404(LanguageModel, pk=language_model_id)
     user, now = request.user, timezone.now()
-    assert isinstance(user, User), "the view asks for a sign-in"
     if not user.is_staff:
         raise PermissionDenied("Only admins may test a language model: a test costs money.")
     if tests_since(now - timedelta(minutes=1)) >= TESTS_PER_MINUTE:

@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
 
 from runs_app.models import UNDER_WAY, Status, TaskCheck
 from tasks_app.disclosure import public_text, sees_hidden
 from tasks_app.models import Draft, TaskVersion
+from tasks_app.people import Viewer
 
 KEPT_BACK = "admins see why: the task has hidden workloads, of which the reason may tell"
 """What others are shown in the place of such a reason."""
@@ -47,7 +48,7 @@ class CheckTime:
     left: int
 
 
-def check_time(user: Any, now: datetime) -> CheckTime:
+def check_time(user: User, now: datetime) -> CheckTime:
     """What of it `user` has left; a check that ended at once, or was cancelled, took a minute."""
     rows = TaskCheck.objects.filter(asked_by=user, created_at__gt=now - _DAY).order_by()
     used_s = sum(
@@ -58,7 +59,7 @@ def check_time(user: Any, now: datetime) -> CheckTime:
     return CheckTime(limit=limit, left=max(limit - ceil(used_s / 60), 0))
 
 
-def may_check(version: TaskVersion, user: Any) -> bool:
+def may_check(version: TaskVersion, user: Viewer) -> bool:
     """Whether `user` may have it checked: admins, and who works on a draft of exactly this."""
     if sees_hidden(user):
         return True
@@ -66,25 +67,25 @@ def may_check(version: TaskVersion, user: Any) -> bool:
     return user.is_active and any(draft.open_to(user) for draft in drafts)
 
 
-def may_cancel(check: TaskCheck, user: Any) -> bool:
+def may_cancel(check: TaskCheck, user: Viewer) -> bool:
     """Whether `user` may end a check that is under way: who asked for it, and admins."""
     return not check.is_over and (sees_hidden(user) or check.asked_by_id == user.pk)
 
 
-def find_check(check_id: UUID | str, user: Any) -> TaskCheck | None:
+def find_check(check_id: UUID | str, user: Viewer) -> TaskCheck | None:
     """The check, or None if there is none that `user` may know of."""
     check = _with_names(TaskCheck.objects.filter(pk=check_id)).first()
     return check if check is not None and _knows_of(check, user) else None
 
 
-def _knows_of(check: TaskCheck, user: Any) -> bool:
+def _knows_of(check: TaskCheck, user: Viewer) -> bool:
     """Whether `user` may know what is checked: admins, who asked, and authors of drafts of it."""
     if sees_hidden(user) or (user.pk is not None and check.asked_by_id == user.pk):
         return True
     return any(draft.seen_by(user) for draft in check.version.drafts.all())
 
 
-def check_entries(device_slug: str, user: Any, now: datetime) -> list[CheckEntry]:
+def check_entries(device_slug: str, user: Viewer, now: datetime) -> list[CheckEntry]:
     """The checks that run or wait on a device, as `user` may see them; those that run come first.
 
     They are taken in turn with what people submit.
@@ -95,7 +96,7 @@ def check_entries(device_slug: str, user: Any, now: datetime) -> list[CheckEntry
     return _entries(sorted(ordered, key=lambda check: check.status != Status.RUNNING), user, now)
 
 
-def _entries(checks: Iterable[TaskCheck], user: Any, now: datetime) -> list[CheckEntry]:
+def _entries(checks: Iterable[TaskCheck], user: Viewer, now: datetime) -> list[CheckEntry]:
     entries = []
     for check in checks:
         is_running, known = check.status == Status.RUNNING, _knows_of(check, user)
@@ -114,7 +115,7 @@ def _entries(checks: Iterable[TaskCheck], user: Any, now: datetime) -> list[Chec
     return entries
 
 
-def check_reason(check: TaskCheck, user: Any) -> str:
+def check_reason(check: TaskCheck, user: Viewer) -> str:
     """Why it has no report, or was tried again, as `user` may see it.
 
     The words of a task's own code could give away sizes of hidden workloads, not only names.
@@ -124,13 +125,13 @@ def check_reason(check: TaskCheck, user: Any) -> str:
     return KEPT_BACK
 
 
-def check_stage(check: TaskCheck, user: Any) -> str:
+def check_stage(check: TaskCheck, user: Viewer) -> str:
     """What its runner is at, as `user` may see it."""
     hidden = () if _sees_all(check, user) else check.version.hidden_names
     return public_text(check.stage, hidden)
 
 
-def _sees_all(check: TaskCheck, user: Any) -> bool:
+def _sees_all(check: TaskCheck, user: Viewer) -> bool:
     """Whether `user` may see hidden workloads: admins, and those to whom a draft of it is open.
 
     Who asked had the whole version before them then; that it was edited or taken over since makes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
@@ -11,6 +10,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import BARRED, COUNTING, Evaluation, Status
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import TaskVersion
+from tasks_app.people import Viewer
 
 
 def ranked_evaluations() -> QuerySet[Evaluation]:
@@ -41,7 +41,7 @@ def standing_on(version: TaskVersion, before: datetime | None = None) -> QuerySe
     return _standing(rows if before is None else rows.filter(finished_at__lte=before))
 
 
-def may_stop(evaluation: Evaluation, user: Any) -> bool:
+def may_stop(evaluation: Evaluation, user: Viewer) -> bool:
     """Whether `user`, who may cancel a submission's evaluations, may cancel this one.
 
     An audit is the admins'. So is a ranked evaluation that has begun where an earlier one was

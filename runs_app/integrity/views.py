@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -26,6 +26,7 @@ from runs_app.queue.find_device import resolve_device
 from runs_app.work.access import find_submission
 from runs_app.work.board_audit import board_audit
 from tasks_app.disclosure import admin_of
+from tasks_app.people import AuthenticatedRequest, Viewer
 
 _REFUSAL = "only admins decide what is in quarantine"
 _OPEN_ROWS = 20
@@ -46,7 +47,7 @@ class CaseView:
 @login_required
 @never_cache
 @require_safe
-def quarantine(request: HttpRequest) -> HttpResponse:
+def quarantine(request: AuthenticatedRequest) -> HttpResponse:
     """What waits for a decision, and what was decided, by whom and why."""
     admin_of(request, _REFUSAL)
     page = Paginator(open_cases(), _OPEN_ROWS).get_page(request.GET.get("page"))
@@ -60,7 +61,7 @@ def quarantine(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def quarantine_decide(request: HttpRequest, case_id: int) -> HttpResponse:
+def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpResponse:
     """Clear or uphold a case."""
     user = admin_of(request, _REFUSAL)
     case = get_object_or_404(QuarantineCase, pk=case_id)
@@ -82,7 +83,7 @@ def quarantine_decide(request: HttpRequest, case_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def submission_audit(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+def submission_audit(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Queue an audit of a submission on a device."""
     user = admin_of(request, _REFUSAL)
     submission = find_submission(submission_id, user)
@@ -97,7 +98,7 @@ def submission_audit(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 
 
 def evaluation_context(
-    evaluation: Evaluation, document: dict[str, Any] | None, user: Any
+    evaluation: Evaluation, document: dict[str, Any] | None, user: Viewer
 ) -> dict[str, Any]:
     """What the page of an evaluation shows of its suspicions, its audit and the outside clock.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Router, Schema, Status
@@ -40,6 +39,7 @@ from runs_app.optimisation.services.control import (
 from runs_app.optimisation.services.request import read_run_request
 from runs_app.optimisation.services.start import start_run
 from runs_app.submissions.api import Problem
+from tasks_app.people import AuthenticatedRequest
 
 router = Router(tags=["runs"])
 
@@ -193,16 +193,15 @@ _REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), Problem)
 
 @router.post("/runs", response={201: RunOut, **_REFUSALS}, summary="Start a run")
 def create_run(
-    request: HttpRequest, response: HttpResponse, payload: RunIn
+    request: AuthenticatedRequest, response: HttpResponse, payload: RunIn
 ) -> Status[dict[str, Any]]:
     """Start an optimisation run."""
-    user: Any = request.user
     document = payload.dict()
     for name in ("budget", "verifiers"):
         if document[name] is None:
             del document[name]
     wanted = read_run_request(document)
-    run = start_run(user=user, request=wanted, now=timezone.now())
+    run = start_run(user=request.user, request=wanted, now=timezone.now())
     response["Location"] = run.get_absolute_url()
     return Status(201, _run(run))
 
@@ -285,16 +284,16 @@ def stop(request: HttpRequest, run_id: str) -> dict[str, Any]:
 
 
 @router.post("/runs/{run_id}/extend", response={200: RunOut, **_REFUSALS}, summary="Extend a run")
-def extend(request: HttpRequest, run_id: str, payload: BudgetIn) -> dict[str, Any]:
+def extend(request: AuthenticatedRequest, run_id: str, payload: BudgetIn) -> dict[str, Any]:
     """Change the caps that are named: a number in place of the old one, null for no cap.
 
     A run that its budget had ended goes on, if every cap leaves something to spend. A cap below
     what a run has spent ends it when nothing is under way.
     """
-    run, user = _find(request, run_id), cast(User, request.user)
+    run = _find(request, run_id)
     try:
         budget = changed_budget(run, payload.dict(exclude_unset=True))
-        return _run(extend_run(run=run, user=user, budget=budget, now=timezone.now()))
+        return _run(extend_run(run=run, user=request.user, budget=budget, now=timezone.now()))
     except SubmissionError as error:  # the body is the budget
         raise type(error)(error.field.removeprefix("budget."), error.reason) from None
 

@@ -10,7 +10,6 @@ from csp.decorators import csp_update
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -50,6 +49,7 @@ from runs_app.optimisation.start.forms import BudgetForm
 from runs_app.plotly_policy import PLOTLY_STYLES
 from runs_app.queue.devices import devices
 from tasks_app.disclosure import sees_hidden
+from tasks_app.people import AuthenticatedRequest
 from tasks_app.selectors import published_tasks
 
 _ROWS = 50
@@ -122,7 +122,7 @@ def run_events(request: HttpRequest, run_id: UUID) -> JsonResponse:
 
 @login_required
 @require_POST
-def run_control(request: HttpRequest, run_id: UUID, action: str) -> HttpResponse:
+def run_control(request: AuthenticatedRequest, run_id: UUID, action: str) -> HttpResponse:
     """Pause, resume or stop a run."""
     run = _run(request, run_id)
     actions: dict[str, tuple[Callable[..., Any], str]] = {
@@ -132,7 +132,7 @@ def run_control(request: HttpRequest, run_id: UUID, action: str) -> HttpResponse
     }
     act, done = actions[action]
     try:
-        act(run=run, user=_user(request), now=timezone.now())
+        act(run=run, user=request.user, now=timezone.now())
     except SubmissionError as error:
         messages.error(request, f"Not {done}: {error.reason}.", extra_tags="bad")
     return redirect(run)
@@ -141,14 +141,14 @@ def run_control(request: HttpRequest, run_id: UUID, action: str) -> HttpResponse
 @login_required
 @require_POST
 @csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type]  # takes any view
-def run_extend(request: HttpRequest, run_id: UUID) -> HttpResponse:
+def run_extend(request: AuthenticatedRequest, run_id: UUID) -> HttpResponse:
     """Give a run another budget; an error is said beside its field."""
     run = _run(request, run_id)
     form = BudgetForm(request.POST)
     if form.is_valid():
         try:
             budget = changed_budget(run, form.caps())
-            extend_run(run=run, user=_user(request), budget=budget, now=timezone.now())
+            extend_run(run=run, user=request.user, budget=budget, now=timezone.now())
         except SubmissionError as error:
             form.add_refusal(error.field, error.reason)
     if form.errors:
@@ -170,12 +170,12 @@ def candidate_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpRes
 
 @login_required
 @require_POST
-def candidate_enter(request: HttpRequest, run_id: UUID, number: int) -> HttpResponse:
+def candidate_enter(request: AuthenticatedRequest, run_id: UUID, number: int) -> HttpResponse:
     """Submit a candidate in the name of the run's agent."""
     run = _run(request, run_id)
     candidate = _candidate(run, number)
     try:
-        submission = enter_candidate(candidate=candidate, user=_user(request), now=timezone.now())
+        submission = enter_candidate(candidate=candidate, user=request.user, now=timezone.now())
     except SubmissionError as error:
         messages.error(request, f"Not submitted: {error.reason}.", extra_tags="bad")
         return redirect(run)
@@ -267,8 +267,3 @@ def _candidate(run: Run, number: int) -> Candidate:
 def _number(text: str | None, default: int) -> int:
     is_number = text is not None and text.isascii() and text.isdigit()
     return min(int((text or "")[:10]), _LARGEST) if is_number else default
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "the view asks for a sign-in"
-    return request.user

@@ -17,6 +17,7 @@ from runs_app.queue.devices import devices
 from runs_app.queue.runners import RunnerStatus, age, runner_list
 from runs_app.work.access import may_see
 from runs_app.work.estimate import estimate, in_words, work_s
+from tasks_app.people import Viewer
 
 _SHOWN = 100  # entries of a queue on a page
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
@@ -85,7 +86,7 @@ class DeviceQueue:
         return self.depth - self.behind
 
 
-def queue_overview(user: Any, now: datetime) -> list[DeviceQueue]:
+def queue_overview(user: Viewer, now: datetime) -> list[DeviceQueue]:
     """Every device's queue and runners, as `user` may see them."""
     return [_device_queue(device, user, now) for device in devices()]
 
@@ -154,7 +155,7 @@ def _takes_no_audits(device_slug: str) -> bool:
     return queues.has_worker(queue_name(device_slug)) and not queues.has_worker(audits)
 
 
-def _device_queue(device: Device, user: Any, now: datetime) -> DeviceQueue:
+def _device_queue(device: Device, user: Viewer, now: datetime) -> DeviceQueue:
     runners = runner_list(now, device.slug)
     waiting = _waiting(device.slug)
     running = _with_lists(Evaluation.objects.filter(device=device, status=Status.RUNNING))
@@ -197,7 +198,7 @@ def _with_lists(rows: Any) -> Any:
     ).defer("task_version__document", "submission__source")
 
 
-def _entries(rows: Any, user: Any, now: datetime) -> list[QueueEntry]:
+def _entries(rows: Any, user: Viewer, now: datetime) -> list[QueueEntry]:
     return [
         QueueEntry(
             position=place,

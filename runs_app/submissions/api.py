@@ -31,6 +31,7 @@ from runs_app.work.access import (
 )
 from runs_app.work.board_audit import board_audit
 from tasks_app.models import TaskVersion
+from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
 
 router = Router(tags=["submissions"])
@@ -196,11 +197,11 @@ class DeviceQueueOut(Schema):
     summary="Submit a kernel",
 )
 def create_submission(
-    request: HttpRequest, response: HttpResponse, payload: SubmissionIn
+    request: AuthenticatedRequest, response: HttpResponse, payload: SubmissionIn
 ) -> Status[dict[str, Any]]:
     """Queue a kernel for evaluation."""
     now = timezone.now()
-    user: Any = request.user
+    user = request.user
     submission = submit(
         user=user,
         task_version=_version(payload, user),
@@ -250,10 +251,10 @@ def show_submission(request: HttpRequest, submission_id: str) -> dict[str, Any]:
     summary="Audit a submission (admins)",
 )
 def create_audit(
-    request: HttpRequest, submission_id: str, payload: AuditIn
+    request: AuthenticatedRequest, submission_id: str, payload: AuditIn
 ) -> Status[dict[str, Any]]:
     """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
-    user: Any = request.user
+    user = request.user
     submission = find_submission(_identity(submission_id), user)
     if submission is None:
         raise Http404(f"there is no submission {submission_id!r} that you may see")
@@ -287,7 +288,7 @@ def show_queue(request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _version(payload: SubmissionIn, user: Any) -> TaskVersion:
+def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
     task = find_task(payload.task, user)
     if task is None or task.current_version is None:
         reason = f"there is no task {payload.task!r}; see /api/v1/tasks"
@@ -305,7 +306,7 @@ def _identity(text: str) -> UUID:
         raise Http404(f"{text!r} is no id of a submission") from None
 
 
-def _submission(submission: Submission, user: Any) -> dict[str, Any]:
+def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
     evaluations = visible_evaluations(user).filter(submission=submission)
     return {
         "id": submission.pk,
@@ -324,7 +325,7 @@ def _submission(submission: Submission, user: Any) -> dict[str, Any]:
     }
 
 
-def _evaluation(evaluation: Evaluation, user: Any) -> dict[str, Any]:
+def _evaluation(evaluation: Evaluation, user: Viewer) -> dict[str, Any]:
     same = ("id", "mode", "status", "verdict", "stage", "attempt", "latency_ns", "speedup_eager")
     more = ("speedup_compiled", "hidden_speedup", "floor_fraction", "score")
     trust = ("quarantine", "audited")

@@ -11,6 +11,7 @@ from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction, Mode
 from runs_app.queue.devices import devices as known_devices
+from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
 
 _QUICK = "is it right, and how fast, about? public workloads; speedups where baselines are known"
@@ -45,7 +46,7 @@ class SubmissionForm(forms.Form):
     language_model = forms.CharField(required=False, max_length=100)
     private = forms.BooleanField(required=False)
 
-    def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: Viewer | None = None, **kwargs: Any) -> None:
         """Offer the tasks that there are now for `user`, and the devices."""
         super().__init__(*args, **kwargs)
         tasks = evaluable_tasks(user).values_list("slug", "title")

@@ -41,6 +41,7 @@ from runs_app.work.access import (
 from runs_app.work.estimate import estimates
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import TaskVersion
+from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import evaluable_tasks, find_task, shown_version
 
 
@@ -55,7 +56,7 @@ def submit(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return redirect_to_login(reverse("submit"))
     form = SubmissionForm(request.POST, request.FILES, user=request.user)
-    submission = _enter(_user(request), form) if form.is_valid() else None
+    submission = _enter(request.user, form) if form.is_valid() else None
     if submission is None:
         form.keep_upload()
         return _submit_page(request, form, status=422)
@@ -181,13 +182,13 @@ def submission_source(request: HttpRequest, submission_id: UUID) -> HttpResponse
 
 @login_required
 @require_POST
-def submission_rerun(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+def submission_rerun(request: AuthenticatedRequest, submission_id: UUID) -> HttpResponse:
     """Measure a submission again."""
     submission = _submission(request, submission_id)
     try:
         rerun(
             submission=submission,
-            user=_user(request),
+            user=request.user,
             mode=request.POST.get("mode", ""),
             device=request.POST.get("device", ""),
             now=timezone.now(),
@@ -199,11 +200,11 @@ def submission_rerun(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 
 @login_required
 @require_POST
-def evaluation_cancel(request: HttpRequest, evaluation_id: UUID) -> HttpResponse:
+def evaluation_cancel(request: AuthenticatedRequest, evaluation_id: UUID) -> HttpResponse:
     """Take an evaluation back."""
     evaluation = _evaluation(request, evaluation_id)
     try:
-        cancel(evaluation=evaluation, user=_user(request), now=timezone.now())
+        cancel(evaluation=evaluation, user=request.user, now=timezone.now())
     except SubmissionError as error:
         messages.error(request, f"Not cancelled: {error.reason}.", extra_tags="bad")
     return redirect(evaluation.submission)
@@ -247,7 +248,7 @@ def _live_context(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any
     }
 
 
-def _way_to_task(version: TaskVersion, user: Any) -> dict[str, Any]:
+def _way_to_task(version: TaskVersion, user: Viewer) -> dict[str, Any]:
     """Whether the task has a page for `user`, whether it takes submissions, and a draft of it.
 
     The draft is the one in which a version that was never public is written, if `user` may open it.
@@ -266,11 +267,6 @@ def _queue_state(evaluation: Evaluation) -> str:
         return "running"
     never_began = evaluation.is_over and evaluation.started_at is None
     return "cancelled" if never_began else "done"
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "the view asks for a sign-in"
-    return request.user
 
 
 def _submission(request: HttpRequest, submission_id: UUID) -> Submission:

@@ -9,14 +9,15 @@ from django.db.models import Q, QuerySet
 
 from runs_app.models import Agent, Evaluation, LanguageModel, Result, Submission
 from tasks_app.disclosure import public_result, public_text, sees_hidden
+from tasks_app.people import Viewer
 
 
-def may_see(user: Any, submission: Submission) -> bool:
+def may_see(user: Viewer, submission: Submission) -> bool:
     """Whether the submission exists for `user`: a private one is its author's and the admins'."""
     return not submission.private or sees_hidden(user) or submission.author_id == user.pk
 
 
-def visible_submissions(user: Any) -> QuerySet[Submission]:
+def visible_submissions(user: Viewer) -> QuerySet[Submission]:
     """The submissions that `user` may see, with what lists show of them."""
     rows = Submission.objects.select_related(
         "author", "task_version__task", "agent", "language_model"
@@ -24,7 +25,7 @@ def visible_submissions(user: Any) -> QuerySet[Submission]:
     return rows if sees_hidden(user) else rows.filter(_visible(user))
 
 
-def listed_evaluations(user: Any) -> QuerySet[Evaluation]:
+def listed_evaluations(user: Viewer) -> QuerySet[Evaluation]:
     """The visible evaluations of what somebody entered.
 
     Trials of runs are on their run's page, and dry runs of what was never public on their draft's.
@@ -33,7 +34,7 @@ def listed_evaluations(user: Any) -> QuerySet[Evaluation]:
     return entered.exclude(submission__private=True, task_version__published_at__isnull=True)
 
 
-def visible_evaluations(user: Any) -> QuerySet[Evaluation]:
+def visible_evaluations(user: Viewer) -> QuerySet[Evaluation]:
     """The evaluations that `user` may see, with what lists show of them."""
     rows = Evaluation.objects.select_related(
         "device",
@@ -47,17 +48,17 @@ def visible_evaluations(user: Any) -> QuerySet[Evaluation]:
     return rows if sees_hidden(user) else rows.filter(_visible(user, "submission__"))
 
 
-def find_submission(submission_id: UUID | str, user: Any) -> Submission | None:
+def find_submission(submission_id: UUID | str, user: Viewer) -> Submission | None:
     """The submission, or None if there is none that `user` may see."""
     return visible_submissions(user).filter(pk=submission_id).first()
 
 
-def find_evaluation(evaluation_id: UUID | str, user: Any) -> Evaluation | None:
+def find_evaluation(evaluation_id: UUID | str, user: Viewer) -> Evaluation | None:
     """The evaluation, or None if there is none that `user` may see."""
     return visible_evaluations(user).filter(pk=evaluation_id).first()
 
 
-def result_document(evaluation: Evaluation, user: Any) -> dict[str, Any] | None:
+def result_document(evaluation: Evaluation, user: Viewer) -> dict[str, Any] | None:
     """The encoded result as `user` may see it; None before there is one."""
     result = Result.objects.filter(evaluation=evaluation).first()
     if result is None:
@@ -67,14 +68,14 @@ def result_document(evaluation: Evaluation, user: Any) -> dict[str, Any] | None:
     return public_result(result.document, evaluation.task_version.hidden_names)
 
 
-def public_reason(evaluation: Evaluation, user: Any) -> str:
+def public_reason(evaluation: Evaluation, user: Viewer) -> str:
     """The reason of the verdict, or of the latest retry, as `user` may see it."""
     if sees_hidden(user):
         return evaluation.reason
     return public_text(evaluation.reason, evaluation.task_version.hidden_names)
 
 
-def author_names(user: Any) -> tuple[list[str], list[str]]:
+def author_names(user: Viewer) -> tuple[list[str], list[str]]:
     """Names of agents and of language models that `user` may know: of public or own submissions."""
     seen = Submission.objects.filter(_visible(user), run__isnull=True).order_by()
     agents = Agent.objects.filter(kind=Agent.Kind.AGENT, submissions__in=seen).distinct()
@@ -85,6 +86,6 @@ def author_names(user: Any) -> tuple[list[str], list[str]]:
     )
 
 
-def _visible(user: Any, prefix: str = "") -> Q:
+def _visible(user: Viewer, prefix: str = "") -> Q:
     public = Q(**{f"{prefix}private": False})
     return public | Q(**{f"{prefix}author_id": user.pk}) if user.pk is not None else public

@@ -22,6 +22,7 @@ from tasks_app.pages.task_filter import (
     task_rows,
 )
 from tasks_app.pages.text_diff import Budget
+from tasks_app.people import Viewer
 
 router = Router(tags=["tasks"])
 
@@ -331,7 +332,7 @@ def show_version(
     }
 
 
-def _version(slug: str, number: int, user: Any) -> TaskVersion:
+def _version(slug: str, number: int, user: Viewer) -> TaskVersion:
     version = selectors.find_version(slug, number, user)
     if version is None:
         raise Http404(f"there is no version {number} of a task {slug!r}")

@@ -15,6 +15,7 @@ from tasks_app.formats.soundness_report import (
     read_report,
 )
 from tasks_app.models import Soundness, Task, TaskVersion
+from tasks_app.people import Viewer
 
 _FILTER_ORDER = ("flagged", "unknown", "passed")
 _MUTANT_ORDER = ("survived", "failed", "equivalent", "untried")
@@ -66,7 +67,7 @@ def report_of(version: TaskVersion, kind: str) -> Soundness | None:
     return next(chosen, version.report)
 
 
-def report_for(soundness: Soundness, user: Any) -> SoundnessReport:
+def report_for(soundness: Soundness, user: Viewer) -> SoundnessReport:
     """The report as `user` may see it, with what speaks against the task first."""
     return _in_order(read_report(selectors.soundness_document(soundness, user)))
 
@@ -85,7 +86,7 @@ def _in_order(report: SoundnessReport) -> SoundnessReport:
     )
 
 
-def page_context(task: Task, version: TaskVersion, user: Any, kind: str) -> dict[str, Any]:
+def page_context(task: Task, version: TaskVersion, user: Viewer, kind: str) -> dict[str, Any]:
     """What the page says of a version, by its report of this kind of device if there is one."""
     soundness = report_of(version, kind)
     report = report_for(soundness, user) if soundness else SoundnessReport()

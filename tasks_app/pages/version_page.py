@@ -18,6 +18,7 @@ from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
+from tasks_app.people import Viewer
 
 NOTHING = 0
 """In place of the number of the version to compare with: show the whole."""
@@ -128,7 +129,7 @@ class VersionRow:
     draft: Draft | None = None
 
 
-def rows(task: Task, user: Any, most_compared: int = 25) -> list[VersionRow]:
+def rows(task: Task, user: Viewer, most_compared: int = 25) -> list[VersionRow]:
     """The versions that `user` may see, the newest first, the first of them with what changed."""
     versions = list(selectors.seen_versions(task, user))
     public = {version.pk for version in selectors.seen_versions(task, None)}
@@ -153,7 +154,7 @@ def rows(task: Task, user: Any, most_compared: int = 25) -> list[VersionRow]:
 
 
 def _if_shown(
-    older: TaskVersion | None, newer: TaskVersion, user: Any, budget: Budget
+    older: TaskVersion | None, newer: TaskVersion, user: Viewer, budget: Budget
 ) -> Comparison | None:
     try:
         return compare(older, newer, user, budget)
@@ -167,7 +168,9 @@ def public_before(version: TaskVersion) -> TaskVersion | None:
     return earlier.first()
 
 
-def compare(older: TaskVersion | None, newer: TaskVersion, user: Any, budget: Budget) -> Comparison:
+def compare(
+    older: TaskVersion | None, newer: TaskVersion, user: Viewer, budget: Budget
+) -> Comparison:
     """What differs, as far as `user` may see it.
 
     Raises `DataError` if nothing of a version may be shown, because all its workloads are hidden.
@@ -187,12 +190,12 @@ def compare(older: TaskVersion | None, newer: TaskVersion, user: Any, budget: Bu
     )
 
 
-def shown_files(version: TaskVersion, user: Any) -> Mapping[str, str]:
+def shown_files(version: TaskVersion, user: Viewer) -> Mapping[str, str]:
     """The texts of a version's folder, as far as `user` may see them; raises `DataError`."""
     return _sides([version], user)[0].files
 
 
-def _sides(versions: Sequence[TaskVersion], user: Any) -> list[Side]:
+def _sides(versions: Sequence[TaskVersion], user: Viewer) -> list[Side]:
     """Each version as `user` may see it; a file that one must not show, none of them shows."""
     code_only = any(version.hidden_names for version in versions)
     sides = []

@@ -16,6 +16,7 @@ from runs_app.evolve.wishes import Edit, Role
 from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s, visible_runs
 from runs_app.optimisation.selectors.settings import SEED, settings_of
+from tasks_app.people import Viewer
 
 CODE_ROLES = tuple(role.value for role in Role if role.writes_code)
 MOST_RUNS = 500
@@ -195,21 +196,21 @@ def _point(best: Mapping[str, Any], evaluations: int, usd: float, seconds: float
     )
 
 
-def problems_with_runs(user: Any) -> list[tuple[str, str, str, int]]:
+def problems_with_runs(user: Viewer) -> list[tuple[str, str, str, int]]:
     """Task, device and direction of finished runs that `user` may see, with their number."""
     rows = visible_runs(user).filter(status=Run.Status.FINISHED).order_by()
     counted = rows.values_list("task_version__task__slug", "device_id", "direction")
     return sorted(counted.annotate(count=Count("pk")), key=lambda row: (-row[3], row[:3]))
 
 
-def ablation_runs(user: Any, task: str, device: str, direction: str) -> QuerySet[Run]:
+def ablation_runs(user: Viewer, task: str, device: str, direction: str) -> QuerySet[Run]:
     """Runs of one problem that `user` may see, whatever their status."""
     return visible_runs(user).filter(
         task_version__task__slug=task, device_id=device, direction=direction
     )
 
 
-def trials(user: Any, problem: tuple[str, str, str], metric: str, now: datetime) -> list[Trial]:
+def trials(user: Viewer, problem: tuple[str, str, str], metric: str, now: datetime) -> list[Trial]:
     """The newest `MOST_RUNS` finished runs of (task, device, direction), as statistics see them.
 
     metric: "seed" or "baseline", what the speedup is over.

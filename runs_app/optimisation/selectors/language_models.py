@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Sum
@@ -17,6 +16,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.compare.selectors import CODE_ROLES
 from runs_app.optimisation.selectors.runs import visible_runs
+from tasks_app.people import Viewer
 
 MOST_CANDIDATES = 20_000
 """Candidates that the mean improvement looks at, the newest first."""
@@ -75,7 +75,7 @@ def is_used(model: LanguageModel) -> bool:
     return any(spec["name"] == model.name for specs in chosen.iterator() for spec in specs or ())
 
 
-def usages(user: Any, models: Iterable[LanguageModel]) -> dict[int, Usage]:
+def usages(user: Viewer, models: Iterable[LanguageModel]) -> dict[int, Usage]:
     """Usage of each of `models` by its primary key, as far as `user` may see the runs."""
     found = {model.pk: Usage() for model in models}
     _count_calls(found, visible_calls(user))
@@ -83,7 +83,7 @@ def usages(user: Any, models: Iterable[LanguageModel]) -> dict[int, Usage]:
     return found
 
 
-def visible_calls(user: Any) -> QuerySet[LanguageModelCall]:
+def visible_calls(user: Viewer) -> QuerySet[LanguageModelCall]:
     """Calls of runs that `user` may see, and those of no run."""
     runs = visible_runs(user).order_by().values("pk")
     return LanguageModelCall.objects.filter(Q(run__isnull=True) | Q(run__in=runs)).order_by()
@@ -130,7 +130,7 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         found[pk].latency_s = total / sum(count for _, count in parts)
 
 
-def _count_proposals(found: dict[int, Usage], user: Any) -> None:
+def _count_proposals(found: dict[int, Usage], user: Viewer) -> None:
     runs = visible_runs(user).order_by().values("pk")
     rows = Candidate.objects.filter(_COUNTS, run__in=runs, verdict=Verdict.CORRECT)
     rows = rows.order_by("-pk")

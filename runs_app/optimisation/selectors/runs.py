@@ -13,6 +13,7 @@ from runs_app.messaging import queues
 from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
 from runs_app.queue.selectors import waiting_reason
 from tasks_app.disclosure import public_text, sees_hidden
+from tasks_app.people import Viewer
 
 EVENTS_AT_ONCE = 5000
 """Events of one answer: a few hundred kilobytes once they are compressed."""
@@ -22,7 +23,7 @@ _PATIENCE = timedelta(seconds=30)
 RUN_FILTERS = ("task", "device", "strategy", "status", "mine")
 
 
-def visible_runs(user: Any) -> QuerySet[Run]:
+def visible_runs(user: Viewer) -> QuerySet[Run]:
     """The runs that `user` may see, the newest first, with what lists show of them."""
     rows = Run.objects.select_related("user", "agent", "device", "task_version__task", "best")
     rows = rows.defer("problem", "task_version__document", "best__source", "best__feedback")
@@ -32,17 +33,17 @@ def visible_runs(user: Any) -> QuerySet[Run]:
     return rows.filter(public | Q(user_id=user.pk) if user.pk is not None else public)
 
 
-def find_run(run_id: UUID | str, user: Any) -> Run | None:
+def find_run(run_id: UUID | str, user: Viewer) -> Run | None:
     """The run, or None if there is none that `user` may see."""
     return visible_runs(user).filter(pk=run_id).first()
 
 
-def may_control(user: Any, run: Run) -> bool:
+def may_control(user: Viewer, run: Run) -> bool:
     """Whether `user` may pause, resume, stop and extend the run, and enter its candidates."""
     return bool(user.is_authenticated) and (user.pk == run.user_id or sees_hidden(user))
 
 
-def filtered_runs(user: Any, filters: Mapping[str, str]) -> QuerySet[Run]:
+def filtered_runs(user: Viewer, filters: Mapping[str, str]) -> QuerySet[Run]:
     """Visible runs that fit the filters of `RUN_FILTERS`; empty values do not narrow."""
     rows = visible_runs(user)
     columns = {"task": "task_version__task__slug", "device": "device_id"}
@@ -52,7 +53,7 @@ def filtered_runs(user: Any, filters: Mapping[str, str]) -> QuerySet[Run]:
     return rows.filter(user_id=user.pk) if filters.get("mine") and user.pk is not None else rows
 
 
-def running_runs(user: Any, most: int) -> QuerySet[Run]:
+def running_runs(user: Viewer, most: int) -> QuerySet[Run]:
     """Visible runs that are running, those with the newest step first."""
     return visible_runs(user).filter(status=Run.Status.RUNNING).order_by("-advanced_at")[:most]
 

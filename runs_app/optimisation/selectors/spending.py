@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import Q, Sum
 
 from runs_app.models import LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import budgets
 from tasks_app.disclosure import sees_hidden
+from tasks_app.people import Viewer
 
 _DAY = timedelta(days=1)
 
@@ -40,15 +41,17 @@ class MoneyLimits:
     left: float | None = None
 
 
-def money_limits(user: Any, now: datetime) -> MoneyLimits | None:
+def money_limits(user: Viewer, now: datetime) -> MoneyLimits | None:
     """What the user's runs may cost; None for admins, whom the site does not limit."""
     if sees_hidden(user):
         return None
-    left = max(settings.MAX_USD_PER_USER_DAY - held_usd(user, now), 0.0) if user.pk else None
+    left = None
+    if isinstance(user, User):
+        left = max(settings.MAX_USD_PER_USER_DAY - held_usd(user, now), 0.0)
     return MoneyLimits(run=settings.MAX_RUN_USD, day=settings.MAX_USD_PER_USER_DAY, left=left)
 
 
-def held_usd(user: Any, now: datetime, *, besides: Run | None = None) -> float:
+def held_usd(user: User, now: datetime, *, besides: Run | None = None) -> float:
     """US dollars that count against the user's day; of the run `besides` only what it has paid."""
     running = Run.objects.filter(user=user, status=Run.Status.RUNNING).defer("problem")
     costly = [run for run in running if _is_priced(run)]
@@ -73,7 +76,7 @@ def paid_usd(run: Run) -> float:
     return float(ended.aggregate(usd=Sum("cost_usd", default=0.0))["usd"])
 
 
-def _bills(user: Any, now: datetime) -> dict[UUID, _Bill]:
+def _bills(user: User, now: datetime) -> dict[UUID, _Bill]:
     calls = LanguageModelCall.objects.filter(run__user=user).order_by()
     # the calls of a run end with it or minutes after it
     recent = calls.exclude(run__ended_at__lt=now - 2 * _DAY)

@@ -32,6 +32,7 @@ from runs_app.optimisation.start.forms import (
 from runs_app.optimisation.start.parameters import field_name
 from runs_app.queue.selectors import queue_overview
 from runs_app.work.access import find_submission
+from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
 
 _FROM_ADDRESS = ("task", "device", "direction", "strategy")
@@ -46,7 +47,7 @@ def run_start(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return redirect_to_login(request.path)
     form = RunForm(request.POST)
-    run = _start(request, form) if form.is_valid() else None
+    run = _start(request.user, form) if form.is_valid() else None
     if run is None:
         return _page(request, form, status=422)
     return redirect(run)
@@ -74,12 +75,11 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "runs_app/optimisation/start/parts/run_estimate.html", context)
 
 
-def _start(request: HttpRequest, form: RunForm) -> Run | None:
+def _start(user: User, form: RunForm) -> Run | None:
     """The started run, or None with the reason on the form."""
-    assert isinstance(request.user, User), "the view asks for a sign-in"
     try:
         wanted = read_run_request(form.request())
-        return start_run(user=request.user, request=wanted, now=timezone.now())
+        return start_run(user=user, request=wanted, now=timezone.now())
     except SubmissionError as error:
         form.add_refusal(error.field, error.reason)
         return None
@@ -131,7 +131,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return initial
 
 
-def _submission(submission_id: str, user: Any) -> Any:
+def _submission(submission_id: str, user: Viewer) -> Any:
     try:
         return find_submission(submission_id, user)
     except (ValueError, ValidationError):

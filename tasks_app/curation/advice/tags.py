@@ -17,6 +17,7 @@ from tasks_app.curation.checks.selectors import versions_of
 from tasks_app.curation.checks.tags import may_ask
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Draft, TaskVersion
+from tasks_app.people import Viewer
 
 register = template.Library()
 
@@ -34,7 +35,7 @@ def draft_judgements(context: Context, draft: Draft) -> dict[str, Any]:
 
 
 def judgements_context(
-    about: TaskVersion | Draft, user: Any, asked: Mapping[str, str] | None = None
+    about: TaskVersion | Draft, user: Viewer, asked: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """All of that part; `asked` is what a form held that was refused, or is repeated."""
     fields = asked or {}

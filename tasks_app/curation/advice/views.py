@@ -24,6 +24,7 @@ from tasks_app.curation.checks.views import find_draft, signed_in
 from tasks_app.curation.drafts.services import snapshot
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, TaskVersion
+from tasks_app.people import AuthenticatedRequest
 
 Ask = Callable[[JudgeRequest, User, datetime], object]
 
@@ -49,7 +50,7 @@ def version_judgements(request: HttpRequest, slug: str, number: int) -> HttpResp
 @signed_in
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def draft_judgements(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft_judgements(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """What was said of a draft; a POST of an admin asks about its files as they are now."""
     draft = find_draft(request, draft_id)
     if request.method != "POST":

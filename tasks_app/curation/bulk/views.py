@@ -25,6 +25,7 @@ from tasks_app.curation.reevaluation.services import reevaluate
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Task
+from tasks_app.people import AuthenticatedRequest
 
 _NAMED = 5  # refusals that a message tells
 _DIGITS = 10  # of a number of evaluations, fewer
@@ -32,7 +33,7 @@ _DIGITS = 10  # of a number of evaluations, fewer
 
 @login_required
 @require_POST
-def tasks_check(request: HttpRequest) -> HttpResponse:
+def tasks_check(request: AuthenticatedRequest) -> HttpResponse:
     """Queue a check of each selected task on a device: of the version that its row speaks of."""
     user = admin_of(request, "only admins have many tasks checked")
     try:
@@ -49,7 +50,7 @@ def tasks_check(request: HttpRequest) -> HttpResponse:
 @login_required
 @never_cache
 @require_POST
-def tasks_reevaluate(request: HttpRequest) -> HttpResponse:
+def tasks_reevaluate(request: AuthenticatedRequest) -> HttpResponse:
     """Show what having the selected tasks' best evaluated again comes to; `confirm` starts it."""
     user = admin_of(request, "only admins have submissions evaluated again")
     try:

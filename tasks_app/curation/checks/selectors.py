@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
 
@@ -19,6 +18,7 @@ from runs_app.queue.runners import runner_list
 from runs_app.queue.selectors import waiting_reason, why_blocked
 from runs_app.work.access import public_reason, visible_evaluations
 from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.people import Viewer
 
 _ASKED = (Act.Kind.CHECKED, Act.Kind.JUDGED)
 _CHECKS = 6
@@ -82,7 +82,7 @@ class Trials:
         return bool(self.checks_under_way or self.dry_runs_under_way)
 
 
-def draft_trials(draft: Draft, user: Any, now: datetime) -> Trials:
+def draft_trials(draft: Draft, user: Viewer, now: datetime) -> Trials:
     """What was found out about a draft that is open to `user`."""
     versions = versions_of(draft)
     reports = _reports(draft, versions)
@@ -113,7 +113,7 @@ def solution_of(version: TaskVersion, kernel: ShippedKernel) -> Solution:
     return Solution(source=source, language=kernel.language, direction=kernel.direction)
 
 
-def dry_runs(version: TaskVersion, user: Any) -> QuerySet[Evaluation]:
+def dry_runs(version: TaskVersion, user: Viewer) -> QuerySet[Evaluation]:
     """The tries of a version's own kernels that `user` may see: admins all, others their own."""
     return visible_evaluations(user).filter(
         task_version=version,
@@ -139,7 +139,7 @@ def _reports(draft: Draft, versions: Iterable[int]) -> list[Soundness]:
     return list(rows.filter(version=newest.version_id).select_related("version__task"))
 
 
-def _checks(draft: Draft, versions: Iterable[int], user: Any, now: datetime) -> list[CheckView]:
+def _checks(draft: Draft, versions: Iterable[int], user: Viewer, now: datetime) -> list[CheckView]:
     rows = TaskCheck.objects.filter(version__in=versions).select_related(
         "device", "runner", "asked_by"
     )
@@ -163,7 +163,7 @@ def _checks(draft: Draft, versions: Iterable[int], user: Any, now: datetime) -> 
     ]
 
 
-def _check_note(check: TaskCheck, user: Any, now: datetime) -> str:
+def _check_note(check: TaskCheck, user: Viewer, now: datetime) -> str:
     """Why it has no report, or why it waits."""
     if check.status != Status.QUEUED:
         return check_reason(check, user)
@@ -192,7 +192,7 @@ def _elapsed_s(work: TaskCheck | Evaluation, now: datetime) -> float:
     return max((end - (work.started_at or work.created_at)).total_seconds(), 0.0)
 
 
-def _dry_run_views(version: TaskVersion, user: Any, now: datetime) -> list[DryRunView]:
+def _dry_run_views(version: TaskVersion, user: Viewer, now: datetime) -> list[DryRunView]:
     shipped = shipped_kernels(version)
     rows = dry_runs(version, user).defer("task_version__document", "submission__source")
     newest = list(rows.order_by("-created_at", "-pk")[:_DRY_RUNS])
@@ -212,7 +212,7 @@ def _dry_run_views(version: TaskVersion, user: Any, now: datetime) -> list[DryRu
     ]
 
 
-def _dry_run_note(row: Evaluation, waiting: dict[str, int], user: Any, now: datetime) -> str:
+def _dry_run_note(row: Evaluation, waiting: dict[str, int], user: Viewer, now: datetime) -> str:
     """Why it waits, or the reason of its verdict; `waiting` counts those that wait before it.
 
     The queue is asked for the first on each device alone, however many kernels wait there.

@@ -8,6 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from django import template
+from django.contrib.auth.models import User
 from django.template.context import Context
 from django.utils import timezone
 
@@ -22,6 +23,7 @@ from tasks_app.curation.checks.selectors import draft_trials as trials_of
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Draft
 from tasks_app.pages.soundness_page import whole
+from tasks_app.people import Viewer
 
 register = template.Library()
 
@@ -42,7 +44,7 @@ def draft_trials(context: Context, draft: Draft) -> dict[str, Any]:
 
 
 def trials_context(
-    draft: Draft, user: Any, now: datetime, asked: Mapping[str, str] | None = None
+    draft: Draft, user: User, now: datetime, asked: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """All of that part; `asked` is what a form held that was refused, or is repeated."""
     results = results_context(draft, user, now)
@@ -59,7 +61,7 @@ def trials_context(
     }
 
 
-def results_context(draft: Draft, user: Any, now: datetime) -> dict[str, Any]:
+def results_context(draft: Draft, user: Viewer, now: datetime) -> dict[str, Any]:
     """The part of it that changes while something is under way."""
     trials = trials_of(draft, user, now)
     status = _status(trials)
@@ -73,7 +75,7 @@ def results_context(draft: Draft, user: Any, now: datetime) -> dict[str, Any]:
     }
 
 
-def may_ask(draft: Draft, user: Any) -> bool:
+def may_ask(draft: Draft, user: Viewer) -> bool:
     """Whether somebody to whom a draft is open may have it checked or tried now."""
     if draft.state == Draft.State.PUBLISHED:
         return sees_hidden(user) and draft.version_id is not None

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -28,6 +27,7 @@ from tasks_app.curation.checks.tags import may_ask, results_context, trials_cont
 from tasks_app.curation.drafts.services import snapshot
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, TaskVersion
+from tasks_app.people import AuthenticatedRequest
 
 RESULTS = "trials-results"
 """Id of the element that asks for itself while something is under way."""
@@ -63,7 +63,7 @@ def signed_in(view: View) -> View:
 @signed_in
 @never_cache
 @require_safe
-def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft_trials(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """That part alone, or only its results where these ask for themselves."""
     results_only = request.headers.get("HX-Target") == RESULTS
     known = Draft.objects.select_related("version").filter(pk=draft_id).first()
@@ -83,9 +83,9 @@ def draft_trials(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_POST
-def draft_check(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft_check(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """Have a draft's files checked on a device, as they are now."""
-    user = _user(request)
+    user = request.user
 
     def ask(version: TaskVersion, device: Device, now: datetime) -> object:
         return request_check(version=version, device=device, user=user, now=now)
@@ -95,9 +95,9 @@ def draft_check(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_POST
-def draft_try(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft_try(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """Try the kernels that come with a draft, as its files are now."""
-    user, mode = _user(request), request.POST.get("mode", "")
+    user, mode = request.user, request.POST.get("mode", "")
 
     def ask(version: TaskVersion, device: Device, now: datetime) -> object:
         return dry_run(version=version, device=device, user=user, mode=mode, now=now)
@@ -107,7 +107,7 @@ def draft_try(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 @signed_in
 @require_POST
-def check_cancel(request: HttpRequest, check_id: UUID) -> HttpResponse:
+def check_cancel(request: AuthenticatedRequest, check_id: UUID) -> HttpResponse:
     """Take a check back; the form says on which draft's page it stands."""
     try:
         draft = find_draft(request, UUID(request.POST.get("draft", "")))
@@ -118,13 +118,13 @@ def check_cancel(request: HttpRequest, check_id: UUID) -> HttpResponse:
         raise Http404("There is no such check, or it is somebody else's.")
     refusal = None
     try:
-        cancel_check(check=check, user=_user(request), now=timezone.now())
+        cancel_check(check=check, user=request.user, now=timezone.now())
     except CurationError as error:
         refusal = error
     return _answer(request, draft, refusal, "Not cancelled")
 
 
-def _asked(request: HttpRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
+def _asked(request: AuthenticatedRequest, draft_id: UUID, ask: Ask, words: str) -> HttpResponse:
     """Ask for something about the version of a draft's files; stores nothing if it is refused."""
     draft, now = find_draft(request, draft_id), timezone.now()
     refusal: CurationError | SubmissionError | None = None
@@ -141,7 +141,7 @@ def _asked(request: HttpRequest, draft_id: UUID, ask: Ask, words: str) -> HttpRe
 
 
 def _answer(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     draft: Draft,
     refusal: CurationError | SubmissionError | None,
     words: str,
@@ -166,8 +166,3 @@ def find_draft(request: HttpRequest, draft_id: UUID) -> Draft:
     if draft is None or not draft.open_to(request.user):
         raise Http404("There is no such draft, or it is somebody else's.")
     return draft
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "the view asks for a sign-in"
-    return request.user

@@ -30,6 +30,7 @@ from tasks_app.curation.decisions.trail_words import trail_entries
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task
+from tasks_app.people import AuthenticatedRequest
 from tasks_app.spreadsheet import as_csv
 
 _REFUSAL = "only admins curate tasks"
@@ -56,7 +57,7 @@ _BULK_FIELDS = ("action", "reason", "difficulty", "tag")
 @never_cache
 @require_safe
 @vary_on_headers("HX-Request")
-def curate(request: HttpRequest) -> HttpResponse:
+def curate(request: AuthenticatedRequest) -> HttpResponse:
     """What waits for a decision, and all tasks with what can be done to many of them."""
     admin_of(request, _REFUSAL)
     filters = curate_page.read_filters(request.GET, curate_page.FILTERS)
@@ -71,7 +72,7 @@ def curate(request: HttpRequest) -> HttpResponse:
 @login_required
 @never_cache
 @require_POST
-def curate_bulk(request: HttpRequest) -> HttpResponse:
+def curate_bulk(request: AuthenticatedRequest) -> HttpResponse:
     """Show what a decision about many tasks would change; with `confirm`, make it."""
     user = admin_of(request, _REFUSAL)
     values = {name: request.POST.get(name, "") for name in _BULK_FIELDS}
@@ -98,7 +99,7 @@ def curate_bulk(request: HttpRequest) -> HttpResponse:
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def task_curate(request: HttpRequest, slug: str) -> HttpResponse:
+def task_curate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """One task: its state, labels, versions and drafts, and what was done to it."""
     user = admin_of(request, _REFUSAL)
     task = get_object_or_404(Task.objects.select_related("current_version"), slug=slug)
@@ -116,7 +117,7 @@ def task_curate(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 @require_safe
-def curate_history(request: HttpRequest) -> HttpResponse:
+def curate_history(request: AuthenticatedRequest) -> HttpResponse:
     """Everything that curators did, the newest first; with `format=csv` as a file."""
     admin_of(request, _REFUSAL)
     filters = curate_page.read_filters(request.GET, curate_page.HISTORY_FILTERS)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -27,6 +26,7 @@ from tasks_app.curation.drafts.services import may_reopen, may_write
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.people import Viewer
 
 _EXAMPLE = Path(__file__).parents[2] / "example"
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
@@ -58,7 +58,7 @@ class Step:
 class DraftRow:
     """A draft in a list, with what is wrong with it or speaks against it."""
 
-    def __init__(self, draft: Draft, user: Any) -> None:
+    def __init__(self, draft: Draft, user: Viewer) -> None:
         self.draft = draft
         self.bench = Workbench(draft, user)
 
@@ -80,7 +80,7 @@ class DraftRow:
 class Workbench:
     """A draft as one of its viewers sees it; nothing of it is executed."""
 
-    def __init__(self, draft: Draft, user: Any, path: str = "") -> None:
+    def __init__(self, draft: Draft, user: Viewer, path: str = "") -> None:
         """Show the file of that path, or the first one."""
         self.draft = draft
         self.user = user
@@ -356,7 +356,7 @@ def example_files() -> dict[str, str]:
     return read_files(_EXAMPLE, list_files(_EXAMPLE))
 
 
-def find_draft(draft_id: UUID, user: Any) -> Draft | None:
+def find_draft(draft_id: UUID, user: Viewer) -> Draft | None:
     """The draft, or None if there is none that `user` may know of."""
     draft = (
         Draft.objects.select_related("task__current_version", "version__task", "author", "taken_by")

@@ -22,6 +22,7 @@ from tasks_app.curation.drafts.refusals import (
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import catalogue_folder, write_folder
 from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.people import Viewer
 from tasks_app.publishing.services import (
     make_current,
     must_be_seen,
@@ -247,12 +248,12 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
     return version
 
 
-def may_write(draft: Draft, user: Any) -> bool:
+def may_write(draft: Draft, user: Viewer) -> bool:
     """Whether `user` may change the draft's files now."""
     return draft.state == Draft.State.OPEN and _writes(draft, user)
 
 
-def may_reopen(draft: Draft, user: Any) -> bool:
+def may_reopen(draft: Draft, user: Viewer) -> bool:
     """Whether `user` may take it back from review."""
     return draft.state == Draft.State.REVIEW and _writes(draft, user)
 
@@ -346,11 +347,11 @@ def _set_state(task: Task, state: Task.State) -> None:
     task.save(update_fields=["state"])
 
 
-def _is_admin(user: Any) -> bool:
+def _is_admin(user: Viewer) -> bool:
     return bool(user.is_active and user.is_staff)
 
 
-def _writes(draft: Draft, user: Any) -> bool:
+def _writes(draft: Draft, user: Viewer) -> bool:
     """Its author until an admin took it over; from then on admins."""
     if draft.taken_by_id is None:
         return bool(user.is_active and user.pk == draft.author_id)

@@ -44,6 +44,7 @@ from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task, TaskVersion
 from tasks_app.pages.text_diff import Budget, diff
+from tasks_app.people import AuthenticatedRequest
 
 _REFUSAL = "only admins write next versions of tasks"
 _ROWS = 30
@@ -58,9 +59,9 @@ _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def drafts(request: HttpRequest) -> HttpResponse:
+def drafts(request: AuthenticatedRequest) -> HttpResponse:
     """Own drafts, a form for another, and for admins what waits for them."""
-    user = _user(request)
+    user = request.user
     form = _sent(request, user) if request.method == "POST" else UploadForm()
     if form.is_valid():
         try:
@@ -77,9 +78,9 @@ def drafts(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def draft_example(request: HttpRequest) -> HttpResponse:
+def draft_example(request: AuthenticatedRequest) -> HttpResponse:
     """Start a draft from a small task that works."""
-    user = _user(request)
+    user = request.user
     try:
         return redirect(_keep(request, user, Uploaded(folders=[_example(user)])))
     except CurationError as error:
@@ -89,7 +90,7 @@ def draft_example(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def draft_copy(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def draft_copy(request: AuthenticatedRequest, slug: str, number: int) -> HttpResponse:
     """Start a draft of a task's next version from one of its versions; for admins."""
     user = admin_of(request, _REFUSAL)
     version = get_object_or_404(TaskVersion, task__slug=slug, number=number)
@@ -103,7 +104,7 @@ def draft_copy(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """The workbench of a draft: read it, or keep what was written."""
     found = _draft(request, draft_id)
     if request.method != "POST":
@@ -114,7 +115,7 @@ def draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     try:
         saved = edit_draft(
             draft=found,
-            user=_user(request),
+            user=request.user,
             files=edit.result(),
             revision=edit.revision,
             now=timezone.now(),
@@ -129,7 +130,7 @@ def draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft_act(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """Send a draft to review, close it, or decide about it.
 
     What is refused is said on a page of this address: whoever asks for that again gets the draft.
@@ -137,7 +138,7 @@ def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     found = _draft(request, draft_id)
     if request.method != "POST":
         return redirect(found)
-    user = _user(request)
+    user = request.user
     action = request.POST.get("action", "")
     reason = request.POST.get("reason", "")
     if action in _ADMINS_ACTIONS and not user.is_staff:
@@ -154,7 +155,7 @@ def draft_act(request: HttpRequest, draft_id: UUID) -> HttpResponse:
 
 @login_required
 @require_safe
-def draft_download(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+def draft_download(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """The draft's folder as a zip, as far as whoever asks may see it."""
     found = _draft(request, draft_id)
     texts = Workbench(found, request.user).texts
@@ -344,8 +345,3 @@ def _capital(text: str) -> str:
 
 def _status(errors: Any) -> int:
     return 422 if errors else 200
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "login_required lets nobody else pass"
-    return request.user

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
-from typing import Any
 
 from django.db.models import Count, QuerySet
 
@@ -14,6 +13,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.models import Device, Evaluation, Status
 from runs_app.queue.selectors import DeviceQueue, queue_overview
 from tasks_app.curation.reevaluation.plan import Plan
+from tasks_app.people import Viewer
 
 _SAMPLE = 200  # latest evaluations of a mode behind a median
 
@@ -51,7 +51,7 @@ class DeviceEstimate:
         return (self.own_s + self.ahead_s) / self.runners
 
 
-def estimates_of(plan: Plan, user: Any, now: datetime) -> list[DeviceEstimate]:
+def estimates_of(plan: Plan, user: Viewer, now: datetime) -> list[DeviceEstimate]:
     """An estimate for each device of the plan that gets an evaluation."""
     queues = {queue.device.slug: queue for queue in queue_overview(user, now)}
     found = []
@@ -64,7 +64,7 @@ def estimates_of(plan: Plan, user: Any, now: datetime) -> list[DeviceEstimate]:
 
 
 def estimate_together(
-    plans: Iterable[Plan], device: Device, user: Any, now: datetime
+    plans: Iterable[Plan], device: Device, user: Viewer, now: datetime
 ) -> DeviceEstimate:
     """One estimate of all that several plans queue on a device."""
     queue = next(queue for queue in queue_overview(user, now) if queue.device == device)

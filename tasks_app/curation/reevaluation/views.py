@@ -25,6 +25,7 @@ from tasks_app.curation.reevaluation.selectors import changes_between
 from tasks_app.curation.reevaluation.services import cancel_reevaluation, reevaluate
 from tasks_app.disclosure import admin_of
 from tasks_app.models import Act, Task
+from tasks_app.people import AuthenticatedRequest
 
 _REFUSAL = "only admins have submissions evaluated again"
 _ACTS_SHOWN = 20
@@ -35,7 +36,7 @@ _ROWS_SHOWN = 50  # of each table that is asked for again and again
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def task_reevaluate(request: HttpRequest, slug: str) -> HttpResponse:
+def task_reevaluate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """Choose and preview, start, or watch what was started."""
     user = admin_of(request, _REFUSAL)
     task = get_object_or_404(Task.objects.select_related("current_version"), slug=slug)
@@ -49,7 +50,7 @@ def task_reevaluate(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def task_reevaluate_cancel(request: HttpRequest, slug: str, act_id: int) -> HttpResponse:
+def task_reevaluate_cancel(request: AuthenticatedRequest, slug: str, act_id: int) -> HttpResponse:
     """Take what still waits of a re-evaluation out of the queue."""
     user = admin_of(request, _REFUSAL)
     act = get_object_or_404(acts_of(get_object_or_404(Task, slug=slug)), pk=act_id)
