@@ -79,6 +79,19 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            # Tags of a feature lie in its folder; those of tasks and numbers in the app's own.
+            "libraries": {
+                "bulk": "tasks_app.curation.bulk.tags",
+                "judgements": "tasks_app.curation.advice.tags",
+                "trials": "tasks_app.curation.checks.tags",
+                "checks": "runs_app.checks.tags",
+                "run_display": "runs_app.optimisation.tags",
+                "standing": "runs_app.integrity.tags",
+                "toolchains": "runs_app.queue.tags",
+                "verdicts": "runs_app.submissions.tags",
+                "boards": "leaderboard_app.boards.tags",
+                "version_results": "leaderboard_app.tasks.tags",
+            },
         },
     },
 ]
