@@ -1,0 +1,1 @@
+"""Settings, addresses, sockets, the API's root, accounts, and `manage.py up`."""

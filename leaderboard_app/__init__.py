@@ -1,0 +1,1 @@
+"""Ranking and its pages; reads, never writes."""

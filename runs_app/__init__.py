@@ -1,0 +1,1 @@
+"""Submissions, evaluations, runners and optimisation runs."""

@@ -1,0 +1,1 @@
+"""Tasks, their versions, and how they are curated."""

@@ -1,0 +1,1 @@
+"""The optimiser: pure Python, seeded, without Django."""

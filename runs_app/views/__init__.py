@@ -1,0 +1,1 @@
+"""The pages about submissions, runs and runners."""

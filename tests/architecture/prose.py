@@ -1,6 +1,6 @@
 """Measures the prose of a Markdown document: sentences, lines, links and anchors.
 
-`python -m tests.architecture.prose FILE...` prints the figures, and every sentence that is too long.
+`python -m tests.architecture.prose FILE...` prints the figures, and what is too long.
 """
 
 from __future__ import annotations

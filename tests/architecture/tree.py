@@ -41,7 +41,7 @@ def drawn() -> str:
 
 def stored(page: str) -> str:
     """What the page has between the markers."""
-    return page.split(BEGIN)[1].split(END)[0]
+    return page.split(BEGIN)[1].split(END, maxsplit=1)[0]
 
 
 def without_words() -> list[str]:
@@ -65,7 +65,7 @@ def _sentence(folder: str) -> str:
 
 
 def _order(folder: str) -> tuple[int, str]:
-    top = folder.split("/")[0]
+    top = folder.split("/", maxsplit=1)[0]
     return (TOP.index(top) if top in TOP else len(TOP), folder)
 
 
