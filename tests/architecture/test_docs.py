@@ -10,8 +10,10 @@ import pytest
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.flags import ALLOWED, FIXED
+from gpu_runner.data.static import RULES
 from gpu_runner.data.symptom import Symptom
 from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
+from tests.adversarial.catalogue import ROWS
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = re.compile(r"\b(KBENCH_[A-Z_]+|REDIS_URL|DATABASE_URL)\b")
@@ -69,3 +71,18 @@ def test_every_command_is_described_by_itself() -> None:
     for name in listing:
         if not name.endswith("__init__.py"):
             assert re.search(r"^    help = ", text_of(name), re.MULTILINE), name
+
+
+def test_the_red_teams_table_has_every_known_way_to_cheat() -> None:
+    table = text_of("docs/integrity.md").split("| rows | what a kernel tries |")[1]
+    cells = re.findall(r"^\| ([\d, -]+) \|", table, re.MULTILINE)
+    numbers: list[int] = []
+    for part in ", ".join(cells).split(", "):
+        first, _, last = part.partition("-")
+        numbers += range(int(first), int(last or first) + 1)
+    assert sorted(numbers) == [row.number for row in ROWS]
+
+
+def test_every_static_rule_is_explained() -> None:
+    explained = set(re.findall(r"^\| `([a-z-]+)`", text_of("docs/static-checks.md"), re.MULTILINE))
+    assert {rule.name for rule in RULES} <= explained
