@@ -1,1 +1,1 @@
-"""Settings, addresses, sockets, the API's root, accounts, and `manage.py up`."""
+"""The site around the apps: settings, addresses, sockets, accounts, and `manage.py up`."""

@@ -1,1 +1,1 @@
-"""The processes of `manage.py up`."""
+"""The programs of an installation: started, watched, and stopped together."""
