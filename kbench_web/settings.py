@@ -112,7 +112,7 @@ def _database() -> dict[str, Any]:
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
-        name = f"kbench-test-{os.getpid()}.sqlite3"
+        name = f"test-kbench-{os.getpid()}.sqlite3"  # no leftover of a runner
         database["TEST"] = {"NAME": str(Path(tempfile.gettempdir()) / name)}
     elif database.get("ENGINE") == "django.db.backends.postgresql":
         database["CONN_HEALTH_CHECKS"] = True

@@ -86,3 +86,15 @@ def test_every_command_is_described_by_itself() -> None:
     for name in listing:
         if not name.endswith("__init__.py"):
             assert re.search(r"^    help = ", text_of(name), re.MULTILINE), name
+
+
+def test_every_path_of_the_contributing_page_exists() -> None:
+    paths = [
+        name
+        for name in re.findall(r"`([\w./-]+)`", text_of("CONTRIBUTING.md"))
+        if "/" in name and not name.startswith("/")
+    ]
+    assert len(paths) > 15
+    for name in paths:
+        # Names such as parts/ alone stand for a folder inside another one.
+        assert (ROOT / name).exists() or name in ("kernels/", "parts/"), name

@@ -50,7 +50,13 @@ def start_daemon(redis_url: str, settings: Any, cache: SupervisorConfig) -> Iter
 
     def start() -> RunningDaemon:
         folder = cache.cache_folder
-        config = DaemonConfig(redis_url=redis_url, cache_folder=folder, heartbeat_s=0.3)
+        config = DaemonConfig(
+            redis_url=redis_url,
+            cache_folder=folder,
+            heartbeat_s=0.3,
+            people_slots=0,
+            ready=False,
+        )
         started.append(RunningDaemon(config, supervise))
         return started[-1]
 
