@@ -8,7 +8,7 @@ import re
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve.knobs import values_of
+from runs_app.evolve.knobs import find_knobs
 from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Failure,
@@ -108,7 +108,7 @@ class Landscape:
 
     def judge(self, source: str, mode: Mode) -> EvaluationResult:
         """Hardware with noise; `noise` is half the 95 % interval over the time."""
-        time = self.time_ns(values_of(source))
+        time = self.time_ns({knob.name: knob.default for knob in find_knobs(source)})
         if time is None:
             return a_result(None, verdict=Verdict.COMPILE_ERROR, mode=mode)
         return a_result(time * self.dice.gauss(1, self.noise / 2), spread=self.noise, mode=mode)
