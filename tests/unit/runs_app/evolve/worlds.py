@@ -32,6 +32,11 @@ KNOBS = {
 _COST = re.compile(r"cost_(\d+)")
 
 
+def values_of(source: str) -> dict[str, str]:
+    """The value of each knob as the source has it. Raises `KnobError`."""
+    return {knob.name: knob.default for knob in find_knobs(source)}
+
+
 def costly(cost: float, number: int = 0) -> str:
     """A kernel whose time is written in it, in picoseconds."""
     return kernel(f"const int cost_{int(cost * 1000)} = {number}; y[i] = 2 * x[i] + 0 * {number};")
@@ -108,7 +113,7 @@ class Landscape:
 
     def judge(self, source: str, mode: Mode) -> EvaluationResult:
         """Hardware with noise; `noise` is half the 95 % interval over the time."""
-        time = self.time_ns({knob.name: knob.default for knob in find_knobs(source)})
+        time = self.time_ns(values_of(source))
         if time is None:
             return a_result(None, verdict=Verdict.COMPILE_ERROR, mode=mode)
         return a_result(time * self.dice.gauss(1, self.noise / 2), spread=self.noise, mode=mode)
