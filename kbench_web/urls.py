@@ -6,9 +6,6 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from kbench_web.api import api
-from kbench_web.sign_in import AdminSignInForm
-
-admin.site.login_form = AdminSignInForm
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from kbench_web.forms import SignUpForm, TokenForm
 from kbench_web.models import ApiToken
-from kbench_web.sign_in import SignInForm
 from kbench_web.tokens import create_token
 from leaderboard_app.selectors import devices_with_results, top
 from runs_app import selectors
@@ -36,7 +35,6 @@ class SignInView(LoginView):
     """Django's sign-in with our template; who is signed in already goes on."""
 
     template_name = "kbench_web/sign_in.html"
-    authentication_form = SignInForm
     redirect_authenticated_user = True
 
 
@@ -71,7 +69,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         user = form.save()
-        login(request, user)
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         return HttpResponseRedirect(_next(request))
     context = {"form": form, "next": request.POST.get("next", request.GET.get("next", ""))}
     status = 422 if form.is_bound else 200

@@ -30,23 +30,33 @@ class Body(httpx2.SyncByteStream):
 
     `unread` holds those that came since the last event, the whole body if there was none. Comments
     that keep a connection alive are no events, so they do not lengthen the time for silence.
+    The body of an error just ends where it breaks off, for its status says what happened.
     """
 
     def __init__(
         self,
-        inner: httpx2.SyncByteStream,
+        response: httpx2.Response,
         clock: Callable[[], float],
         silence_s: float,
         ends_at: float,
     ) -> None:
         """Allow `silence_s` seconds without an event, and nothing after `ends_at` on that clock."""
-        self._inner, self._clock = inner, clock
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        self._inner, self._is_error = response.stream, not response.is_success
+        self._clock = clock
         self._silence_s, self._ends_at = silence_s, ends_at
         self._used_at = clock()
         self.unread = bytearray()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Pass on what comes; raises ReadTimeout and TooLong."""
+        """Pass on what comes; raises ReadTimeout, TooLong, and what the connection raises."""
+        try:
+            yield from self._bounded()
+        except httpx2.TransportError:
+            if not self._is_error:
+                raise
+
+    def _bounded(self) -> Iterator[bytes]:
         for chunk in self._inner:
             now = self._clock()
             if now > self._ends_at:
@@ -90,8 +100,7 @@ def connection(
         coding = response.headers.pop("content-encoding", "identity")
         if coding != "identity" and response.is_success:
             raise Compressed("the answer is compressed")
-        assert isinstance(response.stream, httpx2.SyncByteStream)
-        response.stream = Body(response.stream, clock, endpoint.timeout_s, ends_at)
+        response.stream = Body(response, clock, endpoint.timeout_s, ends_at)
 
     silence_s = min(endpoint.timeout_s, max(0.001, ends_at - clock()))
     timeout = httpx2.Timeout(silence_s, connect=min(CONNECT_S, silence_s))
