@@ -5,11 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
-from kbench_web.accounts.sign_in import AdminSignInForm
 from kbench_web.api import api
 from kbench_web.api_docs import api_docs
-
-admin.site.login_form = AdminSignInForm
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),

@@ -19,7 +19,6 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from kbench_web.accounts.forms import SignUpForm, TokenForm
-from kbench_web.accounts.sign_in import SignInForm
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
 from runs_app.submissions.quota import quota
@@ -33,7 +32,6 @@ class SignInView(LoginView):
     """Django's sign-in with our template; who is signed in already goes on."""
 
     template_name = "kbench_web/accounts/sign_in.html"
-    authentication_form = SignInForm
     redirect_authenticated_user = True
 
 
@@ -47,7 +45,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         user = form.save()
-        login(request, user)
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         return HttpResponseRedirect(_next(request))
     context = {"form": form, "next": request.POST.get("next", request.GET.get("next", ""))}
     status = 422 if form.is_bound else 200

@@ -6,7 +6,7 @@ import math
 import random
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -256,13 +256,6 @@ class History:
     def known(self, digest: str) -> Candidate | None:
         """The first candidate with that source."""
         return self._by_digest.get(digest)
-
-    def lineage(self, number: int) -> Iterator[Candidate]:
-        """A candidate and its first parents, up to the seed."""
-        at: int | None = number
-        while at is not None and (candidate := self.candidates.get(at)) is not None:
-            yield candidate
-            at = candidate.parents[0] if candidate.parents else None
 
     def _asked(self, question: Question) -> None:
         self.questions[question.number] = self._waiting[question.number] = question

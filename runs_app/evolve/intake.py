@@ -112,7 +112,7 @@ class Intake:
                 return Unusable(f"the edit does not fit kernel #{question.parents[0]}: {error}")
             except DataError as error:
                 return Unusable(f"the edited code {error.reason}")
-            return Parsed(code, *about(text), "edits made to the parent")
+            return Parsed(code, *about(text))
         return read_kernel(text, self._problem, cut=cut)
 
     def _draft(self, question: Question, kernel: Parsed) -> list[Move]:

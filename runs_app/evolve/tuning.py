@@ -135,11 +135,6 @@ class Tuner:
         self._variants = [Variant(generation=0, slot=0, text=plan.start.strip())]
 
     @property
-    def is_done(self) -> bool:
-        """Whether nothing more will be asked."""
-        return not self._variants
-
-    @property
     def best(self) -> Variant | None:
         """The best by training accuracy, the earlier of equals; held-out votes do not matter."""
         found = [g.best for g in self.generations if g.best is not None]

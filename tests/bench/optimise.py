@@ -91,6 +91,7 @@ def scripted_model(task: Task, kind: DeviceKind, seed: int) -> Iterator[Model]:
 
         def ask(number: int, wish: Ask) -> outcomes.Answer:
             messages = [{"role": m.role, "content": m.content} for m in wish.prompt.messages]
+            sent_at = time.monotonic()
             done = complete(
                 endpoint,
                 messages,
@@ -102,10 +103,10 @@ def scripted_model(task: Task, kind: DeviceKind, seed: int) -> Iterator[Model]:
             return outcomes.Answer(
                 ask=number,
                 text=done.text,
-                tokens_in=done.tokens_in,
-                tokens_out=done.tokens_out,
+                tokens_in=done.usage.tokens_in,
+                tokens_out=done.usage.tokens_out,
                 cost_usd=0.0,
-                latency_s=done.latency_s,
+                latency_s=time.monotonic() - sent_at,
                 finish_reason=done.finish_reason,
             )
 

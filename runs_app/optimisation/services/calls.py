@@ -27,7 +27,7 @@ from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.config import ModelSpec
 from runs_app.llm.endpoint import Endpoint
-from runs_app.llm.errors import CallError, StopCall
+from runs_app.llm.errors import CallError, StopCall, Usage
 from runs_app.llm.tokens import extra_tokens
 from runs_app.messaging import broadcast, queues
 from runs_app.models import LanguageModel, LanguageModelCall, Run
@@ -189,33 +189,31 @@ def _completed(completion: Completion, priced: ModelSpec) -> dict[str, Any]:
         "partial": completion.finish_reason in ("length", "cut"),
         "finish_reason": completion.finish_reason[:30],
         "served_by": completion.model[:150],
-        "tokens_in": completion.tokens_in,
-        "tokens_out": completion.tokens_out,
-        "cost_usd": cost_usd(priced, completion.tokens_in, completion.tokens_out),
-        "estimated": completion.estimated,
         "attempts": completion.attempts,
+        **_charged(completion.usage, priced),
     }
 
 
 def _failed(error: CallError, priced: ModelSpec) -> dict[str, Any]:
     interrupted = error.kind == "interrupted"
-    columns: dict[str, Any] = {
+    return {
         "status": _Status.INTERRUPTED if interrupted else _Status.FAILED,
         "error": error.reason,
         "error_kind": error.kind,
         "response": error.text,
         "partial": bool(error.text),
         "attempts": error.attempts,
+        **(_charged(error.usage, priced) if error.usage is not None else {}),
     }
-    if error.usage is not None:
-        tokens_in, tokens_out = error.usage.tokens_in, error.usage.tokens_out
-        columns |= {
-            "tokens_in": tokens_in,
-            "tokens_out": tokens_out,
-            "cost_usd": cost_usd(priced, tokens_in, tokens_out),
-            "estimated": error.usage.estimated,
-        }
-    return columns
+
+
+def _charged(usage: Usage, priced: ModelSpec) -> dict[str, Any]:
+    return {
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "cost_usd": cost_usd(priced, usage.tokens_in, usage.tokens_out),
+        "estimated": usage.estimated,
+    }
 
 
 def _priced(call: LanguageModelCall) -> ModelSpec:
