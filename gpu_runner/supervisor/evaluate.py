@@ -12,41 +12,42 @@ from dataclasses import replace
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
-from gpu_runner.supervisor import health, jail
-from gpu_runner.supervisor.arena import Arena
-from gpu_runner.supervisor.audit import Auditor, fault_of, suspicions_of
-from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.binary import static_suspicions
-from gpu_runner.supervisor.build import (
+from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
+from gpu_runner.supervisor.build.binary import static_suspicions
+from gpu_runner.supervisor.build.build import (
     Built,
     build_runner,
     build_shim,
     build_solution,
     build_support,
 )
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import DeviceError
-from gpu_runner.supervisor.device_memory import DeviceMemory
-from gpu_runner.supervisor.environment import environment
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.manners import Manners
-from gpu_runner.supervisor.measuring import Measuring
-from gpu_runner.supervisor.oracle import Oracle, OracleError, OutOfMemory
-from gpu_runner.supervisor.oracles import Oracles, an_oracle
-from gpu_runner.supervisor.plan import (
+from gpu_runner.supervisor.device.device import DeviceError
+from gpu_runner.supervisor.device.environment import environment
+from gpu_runner.supervisor.device.lock import Courteous, exclusive
+from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.arena import Arena
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.device_memory import DeviceMemory
+from gpu_runner.supervisor.measure.plan import (
     PLANS,
     Plan,
 )
-from gpu_runner.supervisor.profiling import Profiler
+from gpu_runner.supervisor.measure.staging import HostMemory
+from gpu_runner.supervisor.measuring import Measuring
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
+from gpu_runner.supervisor.oracle.distributions import OtherValues
+from gpu_runner.supervisor.oracle.pool import Oracles, an_oracle
 from gpu_runner.supervisor.record import Record
-from gpu_runner.supervisor.runner_process import TorchProcesses
-from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
-from gpu_runner.supervisor.staging import HostMemory
-from gpu_runner.supervisor.target import Target
+from gpu_runner.supervisor.runner.preemption import Manners
+from gpu_runner.supervisor.runner.runner_process import TorchProcesses
+from gpu_runner.supervisor.runner.session import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.timeline import Report, Timeline
-from gpu_runner.supervisor.toolchain import ToolchainError
-from gpu_runner.supervisor.turn import Courteous, exclusive
-from gpu_runner.supervisor.varied import OtherValues
+from gpu_runner.supervisor.tools import health
+from gpu_runner.supervisor.tools.profiling import Profiler
 
 logger = logging.getLogger(__name__)
 

@@ -19,24 +19,23 @@ from gpu_runner.data.scores import summary
 from gpu_runner.data.symptom import GENERAL
 from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
-from gpu_runner.supervisor import peaks
 from gpu_runner.supervisor.baselines import Baseline
-from gpu_runner.supervisor.collected import Checked, Collected, larger_error
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import generous_peak
+from gpu_runner.supervisor.device.device import generous_peak
+from gpu_runner.supervisor.device.floor import beats_physics, floor_suspicions
+from gpu_runner.supervisor.device.statistics import ESTIMATORS
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.judge import (
     Facts,
-    beats_physics,
     clock_suspicions,
-    floor_suspicions,
     luck_suspicions,
     noisiest,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, is_blind
-from gpu_runner.supervisor.plan import RESOLUTION_NS
-from gpu_runner.supervisor.session import Fault
-from gpu_runner.supervisor.statistics import ESTIMATORS
+from gpu_runner.supervisor.measure.collected import Checked, Collected, larger_error
+from gpu_runner.supervisor.measure.outside import MARGINS, NullTime, is_blind
+from gpu_runner.supervisor.measure.plan import RESOLUTION_NS
+from gpu_runner.supervisor.runner.session import Fault
+from gpu_runner.supervisor.tools import peaks
 
 
 class Record:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 
 MOST = 4
 

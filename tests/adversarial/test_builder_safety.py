@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.verdict import Abi, DeviceKind
-from gpu_runner.supervisor import jail, toolchain
-from gpu_runner.supervisor.build import LOG_LIMIT_CHARACTERS, Built, Recipe, build
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.health import left_behind, snapshot
+from gpu_runner.supervisor.build.build import LOG_LIMIT_CHARACTERS, Built, Recipe, build
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.health import left_behind, snapshot
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 needs_nvcc = pytest.mark.skipif(

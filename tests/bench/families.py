@@ -36,10 +36,10 @@ from gpu_runner.engine.mutants import Call, Outputs
 from gpu_runner.engine.problem import map_tensors, outputs_of
 from gpu_runner.engine.soundness import base_problem, honest_result
 from gpu_runner.engine.subject import load_extension
-from gpu_runner.supervisor.build import build_solution
-from gpu_runner.supervisor.config import default_cache_folder
-from gpu_runner.supervisor.toolchain import TORCH_MODULE
-from gpu_runner.supervisor.varied import MOST_OWN_ERROR
+from gpu_runner.supervisor.build.build import build_solution
+from gpu_runner.supervisor.device.toolchain import TORCH_MODULE
+from gpu_runner.supervisor.host.config import default_cache_folder
+from gpu_runner.supervisor.oracle.distributions import MOST_OWN_ERROR
 from tests.bench.evaluations import Entry, make_config, request
 from tests.bench.honest import read_lines
 from tests.bench.spread import spread, workers

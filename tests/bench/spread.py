@@ -14,7 +14,7 @@ from multiprocessing.queues import Queue
 from typing import TypeVar
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device import cuda_devices
+from gpu_runner.supervisor.device.device import cuda_devices
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -14,13 +14,15 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import evaluate as protocol
-from gpu_runner.supervisor import health, jail, session
-from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.freeze import Freezer
-from gpu_runner.supervisor.null import NullTimes
-from gpu_runner.supervisor.outside import UNSEEN, NullTime
-from gpu_runner.supervisor.own_clock import CALIBRATIONS
+from gpu_runner.supervisor.clock_calibration import CALIBRATIONS
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.empty_kernel import NullTimes
+from gpu_runner.supervisor.measure.outside import UNSEEN, NullTime
+from gpu_runner.supervisor.runner import session
+from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.tools import health
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

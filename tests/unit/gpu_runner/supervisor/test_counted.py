@@ -16,7 +16,7 @@ from gpu_runner.supervisor.judge import (
     luck_suspicions,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, is_contradicted
+from gpu_runner.supervisor.measure.outside import MARGINS, NullTime, is_contradicted
 from tests.unit.gpu_runner.supervisor.test_judge import SMALL, TASK
 
 GATED = NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, gate_ns=300.0)

@@ -16,20 +16,22 @@ from gpu_runner.data.integrity import Burst, Check
 from gpu_runner.data.scores import summary, with_baselines
 from gpu_runner.data.task import Cost, Task, TaskFormat, Work, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
-from gpu_runner.supervisor.device import Peak
-from gpu_runner.supervisor.judge import (
-    Facts,
+from gpu_runner.supervisor.device.device import Peak
+from gpu_runner.supervisor.device.floor import (
     beats_physics,
-    clock_suspicions,
     floor_ns,
     floor_suspicions,
     fraction,
+    possible_rate,
+)
+from gpu_runner.supervisor.judge import (
+    Facts,
+    clock_suspicions,
     luck_suspicions,
     noisiest,
-    possible_rate,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, is_contradicted
+from gpu_runner.supervisor.measure.outside import MARGINS, NullTime, is_contradicted
 
 PEAK = Peak(bytes_per_s=1e9, flops={"float32": 1e9})
 SMALL = Workload(name="small", parameters={"N": 1000})
