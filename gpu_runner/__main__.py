@@ -28,7 +28,7 @@ from gpu_runner.supervisor.host.jail import JailError
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.report import describe
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.soundness.soundness import SEEDS, describe_soundness, survey
 
 _JUDGE = (

@@ -20,7 +20,7 @@ from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.measure.bench import Bench, Progress
 from gpu_runner.supervisor.measure.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
-from gpu_runner.supervisor.runner.session import FaultError
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 
 SLOW_TO_START = frozenset({"compiled"})

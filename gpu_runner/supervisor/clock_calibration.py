@@ -11,11 +11,11 @@ from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
-from gpu_runner.supervisor.measure.empty_kernel import NullTimes
-from gpu_runner.supervisor.measure.outside import UNSEEN, NullTime
+from gpu_runner.supervisor.measure.empty_kernel import EmptyKernelCalibration
+from gpu_runner.supervisor.measure.outside import UNSEEN, EmptyKernelTime
 from gpu_runner.supervisor.measure.plan import Plan
 from gpu_runner.supervisor.record import Record
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.runner.target import Target
 
 CALIBRATIONS = 2
@@ -36,7 +36,9 @@ class OwnClock:
         """Nothing is known yet."""
         self._mode, self._abi, self._kind = request.mode, request.task.abi, config.kind
         self._bench, self._record = bench, record
-        self._times = NullTimes(request.task, request.solution.direction, config, target)
+        self._times = EmptyKernelCalibration(
+            request.task, request.solution.direction, config, target
+        )
 
     def calibrate(self, workloads: Sequence[Workload], plan: Plan) -> None:
         """Learn what the clock itself adds, from a kernel that does nothing.
@@ -75,6 +77,6 @@ class OwnClock:
         if self._record.is_blind():
             raise RunnerUnfit(UNSEEN)
 
-    def _know(self, found: Mapping[str, NullTime]) -> None:
-        self._record.know_null(found)
-        self._bench.know_null(found)
+    def _know(self, found: Mapping[str, EmptyKernelTime]) -> None:
+        self._record.know_empty(found)
+        self._bench.know_empty(found)

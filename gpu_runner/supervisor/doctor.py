@@ -23,7 +23,7 @@ from gpu_runner.supervisor.device.lock import exclusive
 from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.tools.anchor import probe_ncu
 from gpu_runner.supervisor.tools.calibrate import Calibration, calibrate, calibrated
 from gpu_runner.supervisor.tools.peaks import KnownPeak, ceiling

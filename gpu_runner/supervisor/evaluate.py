@@ -38,12 +38,12 @@ from gpu_runner.supervisor.measure.plan import (
 from gpu_runner.supervisor.measure.staging import HostMemory
 from gpu_runner.supervisor.measuring import Measuring
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
-from gpu_runner.supervisor.oracle.distributions import OtherValues
+from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
 from gpu_runner.supervisor.oracle.pool import Oracles, an_oracle
 from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.preemption import Manners
 from gpu_runner.supervisor.runner.runner_process import TorchProcesses
-from gpu_runner.supervisor.runner.session import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.timeline import Report, Timeline
 from gpu_runner.supervisor.tools import health
@@ -148,7 +148,7 @@ class _Evaluation:
         rng = random.SystemRandom()
         with (
             closing(Arena("inputs")) as inputs,
-            closing(Arena("taken")) as taken,
+            closing(Arena("samples")) as samples,
             an_oracle(self._oracles, self._config, self._task) as oracle,
             closing(TorchProcesses(self._config)) as torch,
         ):
@@ -156,15 +156,15 @@ class _Evaluation:
             target = self._target(self._compile())
             with (
                 self._device() as manners,
-                closing(self._memory(oracle, inputs, taken, rng)) as memory,
+                closing(self._memory(oracle, inputs, samples, rng)) as memory,
             ):
-                bench = Bench(oracle, memory, taken, self._config, rng, manners)
+                bench = Bench(oracle, memory, samples, self._config, rng, manners)
                 bench.use(torch)
                 with self._timeline.stage(Stage.PREPARE):
                     self._record.environment["oracle"] = dict(
-                        oracle.load(self._task, inputs, taken)
+                        oracle.load(self._task, inputs, samples)
                     )
-                    values = OtherValues(self._task, self._direction, self._config)
+                    values = SupportedDistributions(self._task, self._direction, self._config)
                     others = values.of(oracle, self._workloads, rng) if plan.varied else {}
                     bench.prepare(self._workloads, self._direction, others)
                 self._record.output_bytes = {
@@ -187,11 +187,11 @@ class _Evaluation:
         return int(plan.is_calibrated) + plan.processes + hidden
 
     def _memory(
-        self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random
+        self, oracle: Oracle, inputs: Arena, samples: Arena, rng: random.Random
     ) -> HostMemory | DeviceMemory:
         if self._config.kind is DeviceKind.CUDA:
             return DeviceMemory(oracle, rng, self._config)
-        return HostMemory(oracle, inputs, taken, rng, build_support(self._config))
+        return HostMemory(oracle, inputs, samples, rng, build_support(self._config))
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):

@@ -22,8 +22,8 @@ from gpu_runner.supervisor.device.device import Peak
 from gpu_runner.supervisor.device.floor import floor_ns
 from gpu_runner.supervisor.device.statistics import ESTIMATORS, Estimator, measure
 from gpu_runner.supervisor.measure.outside import (
+    EmptyKernelTime,
     Margin,
-    NullTime,
     Seen,
     at_least,
     host_share_ns,
@@ -50,14 +50,14 @@ GAP = 1.25
 class Facts:
     """What is known of one workload: runs, largest errors by output, baselines by name.
 
-    kind: of the device. null, margin: what the outside clock must allow for.
+    kind: of the device. empty, margin: what the outside clock must allow for.
     """
 
     kind: DeviceKind
     runs: list[ProcessRun] = field(default_factory=list)
     errors: dict[str, OutputError] = field(default_factory=dict)
     baselines: Mapping[str, Measurement] = field(default_factory=dict)
-    null: NullTime | None = None
+    empty: EmptyKernelTime | None = None
     margin: Margin | None = None
 
     @property
@@ -72,18 +72,20 @@ class Facts:
         call counts as a slow one, and another is the fastest. What is claimed below what was seen
         gains nothing.
         """
-        return [_counted(run, self.null, self.margin) for run in self.runs]
+        return [_counted(run, self.empty, self.margin) for run in self.runs]
 
     def claimed_ns(self) -> float:
         """The time that the claims alone would give."""
         return self.estimator([run.times_ns for run in self.runs])
 
 
-def _counted(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> Sequence[float]:
-    if null is None or margin is None or not run.gate_ns:
+def _counted(
+    run: ProcessRun, empty: EmptyKernelTime | None, margin: Margin | None
+) -> Sequence[float]:
+    if empty is None or margin is None or not run.gate_ns:
         return run.times_ns
     calls = zip(run.times_ns, run.gate_ns, strict=True)
-    return [max(claimed, least_of_call(gate, null, margin)) for claimed, gate in calls]
+    return [max(claimed, least_of_call(gate, empty, margin)) for claimed, gate in calls]
 
 
 def workload_result(
@@ -93,9 +95,9 @@ def workload_result(
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
     measurement = measure(facts.counted(), facts.estimator, rng) if facts.runs else None
     outside = _outside(facts)
-    if measurement and outside and facts.null:
+    if measurement and outside and facts.empty:
         host_ns = statistics.median(run.host_ns for run in facts.runs)
-        share_ns = host_share_ns(host_ns, facts.null, outside)
+        share_ns = host_share_ns(host_ns, facts.empty, outside)
         measurement = at_least(measurement, outside, share_ns)
     cost = task.cost(workload, direction)
     return WorkloadResult(
@@ -128,7 +130,7 @@ def _outside(facts: Facts) -> OutsideTime | None:
     Another choice could contradict it.
     """
     runs, estimator = facts.runs, facts.estimator
-    if not runs or facts.null is None or facts.margin is None:
+    if not runs or facts.empty is None or facts.margin is None:
         return None
 
     def least(of_runs: Sequence[Sequence[float]]) -> float | None:
@@ -141,7 +143,7 @@ def _outside(facts: Facts) -> OutsideTime | None:
         gate_ns=least([run.gate_ns for run in runs]),
         bursts=[burst for run in runs for burst in run.bursts],
     )
-    return outside_time(facts.kind, seen, facts.null, facts.margin)
+    return outside_time(facts.kind, seen, facts.empty, facts.margin)
 
 
 def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:

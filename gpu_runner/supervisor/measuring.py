@@ -16,7 +16,7 @@ from gpu_runner.supervisor.first_calls import FirstCalls
 from gpu_runner.supervisor.measure.bench import Bench, Progress
 from gpu_runner.supervisor.measure.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
-from gpu_runner.supervisor.runner.session import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.timeline import Timeline, calls_so_far
 from gpu_runner.supervisor.tools.anchor import measure_anchor

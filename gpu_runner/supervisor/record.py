@@ -32,9 +32,9 @@ from gpu_runner.supervisor.judge import (
     workload_result,
 )
 from gpu_runner.supervisor.measure.collected import Checked, Collected, larger_error
-from gpu_runner.supervisor.measure.outside import MARGINS, NullTime, is_blind
+from gpu_runner.supervisor.measure.outside import MARGINS, EmptyKernelTime, is_blind
 from gpu_runner.supervisor.measure.plan import RESOLUTION_NS
-from gpu_runner.supervisor.runner.session import Fault
+from gpu_runner.supervisor.runner.faults import Fault
 from gpu_runner.supervisor.tools import peaks
 
 
@@ -147,10 +147,10 @@ class Record:
             **headline,
         )
 
-    def know_null(self, times: Mapping[str, NullTime]) -> None:
+    def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """Add what the supervisor's clock adds to each workload's bursts."""
-        for name, null in times.items():
-            self._facts[name].null = null
+        for name, empty in times.items():
+            self._facts[name].empty = empty
             self._facts[name].margin = MARGINS[self.config.kind, self.request.task.abi]
 
     def is_raised(self) -> bool:

@@ -102,7 +102,7 @@ class Places:
     """Workloads of a ranked evaluation on a CPU, also with the other values that it would use."""
 
     def __init__(self, name: str, direction: Direction) -> None:
-        """Which other values a workload bears is asked when one comes up."""
+        """Which other values a workload supports is asked when one comes up."""
         self._name, self._direction = name, direction
         own = task(name).workloads_for(DeviceKind.CPU, direction, hidden=True)
         self._all = [(workload, workload.values) for workload in own]
@@ -110,7 +110,7 @@ class Places:
             if not workload.hidden:
                 others = task(name).other_values(workload, DeviceKind.CPU, direction)
                 self._all += [(workload, values) for values in others]
-        self._borne: dict[tuple[str, Values], bool] = {}
+        self._supported: dict[tuple[str, Values], bool] = {}
 
     def call(self, rng: random.Random) -> Call:
         """A call on one of them; those that an evaluation would leave out are drawn again."""
@@ -123,14 +123,14 @@ class Places:
     def _is_borne(self, place: Workload, rng: random.Random) -> bool:
         """As `supervisor.varied` asks it of an oracle."""
         key = (place.name, place.values)
-        if key not in self._borne:
+        if key not in self._supported:
             try:
                 call = self._drawn(place, rng)
                 failed, scaled = call.judge(call.eager)
-                self._borne[key] = not failed and scaled <= MOST_OWN_ERROR
+                self._supported[key] = not failed and scaled <= MOST_OWN_ERROR
             except Exception:  # the reference makes no sense of such values
-                self._borne[key] = False
-        return self._borne[key]
+                self._supported[key] = False
+        return self._supported[key]
 
     def _drawn(self, place: Workload, rng: random.Random) -> Call:
         base = base_problem(problem(self._name))

@@ -32,7 +32,7 @@ Run = tuple[EvaluationResult, float]
 
 @contextmanager
 def without_bursts() -> Iterator[None]:
-    """Plans that never ask the coordinator's own clock."""
+    """Plans that never ask the supervisor's own clock."""
     known = dict(PLANS)
     try:
         PLANS.update({m: dataclasses.replace(plan, bursts=0) for m, plan in known.items()})

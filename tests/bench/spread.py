@@ -1,6 +1,6 @@
 """Work on all devices of a host, in processes: threads would share one interpreter's lock.
 
-A coordinator that waits for that lock notices an answer milliseconds late, and its clock with it.
+A supervisor that waits for that lock notices an answer milliseconds late, and its clock with it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from gpu_runner.data.formats import catalog_folder, catalog_specifications, load
 from gpu_runner.data.verdict import Abi, Language, Stage, Verdict
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.tools.peaks import KnownPeak
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")

@@ -18,8 +18,8 @@ from gpu_runner.supervisor.clock_calibration import CALIBRATIONS
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
-from gpu_runner.supervisor.measure.empty_kernel import NullTimes
-from gpu_runner.supervisor.measure.outside import UNSEEN, NullTime
+from gpu_runner.supervisor.measure.empty_kernel import EmptyKernelCalibration
+from gpu_runner.supervisor.measure.outside import UNSEEN, EmptyKernelTime
 from gpu_runner.supervisor.runner import session
 from gpu_runner.supervisor.runner.freeze import Freezer
 from gpu_runner.supervisor.tools import health
@@ -113,17 +113,17 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
 ) -> None:
     """Where no processor is free to watch a gate, processor time is all that the clock has."""
     monkeypatch.setattr(session, "_gate_of", lambda *_: None)
-    made: list[NullTime] = []
-    measured = NullTimes._measure
+    made: list[EmptyKernelTime] = []
+    measured = EmptyKernelCalibration._measure
 
-    def measure(times: NullTimes, *arguments: Any) -> dict[Path, NullTime]:
+    def measure(times: EmptyKernelCalibration, *arguments: Any) -> dict[Path, EmptyKernelTime]:
         found = measured(times, *arguments)
         if len(made) < bad_moments:
             found = {n: replace(t, spread_ns=1e6, deviation_ns=1e8) for n, t in found.items()}
         made.extend(found.values())
         return found
 
-    monkeypatch.setattr(NullTimes, "_measure", measure)
+    monkeypatch.setattr(EmptyKernelCalibration, "_measure", measure)
     config = SupervisorConfig(cache_folder=tmp_path)
     result = protocol.evaluate(request(Mode.RANKED, LONG_KERNEL, "cpu_n262144"), config)
     assert result.verdict is verdict, result.reason

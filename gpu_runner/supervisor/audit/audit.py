@@ -16,7 +16,7 @@ from gpu_runner.supervisor.audit.cpu import CpuSanitizers
 from gpu_runner.supervisor.audit.required import required_checks
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
-from gpu_runner.supervisor.runner.session import Fault
+from gpu_runner.supervisor.runner.faults import Fault
 from gpu_runner.supervisor.runner.target import Target
 
 SMALL_BYTES = 64 << 20

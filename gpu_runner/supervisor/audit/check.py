@@ -13,7 +13,7 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.audit.sanitizer_report import Finding, ran_out
-from gpu_runner.supervisor.runner.session import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 

@@ -13,7 +13,7 @@ from gpu_runner.supervisor.audit.check import CallsUnder, Ran, Tool, run_under
 from gpu_runner.supervisor.audit.cpu import THREADS, TORCH_REASON, CpuSanitizers
 from gpu_runner.supervisor.audit.required import starts_threads
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.session import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 
 LONGEST_S = 1.0

@@ -70,7 +70,7 @@ def others_among(pids: Collection[int], before: Collection[int] = ()) -> list[st
     ]
 
 
-class Company:
+class CoTenants:
     """Who else uses a GPU, beside the processes of one evaluation."""
 
     def __init__(self, index: int, standing_by: Callable[[], Collection[int]]) -> None:

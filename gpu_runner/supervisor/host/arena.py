@@ -1,4 +1,4 @@
-"""Shared memory between coordinator, oracle and runner: layout, poison and guard bands."""
+"""Shared memory between supervisor, oracle and runner: layout, poison and guard bands."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def extent(regions: Sequence[Region]) -> tuple[int, int]:
 
 
 class Arena:
-    """An anonymous shared file and the coordinator's mapping of it."""
+    """An anonymous shared file and the supervisor's mapping of it."""
 
     def __init__(self, name: str) -> None:
         """Create an empty arena; `resize` gives it its size."""
@@ -89,7 +89,7 @@ class Arena:
         self._add_seals(_F_SEAL_FUTURE_WRITE)
 
     def seal_size(self) -> None:
-        """From now on nobody can shrink it, which would kill the coordinator as it reads."""
+        """From now on nobody can shrink it, which would kill the supervisor as it reads."""
         self._add_seals(0)
 
     def _add_seals(self, seals: int) -> None:

@@ -1,4 +1,4 @@
-"""What the coordinator is told about its host and about the device that it measures on."""
+"""What the supervisor is told about its host and about the device that it measures on."""
 
 from __future__ import annotations
 

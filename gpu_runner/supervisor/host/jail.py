@@ -1,4 +1,4 @@
-"""The bubblewrap jail in which everything runs that is not the coordinator itself."""
+"""The bubblewrap jail in which everything runs that is not the supervisor itself."""
 
 from __future__ import annotations
 

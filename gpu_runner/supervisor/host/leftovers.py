@@ -91,7 +91,7 @@ def process_table() -> dict[int, Process]:
 
 
 def orphans() -> list[str]:
-    """Jailed processes whose coordinator is gone, each as a sentence."""
+    """Jailed processes whose supervisor is gone, each as a sentence."""
     table = process_table()
     return [sentence(process) for process in table.values() if _orphaned(process, table)]
 
@@ -137,7 +137,7 @@ def _jailed(process: Process) -> bool:
 
 
 def _files() -> list[str]:
-    """Files that a jail's user owns, or that bear our name, where anybody may write."""
+    """Files that a jail's user owns, or that have our name, where anybody may write."""
     found = []
     for folder in _FOLDERS:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:

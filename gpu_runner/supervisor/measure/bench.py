@@ -21,28 +21,22 @@ from gpu_runner.supervisor.measure import burst_sizes
 from gpu_runner.supervisor.measure.collected import Checked, Collected, Measured, counted_time
 from gpu_runner.supervisor.measure.conformance import check_returned
 from gpu_runner.supervisor.measure.layout import Layout, arena_sizes, tensor_bytes
-from gpu_runner.supervisor.measure.outside import MARGINS, NullTime, counted, mean_ns
+from gpu_runner.supervisor.measure.outside import MARGINS, EmptyKernelTime, counted, mean_ns
 from gpu_runner.supervisor.measure.plan import Plan
-from gpu_runner.supervisor.measure.sampled_outputs import Kept, TakenOutputs
+from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Batch, Memory, draw_id, draw_seed
 from gpu_runner.supervisor.measure.verification import verify
 from gpu_runner.supervisor.oracle.client import Description, Oracle
-from gpu_runner.supervisor.oracle.distributions import Decks
+from gpu_runner.supervisor.oracle.distributions import InputDistributions
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, Undisturbed, patient
 from gpu_runner.supervisor.runner.runner_process import TorchProcesses
-from gpu_runner.supervisor.runner.session import (
-    Answer,
-    Conditions,
-    Fault,
-    FaultError,
-    Session,
-    keeping_output,
-)
+from gpu_runner.supervisor.runner.session import Answer, Conditions, Session, keeping_output
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 
 _CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
-NULL_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 30}
+EMPTY_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 30}
 """Single calls of an empty kernel, for each workload."""
 _BURST_SHARE = 0.2  # of the draws, while there are bursts to be made
 _VARIED_SHARE = 1 / 16  # of the draws, at any time of a process: none of its calls is safe
@@ -58,12 +52,12 @@ class Bench:
         self,
         oracle: Oracle,
         memory: Memory,
-        taken: Arena,
+        samples: Arena,
         config: SupervisorConfig,
         rng: random.Random,
         manners: Manners | None = None,
     ) -> None:
-        """`taken` is the arena that the oracle has inherited; `rng` one that nobody can guess.
+        """`samples` is the arena that the oracle has inherited; `rng` one that nobody can guess.
 
         manners: whoever is more urgent gets the device between two calls; the process is ended
         then, and measured anew.
@@ -72,12 +66,12 @@ class Bench:
         self.manners: Manners = manners or Undisturbed()
         self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
         self._keeps_extremes = ESTIMATORS[config.kind].fastest
-        self._taken = TakenOutputs(taken, rng, extremes=self._keeps_extremes)
-        self._nulls: Mapping[str, NullTime] = {}
+        self._samples = SampledOutputs(samples, rng, extremes=self._keeps_extremes)
+        self._empty: Mapping[str, EmptyKernelTime] = {}
         self._left_s = config.measure_timeout_s
         self._described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
-        self._decks = Decks({}, rng)
+        self._distributions = InputDistributions({}, rng)
         self._direction = Direction.FORWARD
 
     def use(self, torch: TorchProcesses) -> None:
@@ -94,7 +88,7 @@ class Bench:
 
         others: families of values that calls of a workload may have besides its own, by its name.
         """
-        self._direction, self._decks = direction, Decks(others, self._rng)
+        self._direction, self._distributions = direction, InputDistributions(others, self._rng)
         room = burst_sizes.room_bytes(self._config)
         for workload in workloads:
             described = self._oracle.describe(workload, direction, draw_seed(self._rng))
@@ -103,9 +97,9 @@ class Bench:
         sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
         self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
 
-    def know_null(self, times: Mapping[str, NullTime]) -> None:
+    def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """What the supervisor's clock adds, by workload: from now on it looks at these."""
-        self._nulls = times
+        self._empty = times
 
     @patient
     def run(
@@ -121,10 +115,10 @@ class Bench:
         Raises `FaultError` for whatever the process does wrong.
         """
         described = {workload.name: self._described[workload.name] for workload in workloads}
-        self._taken.prepare(described, plan)
+        self._samples.prepare(described, plan)
         collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
         pending = list(workloads)
-        idle_ns = max((null.idle_ns for null in self._nulls.values()), default=0.0)
+        idle_ns = max((empty.idle_ns for empty in self._empty.values()), default=0.0)
         with self._opened(target, workloads, setup or {}, idle_ns, plan.team) as session:
             while pending:
                 if self.manners.is_wanted():
@@ -143,7 +137,7 @@ class Bench:
             return Measured(collected, session.output)
 
     @patient
-    def run_null(
+    def run_empty(
         self,
         target: Target,
         workloads: Sequence[Workload],
@@ -160,13 +154,13 @@ class Bench:
                 if self.manners.is_wanted():
                     raise Interrupted
                 state = found[workload.name] = Collected(most=self._most[workload.name])
-                for _ in range(NULL_CALLS[self._config.kind]):
-                    self._null_call(session, workload, index, state)
+                for _ in range(EMPTY_CALLS[self._config.kind]):
+                    self._empty_call(session, workload, index, state)
                 if bursts == 0:
                     continue
                 sizes = [self._rng.randint(1, state.most) for _ in range(bursts)]
                 # The first two find code and memory that nobody has touched before.
-                made = [self._null_burst(session, workload, index, n) for n in (1, 1, *sizes)]
+                made = [self._empty_burst(session, workload, index, n) for n in (1, 1, *sizes)]
                 state.bursts += made[2:]
             session.end()
         return found
@@ -211,8 +205,8 @@ class Bench:
         return float(sum(output.nbytes for output in self._described[workload.name].outputs))
 
     def verify(self, workload: Workload, collected: Collected) -> Checked:
-        """Compare what was taken from a process, which has exited, with the reference."""
-        return verify(self._oracle, self._taken, workload, self._direction, collected)
+        """Compare the sampled outputs of a process, which has exited, with the reference."""
+        return verify(self._oracle, self._samples, workload, self._direction, collected)
 
     def _spend(self, seconds: float) -> None:
         """Raise `FaultError` once the calls of all of a submission's processes took too long."""
@@ -235,7 +229,7 @@ class Bench:
 
     def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:
         most = self._most[workload.name]
-        is_clocked = workload.name in self._nulls and self._config.kind is DeviceKind.CUDA
+        is_clocked = workload.name in self._empty and self._config.kind is DeviceKind.CUDA
         sizes = burst_sizes.draw_sizes(most, plan.bursts if is_clocked else 0, self._rng)
         if target.python:  # the largest comes first: later ones find memory for their outputs
             sizes.sort()
@@ -248,7 +242,7 @@ class Bench:
         single = not state.is_timed(plan)
         if not single and not state.sizes and self._is_cut(state):
             state.sizes += burst_sizes.draw_sizes(state.most, 1, self._rng)
-        varied = plan.varied > 0 and self._decks.has(workload)
+        varied = plan.varied > 0 and self._distributions.has(workload)
         if varied and (self._rng.random() < _VARIED_SHARE or not (single or state.sizes)):
             self._other_values(session, workload, setup, state)
             return
@@ -262,7 +256,7 @@ class Bench:
             self._burst(session, workload, setup, state)
 
     def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
-        enough = not self._decks.has(workload) or len(state.varied) >= plan.varied
+        enough = not self._distributions.has(workload) or len(state.varied) >= plan.varied
         timed = state.is_timed(plan) and not state.sizes
         return timed and enough and not self._is_cut(state)
 
@@ -282,27 +276,27 @@ class Bench:
         self, session: Session, workload: Workload, setup: int, state: Collected
     ) -> None:
         """A call like any other, with values that the workload is not drawn with."""
-        varied = self._decks.draw(workload)
+        varied = self._distributions.draw(workload)
         batch, _ = self._one_call(session, varied, setup)
         index = len(state.varied)
         state.varied.append((varied.values, batch.seeds[0]))
-        slot = self._taken.draw_slot(workload.name, index, Kept.VARIED)
+        slot = self._samples.draw_slot(workload.name, index, Sample.VARIED)
         if slot is not None:
-            self._keep(session, state, batch, 0, (Kept.VARIED, slot, index))
+            self._retain(session, state, batch, 0, (Sample.VARIED, slot, index))
 
     def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         batch, answer = self._one_call(session, workload, setup)
         margin = MARGINS[self._config.kind, session.target.abi]
-        counted_ns = counted_time(answer, self._nulls.get(workload.name), margin)
-        least = state.least_of(answer, counted_ns) if self._keeps_extremes else []
+        counted_ns = counted_time(answer, self._empty.get(workload.name), margin)
+        extremes = state.new_extremes(answer, counted_ns) if self._keeps_extremes else []
         state.add(answer, counted_ns)
         state.seeds.extend(batch.seeds)
         # Drawn only now that the call is acknowledged.
         index = len(state.seeds) - 1
-        drawn = self._taken.draw_slot(workload.name, index, Kept.SINGLE)
-        slots = dict.fromkeys(least, 0) | ({} if drawn is None else {Kept.SINGLE: drawn})
-        for kept, slot in slots.items():
-            self._keep(session, state, batch, 0, (kept, slot, index))
+        drawn = self._samples.draw_slot(workload.name, index, Sample.SINGLE)
+        slots = dict.fromkeys(extremes, 0) | ({} if drawn is None else {Sample.SINGLE: drawn})
+        for sample, slot in slots.items():
+            self._retain(session, state, batch, 0, (sample, slot, index))
 
     def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
         drawn = state.sizes.pop()
@@ -313,38 +307,38 @@ class Bench:
         self._memory.check(batch)
         burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
         state.bursts.append(burst)
-        null = self._nulls.get(workload.name)
-        mean = mean_ns(burst, null) if null is not None else held_ns / size
+        empty = self._empty.get(workload.name)
+        mean = mean_ns(burst, empty) if empty is not None else held_ns / size
         outdated = 2 * state.least_calls < size
         least = burst in counted(state.bursts)
         least = least and (mean < state.least_mean_ns or outdated)
         if least:
             state.least_mean_ns, state.least_calls = mean, size
-            state.taken[Kept.LEAST_BURST] = {}
+            state.sampled[Sample.LEAST_BURST] = {}
         for turn, place in enumerate(self._rng.sample(range(size), size)):
             state.burst_seeds.append(batch.seeds[place])
             index = len(state.burst_seeds) - 1
-            slot = self._taken.draw_slot(workload.name, index, Kept.BURST)
+            slot = self._samples.draw_slot(workload.name, index, Sample.BURST)
             if slot is not None:
-                self._keep(session, state, batch, place, (Kept.BURST, slot, index))
-            if least and turn < self._taken.slots(workload.name, Kept.LEAST_BURST):
-                self._keep(session, state, batch, place, (Kept.LEAST_BURST, turn, index))
+                self._retain(session, state, batch, place, (Sample.BURST, slot, index))
+            if least and turn < self._samples.slots(workload.name, Sample.LEAST_BURST):
+                self._retain(session, state, batch, place, (Sample.LEAST_BURST, turn, index))
 
-    def _keep(
+    def _retain(
         self,
         session: Session,
         state: Collected,
         batch: Batch,
         place: int,
-        where: tuple[Kept, int, int],
+        where: tuple[Sample, int, int],
     ) -> None:
         """Take the outputs of the call at a place of its batch: reason, slot, and its index."""
-        kept, slot, index = where
-        offsets = self._taken.offsets(batch.workload.name, slot, kept)
-        self._memory.take(batch.layouts[place], offsets)
-        state.taken.setdefault(kept, {})[slot] = index
+        sample, slot, index = where
+        offsets = self._samples.offsets(batch.workload.name, slot, sample)
+        self._memory.sample(batch.layouts[place], offsets)
+        state.sampled.setdefault(sample, {})[slot] = index
 
-    def _null_call(
+    def _empty_call(
         self, session: Session, workload: Workload, setup: int, state: Collected
     ) -> None:
         batch = self._batch(workload, 1, setup)
@@ -353,7 +347,7 @@ class Bench:
         state.add(answer, answer.done.time_ns)
         state.others_ns += session.others_ns
 
-    def _null_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
+    def _empty_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
         batch = self._batch(workload, size, setup)
         self._memory.stage(batch, drawn=False)
         held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
@@ -379,7 +373,7 @@ class Bench:
     ) -> Iterator[Session]:
         """A fresh process that is ready for calls of these workloads."""
         conditions = Conditions(
-            landing=self._memory.landing,
+            completion=self._memory.completion,
             idle_ns=idle_ns,
             is_wanted=self.manners.is_wanted,
             torch=self._torch,

@@ -1,4 +1,4 @@
-"""How many calls the coordinator releases together, drawn so that nobody can guess it."""
+"""How many calls the supervisor releases together, drawn so that nobody can guess it."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.task import Values
-from gpu_runner.supervisor.measure.outside import Margin, NullTime, least_of_call
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, Margin, least_of_call
 from gpu_runner.supervisor.measure.plan import Plan
-from gpu_runner.supervisor.measure.sampled_outputs import Kept
+from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.runner.session import Answer
 
-SINGLES = (Kept.SINGLE, Kept.FASTEST, Kept.LEAST, Kept.GATED)
-BURSTS = (Kept.BURST, Kept.LEAST_BURST)
+SINGLES = (Sample.SINGLE, Sample.FASTEST, Sample.LEAST_CPU, Sample.LEAST_GATED)
+BURSTS = (Sample.BURST, Sample.LEAST_BURST)
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Collected:
     threads: int = 0
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
-    taken: dict[Kept, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
+    sampled: dict[Sample, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
     varied: list[tuple[Values, int]] = field(default_factory=list)  # with the seed of each call
@@ -44,16 +44,16 @@ class Collected:
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
 
-    def least_of(self, answer: Answer, counted_ns: float) -> list[Kept]:
+    def new_extremes(self, answer: Answer, counted_ns: float) -> list[Sample]:
         """In what a single call that comes now is the least so far."""
         times = {
-            Kept.FASTEST: (counted_ns, self.counted_ns),
-            Kept.LEAST: (answer.held_ns, self.held_ns),
-            Kept.GATED: (answer.gate_ns, self.gate_ns),
+            Sample.FASTEST: (counted_ns, self.counted_ns),
+            Sample.LEAST_CPU: (answer.held_ns, self.held_ns),
+            Sample.LEAST_GATED: (answer.gate_ns, self.gate_ns),
         }
         return [
-            kept
-            for kept, (now_ns, before) in times.items()
+            sample
+            for sample, (now_ns, before) in times.items()
             if now_ns is not None and now_ns < min(before, default=math.inf)
         ]
 
@@ -85,12 +85,13 @@ class Collected:
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
             threads=self.threads,
-            varied=len(self.verified(Kept.VARIED)),
+            varied=len(self.verified(Sample.VARIED)),
         )
 
-    def verified(self, *reasons: Kept) -> tuple[int, ...]:
-        """Indices of the calls that were kept for one of these reasons, each once."""
-        return tuple(sorted({i for kept in reasons for i in self.taken.get(kept, {}).values()}))
+    def verified(self, *reasons: Sample) -> tuple[int, ...]:
+        """Indices of the calls that were sampled for one of these reasons, each once."""
+        slots = [self.sampled.get(reason, {}) for reason in reasons]
+        return tuple(sorted({index for by_slot in slots for index in by_slot.values()}))
 
     @property
     def calls(self) -> int:
@@ -98,11 +99,11 @@ class Collected:
         return len(self.seeds) + len(self.burst_seeds) + len(self.varied)
 
 
-def counted_time(answer: Answer, null: NullTime | None, margin: Margin) -> float:
+def counted_time(answer: Answer, empty: EmptyKernelTime | None, margin: Margin) -> float:
     """What counts of a single call: the claimed time, or what we saw of it at least, in ns."""
-    if null is None or answer.gate_ns is None:
+    if empty is None or answer.gate_ns is None:
         return answer.done.time_ns
-    return max(answer.done.time_ns, least_of_call(answer.gate_ns, null, margin))
+    return max(answer.done.time_ns, least_of_call(answer.gate_ns, empty, margin))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from gpu_runner.data.wire import Done, OutputRecord
 from gpu_runner.supervisor.host.arena import GUARD_BYTES, Poison
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.oracle.client import Description, OutputSpec
-from gpu_runner.supervisor.runner.session import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 
 
 def check_returned(done: Done, described: Description) -> None:

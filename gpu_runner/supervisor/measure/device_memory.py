@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
-from gpu_runner.supervisor.device.gpu_state import Company
+from gpu_runner.supervisor.device.gpu_state import CoTenants
 from gpu_runner.supervisor.host import standby
 from gpu_runner.supervisor.host.arena import GUARD_BYTES
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.staging import Batch
-from gpu_runner.supervisor.oracle.client import Landed, Oracle, OracleError
-from gpu_runner.supervisor.runner.session import Arenas, Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.session import Arenas
 
 BUSY_NS = 1_000_000
 """A trifle takes the oracle some 30 us on a device that is idle, and over 2 ms on one where another
@@ -43,7 +44,7 @@ class DeviceMemory:
     def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
         """Nothing of ours must be on the GPU but what stands by. Nothing is made before `begin`."""
         self._oracle, self._rng = oracle, rng
-        self._company = Company(config.index, lambda: standby.standing(config))
+        self._co_tenants = CoTenants(config.index, lambda: standby.standing(config))
         self._arenas: Arenas | None = None
         self._first: Batch | None = None
 
@@ -59,7 +60,7 @@ class DeviceMemory:
         self._arenas = Arenas(*self._oracle.share(inputs, outputs))
         self._first = first
         if self._staged(first, drawn=True) > BUSY_NS:
-            raise _shared("something else is at work on the device", self._company.now())
+            raise _shared("something else is at work on the device", self._co_tenants.now())
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -80,7 +81,7 @@ class DeviceMemory:
         while self._busy() and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
         for _ in range(LOOKS):
-            busy, others = self._busy(), self._company.now()
+            busy, others = self._busy(), self._co_tenants.now()
             if busy or others:
                 raise _shared("something else was at work on the device during calls", others)
             time.sleep(PAUSE_S)
@@ -98,7 +99,7 @@ class DeviceMemory:
         with self._room():
             busy_ns = self._staged(batch, drawn=drawn)
         if busy_ns > BUSY_NS:
-            if others := self._company.now():
+            if others := self._co_tenants.now():
                 raise _shared("the device was at work between calls, and others use it", others)
             reason = "left work running on the device after its call"
             raise LeftWork(Fault(Verdict.VIOLATION, reason))
@@ -118,9 +119,9 @@ class DeviceMemory:
         groups = [probes[at : at + PROBES] for at in range(0, len(probes), PROBES)]
         return max(min(group) for group in groups)
 
-    def landing(self) -> contextlib.AbstractContextManager[Landed]:
-        """See `Memory.landing`."""
-        return self._oracle.landing()
+    def completion(self) -> contextlib.AbstractContextManager[Completion]:
+        """See `Memory.completion`."""
+        return self._oracle.completion()
 
     def check(self, batch: Batch) -> None:
         """See `Memory.check`."""
@@ -134,11 +135,11 @@ class DeviceMemory:
             reason = f"changed its input {name!r}: inputs must not be changed"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
 
-    def take(self, layout: Layout, offsets: Sequence[int]) -> None:
-        """See `Memory.take`."""
+    def sample(self, layout: Layout, offsets: Sequence[int]) -> None:
+        """See `Memory.sample`."""
         pairs = zip(layout.outputs, offsets, strict=True)
         with self._room():
-            self._oracle.take([(region.offset, at, region.nbytes) for region, at in pairs])
+            self._oracle.sample([(region.offset, at, region.nbytes) for region, at in pairs])
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[None]:
@@ -152,7 +153,7 @@ class DeviceMemory:
         except OracleError as error:
             if "OutOfMemoryError" not in str(error) and "error: out of memory" not in str(error):
                 raise
-            if others := self._company.now():
+            if others := self._co_tenants.now():
                 raise _shared(
                     "no memory is free on the device, and others use it", others
                 ) from None

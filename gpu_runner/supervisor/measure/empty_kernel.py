@@ -1,4 +1,4 @@
-"""Times a kernel that does nothing: what the supervisor's own clock adds to every burst."""
+"""Calibrates by an empty kernel: what the supervisor's own clock adds to every burst."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
-from gpu_runner.supervisor.measure.outside import NullTime, null_time
-from gpu_runner.supervisor.measure.plan import NULL_BURSTS
-from gpu_runner.supervisor.runner.session import FaultError, RunnerUnfit
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, empty_kernel_time
+from gpu_runner.supervisor.measure.plan import EMPTY_BURSTS
+from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.target import Target
 
 REMEMBERED_S = 24 * 3600.0
@@ -42,7 +42,7 @@ VAGUE_S = {DeviceKind.CUDA: 60.0, DeviceKind.CPU: 10.0}
 """So long one is remembered that is not as precise, or was disturbed: a bad moment is not to blind
 the clock. A disturbed one is not tried again at once, as the kernel meets the same disturbance,
 unless its error is so large that the clock says nothing of the kernel (`outside.is_blind`)."""
-TRIALS = 3
+ATTEMPTS = 3
 WARM_UP = 3
 """The first of so many parts of a process's calls does not count: Python's cost twice as much."""
 
@@ -87,8 +87,8 @@ _EMPTY = Signature.parse("void kbench_empty(float* out)")
 """Of a C++ runner's empty kernel: what it costs to hand over arguments is some nanoseconds each."""
 
 
-class NullTimes:
-    """Null times of a task's workloads on this host, measured where they are not known.
+class EmptyKernelCalibration:
+    """What an empty kernel takes on this host, by workload; measured where that is not known.
 
     Those of a C++ runner are the host's, whatever the task; a torch runner hands out outputs, and
     so each workload has its own.
@@ -97,29 +97,29 @@ class NullTimes:
     def __init__(
         self, task: Task, direction: Direction, config: SupervisorConfig, target: Target
     ) -> None:
-        """`target` is what will be measured: the null kernel is run the same way."""
+        """`target` is what will be measured: the empty kernel is run the same way."""
         self._config, self._target = config, target
         self._habit = habit(config.kind, target)
         of = f"{task.digest()} {direction}" if target.abi is Abi.TORCH else "c"
         digest = hashlib.sha256(
             f"empty {of} {config.index} {self._habit} {stack(config)}".encode()
         ).hexdigest()
-        self._folder = config.cache_folder / "null" / digest
+        self._folder = config.cache_folder / "empty_kernel" / digest
 
-    def known(self, workloads: Sequence[Workload]) -> dict[str, NullTime]:
+    def known(self, workloads: Sequence[Workload]) -> dict[str, EmptyKernelTime]:
         """Those of these workloads that are remembered, however old."""
         return {w.name: self._read(w) for w in workloads if self._path(w).exists()}
 
     def of(
         self, bench: Bench, workloads: Sequence[Workload], *, fresh: bool
-    ) -> Mapping[str, NullTime]:
-        """Null times by workload; `fresh` asks for a measurement of now.
+    ) -> Mapping[str, EmptyKernelTime]:
+        """By workload; `fresh` asks for a measurement of now.
 
-        Raises `RunnerUnfit` if the null kernel fails.
+        Raises `RunnerUnfit` if the empty kernel fails.
         """
         missing = [w for w in workloads if fresh or not self._remembers(w)]
-        best: dict[Path, NullTime] = {}
-        for _ in range(TRIALS):
+        best: dict[Path, EmptyKernelTime] = {}
+        for _ in range(ATTEMPTS):
             if not missing:
                 break
             try:
@@ -134,14 +134,14 @@ class NullTimes:
             write_atomically(path, encode(measured))
         return {w.name: self._read(w) for w in workloads}
 
-    def _measure(self, bench: Bench, workloads: Sequence[Workload]) -> dict[Path, NullTime]:
-        bursts = NULL_BURSTS if self._config.kind is DeviceKind.CUDA else 0
+    def _measure(self, bench: Bench, workloads: Sequence[Workload]) -> dict[Path, EmptyKernelTime]:
+        bursts = EMPTY_BURSTS if self._config.kind is DeviceKind.CUDA else 0
         if self._target.abi is Abi.TORCH:
-            found = bench.run_null(self._null(), workloads, bursts)
+            found = bench.run_empty(self._empty(), workloads, bursts)
             return {self._path(w): _of(found[w.name]) for w in workloads}
         some = workloads[:ENOUGH_WORKLOADS]
         idle_ns = self._idle_ns(bench, some)
-        found = bench.run_null(self._null(), some, bursts, idle_ns)
+        found = bench.run_empty(self._empty(), some, bursts, idle_ns)
         return {self._path(some[0]): replace(_of(*found.values()), idle_ns=idle_ns)}
 
     def _idle_ns(self, bench: Bench, workloads: Sequence[Workload]) -> float:
@@ -151,18 +151,18 @@ class NullTimes:
         """
         if self._config.kind is not DeviceKind.CPU:
             return 0.0
-        found = bench.run_null(self._null(idle=True), workloads, bursts=0)
+        found = bench.run_empty(self._empty(idle=True), workloads, bursts=0)
         others = sorted(ran for state in found.values() for ran in state.others_ns)
         return float(others[len(others) // 2]) if others else 0.0
 
-    def _null(self, *, idle: bool = False) -> Target:
+    def _empty(self, *, idle: bool = False) -> Target:
         target = self._target
         if target.abi is Abi.TORCH:
-            return Target(target.abi, target.direction, baseline="null")
+            return Target(target.abi, target.direction, baseline="empty")
         if idle:
-            library = build_null(_EMPTY, self._config, extra=IDLE)
+            library = build_empty(_EMPTY, self._config, extra=IDLE)
         else:
-            library = build_null(_EMPTY, self._config, self._habit)
+            library = build_empty(_EMPTY, self._config, self._habit)
         return replace(
             target, library=library, symbol=_EMPTY.symbol, shim=build_shim(_EMPTY, self._config)
         )
@@ -175,19 +175,19 @@ class NullTimes:
         sure = self._is_precise(known) and known.spread_ns <= SPREAD_NS[kind]
         return time.time() - path.stat().st_mtime < (REMEMBERED_S if sure else VAGUE_S[kind])
 
-    def _is_precise(self, measured: NullTime) -> bool:
+    def _is_precise(self, measured: EmptyKernelTime) -> bool:
         return measured.deviation_ns <= PRECISE_NS[self._config.kind]
 
-    def _read(self, workload: Workload) -> NullTime:
-        return decode(NullTime, read_json(self._path(workload)))
+    def _read(self, workload: Workload) -> EmptyKernelTime:
+        return decode(EmptyKernelTime, read_json(self._path(workload)))
 
     def _path(self, workload: Workload) -> Path:
         of = workload.name if self._target.abi is Abi.TORCH else "c"
         return self._folder / f"{hashlib.sha256(of.encode()).hexdigest()}.json"
 
 
-def _of(*states: Collected) -> NullTime:
-    return null_time(
+def _of(*states: Collected) -> EmptyKernelTime:
+    return empty_kernel_time(
         [burst for state in states for burst in state.bursts],
         [host_ns for state in states for host_ns in state.host_ns],
         [held_ns for state in states for held_ns in state.held_ns[len(state.held_ns) // WARM_UP :]],
@@ -211,7 +211,7 @@ def habit(kind: DeviceKind, target: Target) -> Habit:
         return Habit.NONE
 
 
-def build_null(
+def build_empty(
     signature: Signature, config: SupervisorConfig, like: Habit = Habit.NONE, extra: str = ""
 ) -> Path:
     """The library of a kernel with this signature that does nothing, but for one empty launch.
@@ -226,7 +226,7 @@ def build_null(
     if like is Habit.TEAM:
         head += TEAM
     text = f'{declaration(signature, config.kind)}{head}extern "C" {signature.text} {{ {body} }}\n'
-    source = f"null{config.kind.language.suffix}"
+    source = f"empty{config.kind.language.suffix}"
     architecture = cuda_architecture(config.index) if config.kind is DeviceKind.CUDA else ""
     flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))
     return build_trusted(Recipe({source: text}, source, config.kind, flags), config)

@@ -60,7 +60,7 @@ HOST_COUNTS_NS = 50_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class NullTime:
+class EmptyKernelTime:
     """How long calls of a kernel that does nothing hold the runner, in ns.
 
     On a GPU, the line `intercept_ns + slope_ns * calls` of its bursts, the median deviation from
@@ -96,12 +96,12 @@ class Seen:
     bursts: Sequence[Burst] = ()
 
 
-def null_time(
+def empty_kernel_time(
     bursts: Sequence[Burst],
     host_ns: Sequence[float] = (0.0,),
     single_ns: Sequence[float] = (0.0,),
     gate_ns: Sequence[float] = (0.0,),
-) -> NullTime:
+) -> EmptyKernelTime:
     """The line of the typical slope through the lower quartile; no line without bursts.
 
     The slope is the median of those of all pairs of bursts (Theil and Sen), so that single waits
@@ -111,7 +111,7 @@ def null_time(
     rest = sorted(b.held_ns - slope * b.calls for b in bursts) or [0.0]
     intercept = rest[len(rest) // 4]
     ordered = sorted(single_ns)
-    return NullTime(
+    return EmptyKernelTime(
         intercept_ns=intercept,
         slope_ns=slope,
         deviation_ns=statistics.median(abs(value - intercept) for value in rest),
@@ -122,9 +122,9 @@ def null_time(
     )
 
 
-def mean_ns(burst: Burst, null: NullTime) -> float:
+def mean_ns(burst: Burst, empty: EmptyKernelTime) -> float:
     """What a call of a burst took on average, less what an empty kernel takes."""
-    return (burst.held_ns - null.at(burst.calls)) / burst.calls
+    return (burst.held_ns - empty.at(burst.calls)) / burst.calls
 
 
 def counted(bursts: Sequence[Burst]) -> list[Burst]:
@@ -148,15 +148,15 @@ def typical_slope(bursts: Sequence[Burst]) -> float:
 
 
 def outside_time(
-    kind: DeviceKind, seen: Seen, null: NullTime, margin: Margin
+    kind: DeviceKind, seen: Seen, empty: EmptyKernelTime, margin: Margin
 ) -> OutsideTime | None:
     """The strictest lower bound on a call's time by what was seen; None where that is nothing."""
     if kind is DeviceKind.CUDA:
-        return _of_bursts(seen, null, margin) if seen.bursts else None
-    return None if seen.held_ns is None else _of_calls(seen, null, margin)
+        return _of_bursts(seen, empty, margin) if seen.bursts else None
+    return None if seen.held_ns is None else _of_calls(seen, empty, margin)
 
 
-def _of_bursts(seen: Seen, null: NullTime, margin: Margin) -> OutsideTime:
+def _of_bursts(seen: Seen, empty: EmptyKernelTime, margin: Margin) -> OutsideTime:
     """The smallest mean of a large burst, less what an empty kernel takes.
 
     Waiting, a busy host and padding only add to it, so it bounds the time from below, but for the
@@ -168,63 +168,63 @@ def _of_bursts(seen: Seen, null: NullTime, margin: Margin) -> OutsideTime:
     slower in a burst, where stores of the call before are still under way: what a single call held
     the device counts instead where that is less.
     """
-    mean, calls = min((mean_ns(b, null), b.calls) for b in counted(seen.bursts))
-    most = math.inf if seen.held_ns is None else max(seen.held_ns - null.single_ns, 0.0)
+    mean, calls = min((mean_ns(b, empty), b.calls) for b in counted(seen.bursts))
+    most = math.inf if seen.held_ns is None else max(seen.held_ns - empty.single_ns, 0.0)
     bound = min(max(mean, 0.0), most)
-    error = max(margin.least_ns, DEVIATIONS * null.deviation_ns / calls)
+    error = max(margin.least_ns, DEVIATIONS * empty.deviation_ns / calls)
     return OutsideTime(
         bound_ns=bound,
         error_ns=error + margin.relative * bound,
-        null_slope_ns=null.slope_ns,
-        null_intercept_ns=null.intercept_ns,
-        null_deviation_ns=null.deviation_ns,
+        null_slope_ns=empty.slope_ns,
+        null_intercept_ns=empty.intercept_ns,
+        null_deviation_ns=empty.deviation_ns,
         bursts=tuple(seen.bursts),
     )
 
 
-def _of_calls(seen: Seen, null: NullTime, margin: Margin) -> OutsideTime:
+def _of_calls(seen: Seen, empty: EmptyKernelTime, margin: Margin) -> OutsideTime:
     """Processor time, which sees what is done before the gate, or time at the gate, if stricter."""
     assert seen.held_ns is not None
-    cpu = max(seen.held_ns - null.single_ns, 0.0)
-    error = max(margin.least_ns, SPREADS * null.spread_ns) + margin.relative * cpu
+    cpu = max(seen.held_ns - empty.single_ns, 0.0)
+    error = max(margin.least_ns, SPREADS * empty.spread_ns) + margin.relative * cpu
     found = OutsideTime(
         bound_ns=cpu,
         error_ns=error,
         cpu_ns=cpu,
-        null_spread_ns=null.spread_ns,
-        idle_ns=null.idle_ns,
+        null_spread_ns=empty.spread_ns,
+        idle_ns=empty.idle_ns,
     )
-    if seen.gate_ns is None or null.gate_ns <= 0:
+    if seen.gate_ns is None or empty.gate_ns <= 0:
         return found
-    gate, gate_error = _gate_bound(seen.gate_ns, null, margin)
-    found = replace(found, gate_ns=gate, null_gate_ns=null.gate_ns)
+    gate, gate_error = _gate_bound(seen.gate_ns, empty, margin)
+    found = replace(found, gate_ns=gate, null_gate_ns=empty.gate_ns)
     if gate - gate_error <= cpu - error:
         return found
     return replace(found, bound_ns=gate, error_ns=gate_error)
 
 
-def _gate_bound(gate_ns: float, null: NullTime, margin: Margin) -> tuple[float, float]:
+def _gate_bound(gate_ns: float, empty: EmptyKernelTime, margin: Margin) -> tuple[float, float]:
     """What a call took at least by its time at the gate, and the error of that."""
-    bound = max(gate_ns - null.gate_ns, 0.0)
-    return bound, margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * null.gate_ns
+    bound = max(gate_ns - empty.gate_ns, 0.0)
+    return bound, margin.gate_ns + margin.gate_relative * bound + GATE_SHARE * empty.gate_ns
 
 
-def least_of_call(gate_ns: float, null: NullTime, margin: Margin) -> float:
+def least_of_call(gate_ns: float, empty: EmptyKernelTime, margin: Margin) -> float:
     """What a single call took at least, by its time at the gate; 0 if that says nothing."""
-    if null.gate_ns <= 0:
+    if empty.gate_ns <= 0:
         return 0.0
-    bound, error = _gate_bound(gate_ns, null, margin)
+    bound, error = _gate_bound(gate_ns, empty, margin)
     return bound - error
 
 
-def host_share_ns(host_ns: float, null: NullTime, outside: OutsideTime) -> float:
+def host_share_ns(host_ns: float, empty: EmptyKernelTime, outside: OutsideTime) -> float:
     """What of a short kernel's bound its host's slowness explains.
 
     host_ns: how long the host needed to queue a call on a device; a burst waits for that where the
     device does not, and short kernels are bound by it. It is the runner's word, and buys nothing
     from `HOST_COUNTS_NS` on.
     """
-    return max(host_ns - null.host_ns, 0.0) if outside.bound_ns < HOST_COUNTS_NS else 0.0
+    return max(host_ns - empty.host_ns, 0.0) if outside.bound_ns < HOST_COUNTS_NS else 0.0
 
 
 def is_contradicted(claimed_ns: float, outside: OutsideTime, host_ns: float = 0.0) -> bool:

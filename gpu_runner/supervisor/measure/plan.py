@@ -19,15 +19,15 @@ class Plan:
     half-width of their median at which it is done; budget_s: seconds after which it is done with
     `LEAST_CALLS`. is_checked: a few verified calls come first, in a process of their own.
     hidden, baselines: whether these are measured.
-    taken_bytes, min_taken, max_taken: how many calls' outputs are kept for verification, per
-    workload and process.
+    sample_bytes, min_samples, max_samples: how many calls' outputs are sampled for verification,
+    per workload and process.
     bursts: of calls that the supervisor's clock times on a GPU, per workload and process;
-    burst_workloads: of so many workloads, drawn anew each time, 0 for all; taken_of_bursts: of
+    burst_workloads: of so many workloads, drawn anew each time, 0 for all; sampled_of_bursts: of
     their calls that are verified. is_calibrated: a clock that is not known yet, or outdated, is
     calibrated for every workload; else an outdated one will do.
     varied: calls with other families of values at least, per public workload and process;
-    max_varied: how many of them are kept for verification at most. team: threads of an OpenMP team
-    at least, in a process whose calls are not timed; 0 leaves it to the measured processors.
+    max_varied: how many of them are sampled for verification at most. team: threads of an OpenMP
+    team at least, in a process whose calls are not timed; 0 leaves it to the measured processors.
     """
 
     processes: int
@@ -39,12 +39,12 @@ class Plan:
     is_checked: bool = False
     hidden: bool = False
     baselines: bool = False
-    taken_bytes: int = 64 << 20
-    min_taken: int = 2
-    max_taken: int = 8
+    sample_bytes: int = 64 << 20
+    min_samples: int = 2
+    max_samples: int = 8
     bursts: int = 0
     burst_workloads: int = 0
-    taken_of_bursts: int = 4
+    sampled_of_bursts: int = 4
     is_calibrated: bool = False
     varied: int = 0
     max_varied: int = 8
@@ -79,10 +79,10 @@ class Plan:
             varied=0,
         )
 
-    def taken_calls(self, output_bytes: int) -> int:
-        """How many calls' outputs are kept, drawn at random among all calls."""
-        affordable = self.taken_bytes // max(output_bytes, 1)
-        return max(self.min_taken, min(self.max_taken, affordable))
+    def sampled_calls(self, output_bytes: int) -> int:
+        """How many calls' outputs are sampled, drawn at random among all calls."""
+        affordable = self.sample_bytes // max(output_bytes, 1)
+        return max(self.min_samples, min(self.max_samples, affordable))
 
 
 LEAST_CALLS = 3
@@ -98,7 +98,7 @@ _QUICK = Plan(
     max_calls=24,
     precision=0.02,
     budget_s=0.1,
-    max_taken=3,
+    max_samples=3,
     bursts=2,
     burst_workloads=1,
 )
@@ -125,7 +125,7 @@ PLANS = {
     Mode.AUDIT: replace(_RANKED, baselines=False),
 }
 
-NULL_BURSTS = 10
+EMPTY_BURSTS = 10
 """Of a kernel that does nothing: what the supervisor's clock adds to every burst."""
 
 BASELINE_PLAN = Plan(processes=1, min_calls=9, max_calls=60)

@@ -17,7 +17,7 @@ from gpu_runner.supervisor.host.arena import Arena, Poison
 from gpu_runner.supervisor.measure.conformance import check_guards
 from gpu_runner.supervisor.measure.flush import Flusher
 from gpu_runner.supervisor.measure.layout import Layout
-from gpu_runner.supervisor.oracle.client import Landed, Oracle
+from gpu_runner.supervisor.oracle.client import Completion, Oracle
 from gpu_runner.supervisor.runner.gate import Gate
 from gpu_runner.supervisor.runner.session import Arenas
 
@@ -82,7 +82,7 @@ class Memory(Protocol):
         """
         ...
 
-    def landing(self) -> AbstractContextManager[Landed | None]:
+    def completion(self) -> AbstractContextManager[Completion | None]:
         """What surrounds a call; says when a device had ended it, None where there is no device."""
         ...
 
@@ -90,7 +90,7 @@ class Memory(Protocol):
         """Raise `FaultError` if a call has written outside its outputs, or to its inputs."""
         ...
 
-    def take(self, layout: Layout, offsets: Sequence[int]) -> None:
+    def sample(self, layout: Layout, offsets: Sequence[int]) -> None:
         """Copy a call's outputs to these offsets of the memory that no runner sees."""
         ...
 
@@ -103,10 +103,10 @@ class HostMemory:
     """Anonymous shared files in which a kernel works: inputs are mapped read-only."""
 
     def __init__(
-        self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random, support: Path
+        self, oracle: Oracle, inputs: Arena, samples: Arena, rng: random.Random, support: Path
     ) -> None:
-        """`inputs` and `taken` are the arenas that the oracle was given."""
-        self._oracle, self._taken = oracle, taken
+        """`inputs` and `samples` are the arenas that the oracle was given."""
+        self._oracle, self._samples = oracle, samples
         self._inputs, self._outputs = inputs, Arena("outputs")
         self._gate = Gate(support, self._outputs)
         self.arenas = Arenas(self._inputs, self._outputs, self._gate)
@@ -149,8 +149,8 @@ class HostMemory:
         self._gate.forget()
         return nullcontext()
 
-    def landing(self) -> AbstractContextManager[None]:
-        """See `Memory.landing`: a process that stands still does no work."""
+    def completion(self) -> AbstractContextManager[None]:
+        """See `Memory.completion`: a process that stands still does no work."""
         return nullcontext()
 
     def check(self, batch: Batch) -> None:
@@ -158,11 +158,11 @@ class HostMemory:
         for layout in batch.layouts:
             check_guards(self._outputs.view, self._poison, layout)
 
-    def take(self, layout: Layout, offsets: Sequence[int]) -> None:
-        """See `Memory.take`."""
+    def sample(self, layout: Layout, offsets: Sequence[int]) -> None:
+        """See `Memory.sample`."""
         outputs = self._outputs.view
         for at, region in zip(offsets, layout.outputs, strict=True):
-            self._taken.view[at : at + region.nbytes] = outputs[region.offset : region.end]
+            self._samples.view[at : at + region.nbytes] = outputs[region.offset : region.end]
 
     def close(self) -> None:
         """See `Memory.close`."""

@@ -1,4 +1,4 @@
-"""Compares the outputs that were taken from a process with the reference, when it is gone."""
+"""Compares a process's sampled outputs with the reference, when the process is gone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpu_runner.supervisor.measure.collected import (
     Collected,
     larger_error,
 )
-from gpu_runner.supervisor.measure.sampled_outputs import Kept, TakenOutputs
+from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.oracle.client import Oracle, Verification
 
 
 def verify(
     oracle: Oracle,
-    taken: TakenOutputs,
+    samples: SampledOutputs,
     workload: Workload,
     direction: Direction,
     collected: Collected,
@@ -29,20 +29,20 @@ def verify(
     """The errors of what one process returned for a workload, and the first mismatches."""
 
     def found(
-        calls: Sequence[tuple[Workload, int]], reasons: Sequence[Kept]
+        calls: Sequence[tuple[Workload, int]], reasons: Sequence[Sample]
     ) -> Iterator[tuple[Values, Verification]]:
-        """What is found in the calls that were kept for these reasons, each once.
+        """What is found in the calls that were sampled for these reasons, each once.
 
         What a wrong output looks like is asked of the first of each family of values.
         """
         places = {
-            index: (slot, kept)
-            for kept in reasons
-            for slot, index in collected.taken.get(kept, {}).items()
+            index: (slot, sample)
+            for sample in reasons
+            for slot, index in collected.sampled.get(sample, {}).items()
         }
-        for index, (slot, kept) in sorted(places.items()):
+        for index, (slot, sample) in sorted(places.items()):
             of, seed = calls[index]
-            offsets = taken.offsets(of.name, slot, kept)
+            offsets = samples.offsets(of.name, slot, sample)
             explain = mismatch is None and of.values not in varied
             yield of.values, oracle.verify(of, direction, seed, offsets, explain=explain)
 
@@ -55,7 +55,7 @@ def verify(
                 errors[error.output] = larger_error(errors.get(error.output), error)
             mismatch = mismatch or each.mismatch
     others = [(replace(workload, values=values), seed) for values, seed in collected.varied]
-    for values, each in found(others, (Kept.VARIED,)):
+    for values, each in found(others, (Sample.VARIED,)):
         if each.mismatch is not None:
             varied.setdefault(values, each.mismatch)
     return Checked(tuple(errors.values()), mismatch, varied)

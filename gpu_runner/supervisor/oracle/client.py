@@ -1,4 +1,4 @@
-"""The coordinator's side of the oracle: describes, draws inputs, and afterwards verifies."""
+"""The supervisor's side of the oracle: describes, draws inputs, and afterwards verifies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WANTED_MEMORY = re.compile(r"\bbad_alloc\b|\bMemoryError\b|(?:[Aa]|re)llocate m
 """In the last words of a process that could not be told that it gets none."""
 
 
-Landed = Callable[[Callable[[], None]], int]
+Completion = Callable[[Callable[[], None]], int]
 """Says when a device had no more work, by the monotonic clock; calls its argument meanwhile."""
 
 
@@ -115,7 +115,13 @@ class Oracle:
         lock = device_lock(config) if ahead else None
         if lock is not None:
             descriptors.append(lock)
-        program = [sys.executable, "-m", "gpu_runner.engine.oracle", *map(str, descriptors), *words]
+        program = [
+            sys.executable,
+            "-m",
+            "gpu_runner.engine.oracle_main",
+            *map(str, descriptors),
+            *words,
+        ]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         # Idle threads must sleep: a spinning oracle would disturb the measurement on a CPU.
         jail = python_jail(config, cuda, environment={"OMP_WAIT_POLICY": "PASSIVE"})
@@ -162,12 +168,12 @@ class Oracle:
         self._handles.close()
         self._child.kill()
 
-    def load(self, task: Task, inputs: Arena, taken: Arena) -> Mapping[str, Any]:
-        """Hand over the task, and where to draw inputs and find the outputs that were taken.
+    def load(self, task: Task, inputs: Arena, samples: Arena) -> Mapping[str, Any]:
+        """Hand over the task, and where to draw inputs and find the sampled outputs.
 
         Returns the oracle's environment (torch, device_name). Whatever was loaded is forgotten.
         """
-        self._child.arenas = (inputs.descriptor, taken.descriptor)
+        self._child.arenas = (inputs.descriptor, samples.descriptor)
         try:
             socket.send_fds(self._handles, [b"arenas"], self._child.arenas)
         except OSError as error:
@@ -210,7 +216,7 @@ class Oracle:
         self._ask(op="forget_calls")
 
     @contextmanager
-    def landing(self) -> Iterator[Landed]:
+    def completion(self) -> Iterator[Completion]:
         """Have the oracle wait for a word, so that it looks at the device without delay.
 
         What is yielded gives that word, calls its argument while the oracle looks, and returns when
@@ -218,30 +224,30 @@ class Oracle:
         """
         told = False
 
-        def landed_ns(meanwhile: Callable[[], None]) -> int:
+        def completed_ns(meanwhile: Callable[[], None]) -> int:
             nonlocal told
             told = True
-            with self._answering("landed"):
+            with self._answering("completed"):
                 self._handles.send(b"!")
                 meanwhile()
                 answer = self._channel.answer()
-            return int(self._checked(answer, "landed")["at_ns"])
+            return int(self._checked(answer, "completed")["at_ns"])
 
-        with self._answering("landed"):
-            self._channel.post({"op": "landed"})
+        with self._answering("completed"):
+            self._channel.post({"op": "completed"})
         try:
-            yield landed_ns
+            yield completed_ns
         finally:
             if not told:
-                landed_ns(lambda: None)
+                completed_ns(lambda: None)
 
     def check(self) -> Mapping[str, Any]:
         """What the calls that were staged last did to guard bands and inputs."""
         return self._ask(op="check")
 
-    def take(self, copies: Sequence[tuple[int, int, int]]) -> None:
-        """Copy (from, to, bytes) out of the device's outputs into the arena that was taken."""
-        self._ask(op="take", copies=[list(copy) for copy in copies])
+    def sample(self, copies: Sequence[tuple[int, int, int]]) -> None:
+        """Copy (from, to, bytes) out of the device's outputs into the arena of samples."""
+        self._ask(op="sample", copies=[list(copy) for copy in copies])
 
     def own_error(self, workload: Workload, direction: Direction, seed: int) -> float:
         """How far the reference in the task's dtype is off on one call, as a part of the bound."""
@@ -257,7 +263,7 @@ class Oracle:
         *,
         explain: bool,
     ) -> Verification:
-        """Compare the outputs taken at these offsets with the reference in float64.
+        """Compare the outputs sampled at these offsets with the reference in float64.
 
         explain: say also what the first wrong one looks like.
         """

@@ -28,8 +28,8 @@ to the bound for kernels that sum up in another order: there it is left out.
 _SEED_BITS = 62
 
 
-class OtherValues:
-    """Which families the public workloads of a task can bear; asked once, and remembered."""
+class SupportedDistributions:
+    """Which families the public workloads of a task support; asked once, and remembered."""
 
     def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
         """Nothing is asked yet."""
@@ -45,11 +45,13 @@ class OtherValues:
         if self._path.exists():
             known = read_json(self._path)
             return {name: tuple(map(Values, values)) for name, values in known.items()}
-        found = {w.name: self._borne(oracle, w, rng) for w in workloads if not w.hidden}
+        found = {w.name: self._supported(oracle, w, rng) for w in workloads if not w.hidden}
         write_atomically(self._path, found)
         return found
 
-    def _borne(self, oracle: Oracle, workload: Workload, rng: random.Random) -> tuple[Values, ...]:
+    def _supported(
+        self, oracle: Oracle, workload: Workload, rng: random.Random
+    ) -> tuple[Values, ...]:
         def error(values: Values) -> float:
             varied, seed = replace(workload, values=values), rng.getrandbits(_SEED_BITS)
             return oracle.own_error(varied, self._direction, seed)
@@ -58,7 +60,7 @@ class OtherValues:
         return tuple(values for values in others if error(values) <= MOST_OWN_ERROR)
 
 
-class Decks:
+class InputDistributions:
     """For each workload its families, in random order: each once before any comes again."""
 
     def __init__(self, families: Mapping[str, Sequence[Values]], rng: random.Random) -> None:

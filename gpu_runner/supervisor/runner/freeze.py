@@ -193,8 +193,8 @@ class Freezer:
     def delayed_ns(self) -> int:
         """How long others kept the tree from running between the last two stops.
 
-        By the thread that waited longest for a processor, less what its own companions may have
-        cost it: nothing is to be gained by threads that keep each other waiting.
+        By the thread that waited longest for a processor, less what threads of its own process
+        may have cost it: nothing is to be gained by threads that keep each other waiting.
         """
         # How long a thread has run is known once it stands, how long it waited only before that.
         rows = [
@@ -211,8 +211,8 @@ class Freezer:
         busy = [row for row in rows if row.ran_ns >= busy_ns]
         last = max(busy, key=lambda row: row.delayed_ns)
         # As many busy threads as processors need not share one; the others, or more, may have.
-        companions = rows if len(busy) > self._processors else [r for r in rows if r not in busy]
-        shared_ns = sum(row.ran_ns for row in companions if row is not last)
+        siblings = rows if len(busy) > self._processors else [r for r in rows if r not in busy]
+        shared_ns = sum(row.ran_ns for row in siblings if row is not last)
         ended_ns = sum(self._spent().values()) - sum(row.ran_ns for row in rows)
         shared_ns += max(0, ended_ns)
         return max(0, last.delayed_ns - shared_ns)
@@ -300,7 +300,7 @@ def schedule_of(thread: str) -> Schedule:
     return Schedule(int(ran), int(delayed), int(slices))
 
 
-def own_delay_ns() -> int:
+def observer_delay_ns() -> int:
     """How long the calling thread has waited for a processor so far; 0 where nobody counts."""
     try:
         return schedule_of("/proc/thread-self").delayed_ns

@@ -18,15 +18,16 @@ from gpu_runner.supervisor.host.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside, signal_of
 from gpu_runner.supervisor.host.processors import keeping_off, measured_cpus
-from gpu_runner.supervisor.oracle.client import Landed
-from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, own_delay_ns
+from gpu_runner.supervisor.oracle.client import Completion
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, observer_delay_ns
 from gpu_runner.supervisor.runner.gate import Gate
 from gpu_runner.supervisor.runner.preemption import Interrupted
 from gpu_runner.supervisor.runner.runner_process import NativeProcess, TorchProcess, TorchProcesses
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 
-Landing = Callable[[], AbstractContextManager[Landed | None]]
+Completing = Callable[[], AbstractContextManager[Completion | None]]
 
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes longer means that the host cannot measure."""
@@ -35,27 +36,6 @@ MAX_OVERHEAD_NS = 50_000.0
 _LOOK_S = 0.1
 
 WROTE_LATER = "wrote to its outputs after it had said that the call was over"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why an evaluation ends without CORRECT: the verdict and a sentence for the author."""
-
-    verdict: Verdict
-    reason: str
-
-
-class FaultError(Exception):
-    """Carries a `Fault` of the runner, and what it had printed, up to the evaluation."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.reason)
-        self.fault = fault
-        self.output = ""
-
-
-class RunnerUnfit(Exception):
-    """The runner itself cannot work on this host; never the author's fault."""
 
 
 @dataclass(frozen=True)
@@ -72,40 +52,41 @@ class Arenas:
 
 @dataclass(frozen=True)
 class Answer:
-    """An acknowledgement, and what the supervisor itself knows of the time that it took.
-
-    waited_ns: by its own clock, on a device until that was seen without work. held_ns: how much of
-    that the call needed at least. On a device, that is the wait without what the host's scheduler
-    gave to others; on a CPU, the time that the scheduler has accounted to the runner, which no
-    other load of the host disturbs, less what waiting threads cost. gate_ns: time from when the
-    call was let begin until it said that it was over, where it passes a gate. threads: of the
-    process, after the call.
-    """
+    """An acknowledgement, and what the supervisor itself knows of the time that it took."""
 
     done: wire.Done
-    waited_ns: int
+    wall_ns: int
+    """By the supervisor's clock, on a device until that was seen without work."""
     held_ns: float
+    """How much of `wall_ns` the call needed at least.
+
+    On a CPU, the processor time that the scheduler accounted to the runner, which no other load of
+    the host disturbs, less what waiting threads cost. On a device, the wall time without what the
+    host's scheduler gave to others.
+    """
     gate_ns: float | None = None
+    """From when the call was let begin until it said that it was over, where it passes a gate."""
     threads: int = 0
+    """Of the process, after the call."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What surrounds a measured process.
+    """What surrounds a measured process."""
 
-    landing: see `staging.Memory`. A call has lasted until a device is seen without work, whatever
-    the process said before. idle_ns: see `Freezer`. is_wanted: whether somebody more urgent waits
-    for the device; asked during long waits, which raise `Interrupted` then. torch: where torch
-    runners that were started ahead are. team: of a process that is not timed, threads of an OpenMP
-    team at least, on all processors of the host (`processors.team_size`); 0 leaves both to the
-    measured processors.
-    """
-
-    landing: Landing = nullcontext
+    completion: Completing = nullcontext
+    """See `staging.Memory`. A call lasts until a device is idle, whatever was said before."""
     idle_ns: float = 0.0
+    """See `Freezer`."""
     is_wanted: Callable[[], bool] = lambda: False
+    """Whether somebody more urgent waits for the device; long waits raise `Interrupted` then."""
     torch: TorchProcesses | None = None
+    """Where torch runners that were started ahead are."""
     team: int = 0
+    """Threads of an OpenMP team at least, on all processors of the host (`processors.team_size`).
+
+    Of a process that is not timed; 0 leaves both to the measured processors.
+    """
 
 
 class Session:
@@ -212,9 +193,9 @@ class Session:
         self._allow(self._config.call_timeout_s)
         request = wire.frame(wire.Command.CALL, wire.pack_call(call))
         answer = self._ask(request, call.call_id, call)
-        claimed_ns, waited_ns = answer.done.time_ns, answer.waited_ns
-        if claimed_ns > waited_ns:
-            reason = f"claims {claimed_ns:.0f} ns for a call that took {waited_ns} ns in all"
+        claimed_ns, wall_ns = answer.done.time_ns, answer.wall_ns
+        if claimed_ns > wall_ns:
+            reason = f"claims {claimed_ns:.0f} ns for a call that took {wall_ns} ns in all"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         return answer
 
@@ -245,8 +226,8 @@ class Session:
             self._still(self._freezer.check)
         if gate is not None and passing is not None:
             gate.prepare(passing)
-        with self._conditions.landing() as landed_ns:
-            delay_ns = own_delay_ns()
+        with self._conditions.completion() as completed_ns:
+            delay_ns = observer_delay_ns()
             began_ns = time.monotonic_ns()
             if self._freezer is not None:
                 self._freezer.thaw()
@@ -255,16 +236,16 @@ class Session:
             if self._ncu is not None:
                 self._await()
             reply = self._receive("in a call")
-            ended_ns = time.monotonic_ns() if landed_ns is None else landed_ns(self._halt)
-            waited_ns = ended_ns - began_ns
-            delayed_ns = own_delay_ns() - delay_ns
+            ended_ns = time.monotonic_ns() if completed_ns is None else completed_ns(self._halt)
+            wall_ns = ended_ns - began_ns
+            delayed_ns = observer_delay_ns() - delay_ns
         self._freeze()
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
         threads = 0 if self._freezer is None else self._freezer.threads
-        held_ns = self._held_ns(waited_ns, delayed_ns)
+        held_ns = self._held_ns(wall_ns, delayed_ns)
         gate_ns = None if gate is None else self._passed(gate)
-        return Answer(reply, waited_ns, held_ns, gate_ns, threads)
+        return Answer(reply, wall_ns, held_ns, gate_ns, threads)
 
     def _passed(self, gate: Gate) -> float:
         """Time of the call that has just passed the gate, in ns."""
@@ -275,13 +256,13 @@ class Session:
             raise FaultError(Fault(Verdict.VIOLATION, WROTE_LATER))
         return gate.time_ns
 
-    def _held_ns(self, waited_ns: int, delayed_ns: int) -> float:
+    def _held_ns(self, wall_ns: int, delayed_ns: int) -> float:
         if self._freezer is None:
-            return float(waited_ns)
+            return float(wall_ns)
         ran_ns = self._freezer.ran_ns()
         if self._config.kind is DeviceKind.CPU:
             return ran_ns
-        return max(ran_ns, waited_ns - delayed_ns - self._freezer.delayed_ns())
+        return max(ran_ns, wall_ns - delayed_ns - self._freezer.delayed_ns())
 
     def _halt(self) -> None:
         if self._freezer is not None:

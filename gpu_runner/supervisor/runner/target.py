@@ -18,7 +18,7 @@ class Target:
     symbol: str = ""  # c ABI
     shim: Path | None = None  # c ABI
     runner: Path | None = None  # c ABI
-    baseline: str = ""  # "eager", "compiled", or "null", which does nothing
+    baseline: str = ""  # "eager", "compiled", or "empty", which does nothing
 
     @property
     def python(self) -> bool:

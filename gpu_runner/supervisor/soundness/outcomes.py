@@ -21,7 +21,7 @@ UNTRIED = "untried"
 
 
 @dataclass
-class Trials:
+class MutantRuns:
     """What became of a mutant on one workload."""
 
     verified: int  # calls of the workload that a ranked evaluation verifies at least
@@ -35,34 +35,34 @@ class Trials:
 
 
 @dataclass
-class Fate:
+class Outcome:
     """What became of a mutant in one direction of a task.
 
-    trials: by the workload's name and, where it had values of another family, that family.
+    runs: by the workload's name and, where it had values of another family, that family.
     """
 
-    trials: dict[tuple[str, str], Trials] = field(default_factory=dict)
+    runs: dict[tuple[str, str], MutantRuns] = field(default_factory=dict)
     same: bool = True  # wherever it was tried, it was the reference itself
 
     def add(
         self, workload: str, verified: int, state: str, scaled: float, family: str = ""
     ) -> None:
         """Add the outcome of one call: failed, passed or same."""
-        trials = self.trials.setdefault((workload, family), Trials(verified))
-        trials.calls += 1
-        trials.failures += state == "failed"
-        trials.largest = max(trials.largest, scaled)
+        runs = self.runs.setdefault((workload, family), MutantRuns(verified))
+        runs.calls += 1
+        runs.failures += state == "failed"
+        runs.largest = max(runs.largest, scaled)
         self.same = self.same and state == "same"
 
     def state(self) -> str:
         """failed, survived or equivalent, by what is known now."""
         if self.same:
             return EQUIVALENT
-        return FAILED if math.prod(t.chance() for t in self.trials.values()) < LUCK else SURVIVED
+        return FAILED if math.prod(t.chance() for t in self.runs.values()) < LUCK else SURVIVED
 
     def settled(self, seeds: int) -> bool:
         """Whether it fails, and has been tried on `seeds` calls of one workload."""
-        tried = max((t.calls for t in self.trials.values()), default=0)
+        tried = max((t.calls for t in self.runs.values()), default=0)
         return tried >= seeds and self.state() == FAILED
 
     def document(
@@ -75,16 +75,16 @@ class Fate:
         Which family of values it was is not said: it tells of hidden workloads.
         """
         state = self.state()
-        if state == EQUIVALENT and not {workload for workload, _ in self.trials} >= set(everywhere):
+        if state == EQUIVALENT and not {workload for workload, _ in self.runs} >= set(everywhere):
             state = UNTRIED
-        items = sorted(self.trials.items(), key=lambda item: item[1].chance())
-        (workload, family), trials = items[0]
+        items = sorted(self.runs.items(), key=lambda item: item[1].chance())
+        (workload, family), runs = items[0]
         return {
             "name": name,
             "direction": direction.value,
             "state": state,
             "workload": f"{workload}, other values" if family else workload,
-            "scaled": float(f"{trials.largest:.3g}"),
+            "scaled": float(f"{runs.largest:.3g}"),
         }
 
 
@@ -105,7 +105,7 @@ class Honest:
 class Survey:
     """What was found in one direction of a task."""
 
-    fates: dict[str, Fate] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
     honest: dict[str, Honest] = field(default_factory=dict)
     workloads: set[str] = field(default_factory=set)
 
@@ -114,7 +114,7 @@ class Survey:
         self._add_honest(workload, answer)
         verified = _verified_calls(answer.output_bytes)
         for name, state, scaled in answer.mutants:
-            self.fates.setdefault(name, Fate()).add(workload, verified, state, scaled)
+            self.outcomes.setdefault(name, Outcome()).add(workload, verified, state, scaled)
 
     def add_other(self, workload: Workload, answer: Tried) -> None:
         """The same of a call with other values: a ranked evaluation makes one of each at least."""
@@ -122,8 +122,8 @@ class Survey:
             return
         self._add_honest(workload.name, answer, "with other values: ")
         for name, state, scaled in answer.mutants:
-            if name in self.fates:
-                self.fates[name].add(workload.name, 1, state, scaled, workload.values)
+            if name in self.outcomes:
+                self.outcomes[name].add(workload.name, 1, state, scaled, workload.values)
 
     def _add_honest(self, workload: str, answer: Tried, where: str = "") -> None:
         for name, (error, reason) in answer.honest.items():
@@ -131,20 +131,20 @@ class Survey:
             self.honest[name] = max(self.honest.get(name, found), found, key=Honest.badness)
 
     def open(self) -> bool:
-        return any(fate.state() == SURVIVED for fate in self.fates.values())
+        return any(outcome.state() == SURVIVED for outcome in self.outcomes.values())
 
     def decided(self) -> list[str]:
-        return [name for name, fate in self.fates.items() if fate.state() != SURVIVED]
+        return [name for name, outcome in self.outcomes.items() if outcome.state() != SURVIVED]
 
     def settled(self, seeds: int, *, keep_same: bool) -> list[str]:
         return [
             name
-            for name, fate in self.fates.items()
-            if fate.settled(seeds) or (not keep_same and fate.same)
+            for name, outcome in self.outcomes.items()
+            if outcome.settled(seeds) or (not keep_same and outcome.same)
         ]
 
 
 def _verified_calls(output_bytes: int) -> int:
     """How many calls of a workload a ranked evaluation verifies at least."""
     plan = PLANS[Mode.RANKED]
-    return plan.processes * min(plan.min_calls, plan.taken_calls(output_bytes))
+    return plan.processes * min(plan.min_calls, plan.sampled_calls(output_bytes))

@@ -23,7 +23,7 @@ from gpu_runner.supervisor.soundness.outcomes import EQUIVALENT, SURVIVED, UNTRI
 SEEDS = 3
 """Calls on which every mutant is tried on a workload, at least."""
 MOST_SEEDS = 12
-"""Calls on which one is tried whose fate depends on luck."""
+"""Calls on which one is tried whose outcome depends on luck."""
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
 LONGEST_NAME = 512
@@ -109,10 +109,10 @@ def survey(
     findings: list[dict[str, Any]] = []
     with (
         closing(Arena("inputs")) as inputs,
-        closing(Arena("taken")) as taken,
+        closing(Arena("samples")) as samples,
         SoundnessOracle(config) as oracle,
     ):
-        oracle.load(task, inputs, taken)
+        oracle.load(task, inputs, samples)
         for direction in task.directions:
             workloads = _smallest_first(task, config, direction)
             varied = _varied(task, workloads, config, direction)
@@ -213,9 +213,9 @@ def _report(
     findings: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     mutants = [
-        fate.document(name, direction, found.workloads)
+        outcome.document(name, direction, found.workloads)
         for direction, found in surveys.items()
-        for name, fate in found.fates.items()
+        for name, outcome in found.outcomes.items()
     ]
     honest = [
         {

@@ -10,7 +10,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.device.lock import Courteous, exclusive
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.soundness.soundness import Progress, survey
 from gpu_runner.supervisor.tools import health
 

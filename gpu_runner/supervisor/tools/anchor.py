@@ -13,13 +13,8 @@ from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.build.build import build_anchor, build_runner, build_shim
 from gpu_runner.supervisor.host.arena import Arena, Poison, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.session import (
-    Arenas,
-    FaultError,
-    RunnerUnfit,
-    Session,
-    keeping_output,
-)
+from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.session import Arenas, Session, keeping_output
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import ncu, ncu_report
 from gpu_runner.supervisor.tools.ncu import Ncu

@@ -21,7 +21,7 @@ from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.process import ChildProcess
 from gpu_runner.supervisor.host.processors import measured_cpus, team_environment
 from gpu_runner.supervisor.oracle.client import cuda_environment
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 
 logger = logging.getLogger(__name__)
 

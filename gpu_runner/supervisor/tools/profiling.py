@@ -15,7 +15,7 @@ from gpu_runner.supervisor.device import occupancy
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
-from gpu_runner.supervisor.runner.session import FaultError
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import ncu, ncu_report, roofline
 from gpu_runner.supervisor.tools.ncu_report import Launch

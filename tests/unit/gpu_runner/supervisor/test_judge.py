@@ -31,7 +31,7 @@ from gpu_runner.supervisor.judge import (
     noisiest,
     workload_result,
 )
-from gpu_runner.supervisor.measure.outside import MARGINS, NullTime, is_contradicted
+from gpu_runner.supervisor.measure.outside import MARGINS, EmptyKernelTime, is_contradicted
 
 PEAK = Peak(bytes_per_s=1e9, flops={"float32": 1e9})
 SMALL = Workload(name="small", parameters={"N": 1000})
@@ -221,18 +221,20 @@ def test_fraction_of_a_peak_is_the_mean_over_public_workloads() -> None:
 
 def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
     """Most calls were in slow processes, but the claim is that of the typical process."""
-    null = NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, spread_ns=2e3)
+    empty = EmptyKernelTime(
+        intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, spread_ns=2e3
+    )
     runs = [
         ProcessRun(
             process=number,
             times_ns=(time_ns,) * calls,
             seeds=(1,) * calls,
             verified=(0,),
-            held_ns=(null.single_ns + time_ns,) * calls,
+            held_ns=(empty.single_ns + time_ns,) * calls,
         )
         for number, (time_ns, calls) in enumerate([(0.9e6, 20), (1e6, 20), (1.3e6, 99)])
     ]
-    known = Facts(DeviceKind.CPU, runs=runs, null=null, margin=MARGINS[DeviceKind.CPU, Abi.C])
+    known = Facts(DeviceKind.CPU, runs=runs, empty=empty, margin=MARGINS[DeviceKind.CPU, Abi.C])
     outside = workload_result(TASK, SMALL, Direction.FORWARD, known, None).outside
     assert outside is not None
     assert outside.cpu_ns == pytest.approx(0.95e6)
@@ -241,11 +243,11 @@ def test_processes_of_different_speed_do_not_contradict_themselves() -> None:
 
 
 def test_a_gpu_claim_is_held_against_bursts() -> None:
-    null = NullTime(intercept_ns=2e5, slope_ns=2e3, deviation_ns=4e3)
-    burst = Burst(calls=64, held_ns=null.at(64) + 64 * 1e5)
+    empty = EmptyKernelTime(intercept_ns=2e5, slope_ns=2e3, deviation_ns=4e3)
+    burst = Burst(calls=64, held_ns=empty.at(64) + 64 * 1e5)
     run = ProcessRun(process=0, times_ns=(5e4,) * 9, seeds=(1,) * 9, verified=(0,), bursts=(burst,))
     margin = MARGINS[DeviceKind.CUDA, Abi.C]
-    known = Facts(DeviceKind.CUDA, runs=[run], null=null, margin=margin)
+    known = Facts(DeviceKind.CUDA, runs=[run], empty=empty, margin=margin)
     found = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
     assert found.measurement is not None
     assert found.measurement.time_ns == pytest.approx(1e5)

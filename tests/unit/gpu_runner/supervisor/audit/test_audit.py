@@ -25,7 +25,7 @@ from gpu_runner.supervisor.audit.sanitizer_report import (
     memory_findings,
     undefined_findings,
 )
-from gpu_runner.supervisor.runner.session import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 from gpu_runner.supervisor.tools import kernel_list, ncu_report

@@ -16,7 +16,7 @@ from gpu_runner.supervisor.audit.races import RaceSearch
 from gpu_runner.supervisor.build.build import build_shim, build_solution
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.runner.session import FaultError
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 from tests.unit.gpu_runner.supervisor.audit.test_audit_cpu import SmallBench
 

@@ -36,8 +36,9 @@ from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.host.process import ChildProcess, descendants
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
-from gpu_runner.supervisor.runner.session import Arenas, FaultError, RunnerUnfit, Session
+from gpu_runner.supervisor.runner.session import Arenas, Session
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import anchor
 
@@ -264,13 +265,13 @@ def test_a_killed_oracle_is_no_task_that_failed(tmp_path: Path, which: int) -> N
     with (
         Oracle(config) as oracle,
         closing(Arena("inputs")) as inputs,
-        closing(Arena("taken")) as taken,
+        closing(Arena("samples")) as samples,
     ):
         jailed = oracle._child.pid
         wait_for(lambda: name_of([jailed, *descendants(jailed)][-1]).startswith("python"))
         os.kill([jailed, *descendants(jailed)][which], signal.SIGKILL)
         with pytest.raises(KilledFromOutside, match="the oracle, which runs the task's code"):
-            oracle.load(find_task("vector_add"), inputs, taken)
+            oracle.load(find_task("vector_add"), inputs, samples)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def test_a_jail_is_found_while_it_runs_and_leaves_nothing() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="jails have users of their own only under root")
-def test_an_orphan_of_a_dead_coordinator_is_found() -> None:
+def test_an_orphan_of_a_dead_supervisor_is_found() -> None:
     before = snapshot()
     uid = str(jail.FIRST_JAIL_UID + 7)
     script = (

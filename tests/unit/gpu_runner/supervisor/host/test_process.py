@@ -19,7 +19,7 @@ from gpu_runner.supervisor.host.leftovers import left_behind, process_table, sna
 from gpu_runner.supervisor.host.memory import used_bytes
 from gpu_runner.supervisor.host.process import dying_with_us
 
-COORDINATOR = """
+SUPERVISOR = """
 import sys
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.process import ChildProcess
@@ -50,32 +50,32 @@ def stat(pid: int) -> tuple[str, str]:
     return head.partition("(")[2], tail.split()[0]
 
 
-def test_a_stopped_bare_process_dies_with_a_coordinator_that_is_killed() -> None:
-    coordinator = subprocess.Popen(
-        [sys.executable, "-c", COORDINATOR],
+def test_a_stopped_bare_process_dies_with_a_supervisor_that_is_killed() -> None:
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert coordinator.stdout is not None
-    pid = int(coordinator.stdout.readline())
+    assert supervisor.stdout is not None
+    pid = int(supervisor.stdout.readline())
     folder = ""
     try:
         assert becomes(lambda: stat(pid)[0] == "sleep")
         folder = os.readlink(f"/proc/{pid}/cwd")
         os.kill(pid, signal.SIGSTOP)
         assert becomes(lambda: stat(pid)[1] == "T")
-        coordinator.kill()
-        coordinator.communicate()
+        supervisor.kill()
+        supervisor.communicate()
         assert becomes(lambda: stat(pid)[1] in "ZX")
     finally:
-        coordinator.kill()
+        supervisor.kill()
         if stat(pid)[1] not in "ZX":
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_program_does_not_start_when_its_coordinator_is_gone_already() -> None:
+def test_a_program_does_not_start_when_its_supervisor_is_gone_already() -> None:
     for parent, printed in ((os.getpid(), "ran\n"), (os.getppid(), "")):
         command = dying_with_us(["/bin/echo", "ran"], parent)
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -47,7 +47,7 @@ def test_a_host_that_does_not_name_cores_has_one_a_processor(system: Path) -> No
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
-def test_the_coordinator_keeps_off_meanwhile() -> None:
+def test_the_supervisor_keeps_off_meanwhile() -> None:
     before = os.sched_getaffinity(0)
     measured = measured_of(before)
     with keeping_off(measured):

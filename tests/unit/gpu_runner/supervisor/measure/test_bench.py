@@ -23,8 +23,8 @@ def order(seed: int) -> str:
     config = SupervisorConfig(kind=DeviceKind.CPU, device="cpu")
     collected = {workload.name: Collected() for workload in WORKLOADS}
     names = ""
-    with closing(Arena("taken")) as taken:
-        bench = Bench(cast(Oracle, None), cast(Memory, None), taken, config, random.Random(seed))
+    with closing(Arena("samples")) as samples:
+        bench = Bench(cast(Oracle, None), cast(Memory, None), samples, config, random.Random(seed))
         for _ in range(12):
             name = bench._whose_turn(WORKLOADS, collected).name
             collected[name].seeds.append(1)

@@ -22,7 +22,7 @@ from gpu_runner.supervisor.measure.device_memory import LOOKS, DeviceMemory
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OracleError, OutputSpec
-from gpu_runner.supervisor.runner.session import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 
 IDLE, BUSY = 30_000, 2_500_000
 STRANGER = os.getppid()  # a real process that this one has not started

@@ -18,12 +18,12 @@ from gpu_runner.supervisor.measure import empty_kernel
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.measure.empty_kernel import (
+    ATTEMPTS,
     PRECISE_NS,
     SPREAD_NS,
-    TRIALS,
+    EmptyKernelCalibration,
     Habit,
-    NullTimes,
-    build_null,
+    build_empty,
     habit,
 )
 from gpu_runner.supervisor.runner.target import Target
@@ -41,7 +41,7 @@ class Host:
         self.late_ns = list(late_ns)
         self.calibrations = 0
 
-    def run_null(
+    def run_empty(
         self, target: Target, workloads: list[Workload], bursts: int
     ) -> dict[str, Collected]:
         late_ns = self.late_ns[min(self.calibrations, len(self.late_ns) - 1)]
@@ -64,7 +64,7 @@ def deviation_ns(
     fresh: bool = False,
 ) -> float:
     config = SupervisorConfig(kind=kind, device="test", index=index, cache_folder=folder)
-    times = NullTimes(make_task("", {}), Direction.FORWARD, config, TARGET)
+    times = EmptyKernelCalibration(make_task("", {}), Direction.FORWARD, config, TARGET)
     return times.of(cast(Bench, host), [WORKLOAD], fresh=fresh)["only"].deviation_ns
 
 
@@ -87,12 +87,12 @@ def test_of_vague_ones_the_best_counts_and_is_soon_forgotten(
 ) -> None:
     host = Host(2 * VAGUE_NS, VAGUE_NS, 3 * VAGUE_NS)
     assert deviation_ns(host, tmp_path) == VAGUE_NS / 2
-    assert host.calibrations == TRIALS
+    assert host.calibrations == ATTEMPTS
     deviation_ns(host, tmp_path)
-    assert host.calibrations == TRIALS
+    assert host.calibrations == ATTEMPTS
     monkeypatch.setattr(empty_kernel, "VAGUE_S", dict.fromkeys(DeviceKind, 0.0))
     deviation_ns(host, tmp_path)
-    assert host.calibrations == 2 * TRIALS
+    assert host.calibrations == 2 * ATTEMPTS
 
 
 def test_before_a_claim_is_raised_it_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_before_a_claim_is_raised_it_is_made_again_until_it_is_precise(tmp_path:
 class Disturbed(Host):
     """Single calls of the empty kernel that take now this long and now that."""
 
-    def run_null(
+    def run_empty(
         self, target: Target, workloads: list[Workload], bursts: int
     ) -> dict[str, Collected]:
-        found = super().run_null(target, workloads, bursts)
+        found = super().run_empty(target, workloads, bursts)
         for collected in found.values():
             collected.held_ns = [40e3 + n % 2 * 2 * SPREAD_NS[DeviceKind.CPU] for n in range(20)]
         return found
@@ -137,7 +137,7 @@ def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
     library = build_trusted(Recipe({"k.cpp": text}, "k.cpp", DeviceKind.CPU, flags), config)
     found = habit(DeviceKind.CPU, Target(Abi.C, Direction.FORWARD, library=library))
     assert found is (Habit.TEAM if openmp else Habit.NONE)
-    empty = build_null(signature, config, found)
+    empty = build_empty(signature, config, found)
     assert habit(DeviceKind.CPU, Target(Abi.C, Direction.FORWARD, library=empty)) is found
 
 

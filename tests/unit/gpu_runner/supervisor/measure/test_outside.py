@@ -13,13 +13,13 @@ from gpu_runner.data.integrity import Burst, OutsideTime
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.measure.outside import (
     MARGINS,
-    NullTime,
+    EmptyKernelTime,
     Seen,
     at_least,
+    empty_kernel_time,
     host_share_ns,
     is_blind,
     is_contradicted,
-    null_time,
     outside_time,
     typical_slope,
 )
@@ -27,7 +27,7 @@ from gpu_runner.supervisor.measure.outside import (
 GPU = MARGINS[DeviceKind.CUDA, Abi.C]
 CPU = MARGINS[DeviceKind.CPU, Abi.C]
 TORCH = MARGINS[DeviceKind.CPU, Abi.TORCH]
-NULL = NullTime(
+EMPTY = EmptyKernelTime(
     intercept_ns=200_000,
     slope_ns=2_000,
     deviation_ns=4_000,
@@ -38,26 +38,30 @@ NULL = NullTime(
 
 
 def bursts(of: Callable[[int], float], sizes: tuple[int, ...] = (33, 41, 52, 64)) -> list[Burst]:
-    return [Burst(calls=size, held_ns=NULL.at(size) + of(size)) for size in sizes]
+    return [Burst(calls=size, held_ns=EMPTY.at(size) + of(size)) for size in sizes]
 
 
-def on_gpu(found: list[Burst], held_ns: float | None = None, null: NullTime = NULL) -> OutsideTime:
-    outside = outside_time(DeviceKind.CUDA, Seen(held_ns=held_ns, bursts=found), null, GPU)
+def on_gpu(
+    found: list[Burst], held_ns: float | None = None, empty: EmptyKernelTime = EMPTY
+) -> OutsideTime:
+    outside = outside_time(DeviceKind.CUDA, Seen(held_ns=held_ns, bursts=found), empty, GPU)
     assert outside is not None
     return outside
 
 
-def on_cpu(cpu_ns: float, gate_ns: float | None = None, null: NullTime = NULL) -> OutsideTime:
+def on_cpu(
+    cpu_ns: float, gate_ns: float | None = None, empty: EmptyKernelTime = EMPTY
+) -> OutsideTime:
     """Of a call that ran so long, and took so long at the gate."""
-    seen = Seen(held_ns=null.single_ns + cpu_ns, gate_ns=gate_ns)
-    outside = outside_time(DeviceKind.CPU, seen, null, CPU)
+    seen = Seen(held_ns=empty.single_ns + cpu_ns, gate_ns=gate_ns)
+    outside = outside_time(DeviceKind.CPU, seen, empty, CPU)
     assert outside is not None
     return outside
 
 
 def test_where_nothing_was_seen_there_is_no_bound() -> None:
-    assert outside_time(DeviceKind.CUDA, Seen(held_ns=1e6), NULL, GPU) is None
-    assert outside_time(DeviceKind.CPU, Seen(gate_ns=1e6), NULL, CPU) is None
+    assert outside_time(DeviceKind.CUDA, Seen(held_ns=1e6), EMPTY, GPU) is None
+    assert outside_time(DeviceKind.CPU, Seen(gate_ns=1e6), EMPTY, CPU) is None
 
 
 @pytest.mark.parametrize("true_ns", [50_000, 200_000, 5e6])
@@ -85,13 +89,13 @@ def test_what_was_done_before_the_gate_counts_still() -> None:
 
 
 def test_a_torch_extension_on_a_cpu_is_bounded_by_processor_time_alone() -> None:
-    seen = Seen(held_ns=NULL.single_ns + 1e6)
-    outside = outside_time(DeviceKind.CPU, seen, NULL, TORCH)
+    seen = Seen(held_ns=EMPTY.single_ns + 1e6)
+    outside = outside_time(DeviceKind.CPU, seen, EMPTY, TORCH)
     assert outside is not None
     assert outside.gate_ns is None
     assert is_contradicted(8e5, outside)
     assert not is_contradicted(9.1e5, outside)
-    short = outside_time(DeviceKind.CPU, Seen(held_ns=NULL.single_ns + 1.9e4), NULL, TORCH)
+    short = outside_time(DeviceKind.CPU, Seen(held_ns=EMPTY.single_ns + 1.9e4), EMPTY, TORCH)
     assert short is not None
     assert not is_contradicted(1.0, short)
 
@@ -106,7 +110,7 @@ def test_a_busy_host_only_loosens_the_bound_of_other_bursts() -> None:
 def test_answering_before_the_work_has_ended_hides_it_in_small_bursts_only() -> None:
     """Their work is over before the supervisor has turned to look, on a busy host in 0.5 ms."""
     early = [
-        Burst(calls=5, held_ns=NULL.at(5) + 5_000, large=False),
+        Burst(calls=5, held_ns=EMPTY.at(5) + 5_000, large=False),
         *bursts(lambda size: 79_000.0 * size - 500_000, (40, 62)),
     ]
     assert is_contradicted(60_000, on_gpu(early))
@@ -115,7 +119,7 @@ def test_answering_before_the_work_has_ended_hides_it_in_small_bursts_only() -> 
 @pytest.mark.parametrize("late_ns", [-300_000, 300_000])
 def test_small_bursts_say_nothing(late_ns: float) -> None:
     found = [
-        Burst(calls=3, held_ns=NULL.at(3) + 3 * 80_000 + late_ns, large=False),
+        Burst(calls=3, held_ns=EMPTY.at(3) + 3 * 80_000 + late_ns, large=False),
         *bursts(lambda size: 82_000.0 * size, (40, 62)),
     ]
     outside = on_gpu(found)
@@ -126,7 +130,10 @@ def test_small_bursts_say_nothing(late_ns: float) -> None:
 
 def test_a_process_that_rests_makes_no_large_burst_vague() -> None:
     """Its calls are long, so that its bursts are cut; of the others' time it says nothing."""
-    found = [Burst(calls=1, held_ns=NULL.at(1) + 10_000), *bursts(lambda n: 80_000.0 * n, (40, 62))]
+    found = [
+        Burst(calls=1, held_ns=EMPTY.at(1) + 10_000),
+        *bursts(lambda n: 80_000.0 * n, (40, 62)),
+    ]
     assert is_contradicted(70_000, on_gpu(found))
     assert not is_contradicted(10_000, on_gpu(found[:1]))
 
@@ -134,14 +141,14 @@ def test_a_process_that_rests_makes_no_large_burst_vague() -> None:
 def test_a_gpu_kernel_may_be_faster_alone_than_in_bursts() -> None:
     slower = bursts(lambda size: 120_000.0 * size)
     assert is_contradicted(101_000, on_gpu(slower))
-    assert not is_contradicted(101_000, on_gpu(slower, NULL.single_ns + 105_000))
+    assert not is_contradicted(101_000, on_gpu(slower, EMPTY.single_ns + 105_000))
 
 
 def test_a_host_that_is_slow_to_launch_explains_a_short_kernels_bursts_alone() -> None:
     short, long = on_gpu(bursts(lambda n: 2e4 * n)), on_gpu(bursts(lambda n: 1e5 * n))
-    assert host_share_ns(18_000, NULL, short) == 18_000
-    assert host_share_ns(18_000, replace(NULL, host_ns=20_000.0), short) == 0
-    assert host_share_ns(50_000, NULL, long) == 0
+    assert host_share_ns(18_000, EMPTY, short) == 18_000
+    assert host_share_ns(18_000, replace(EMPTY, host_ns=20_000.0), short) == 0
+    assert host_share_ns(50_000, EMPTY, long) == 0
 
 
 def claim(time_ns: float, low_ns: float = 0.0, high_ns: float = 0.0) -> Measurement:
@@ -168,17 +175,17 @@ def test_a_claim_of_next_to_nothing_is_raised_without_overflow() -> None:
     assert 0 < found.low_ns <= found.time_ns <= found.high_ns < 1e7
 
 
-def test_null_time_is_not_tilted_by_single_waits() -> None:
+def test_empty_kernel_time_is_not_tilted_by_single_waits() -> None:
     rng = random.Random(1)
     found = [
-        Burst(calls=size, held_ns=NULL.at(size) + rng.expovariate(1 / 3_000))
+        Burst(calls=size, held_ns=EMPTY.at(size) + rng.expovariate(1 / 3_000))
         for size in [*range(1, 17)] * 2
     ]
     found[5] = Burst(calls=6, held_ns=5e6)
-    null = null_time(found)
-    assert null.slope_ns == pytest.approx(NULL.slope_ns, rel=0.3)
-    assert null.at(8) == pytest.approx(NULL.at(8), rel=0.02)
-    assert null_time([], single_ns=(4.0, 5.0, 9.0)).single_ns == 4.0  # on a CPU
+    empty = empty_kernel_time(found)
+    assert empty.slope_ns == pytest.approx(EMPTY.slope_ns, rel=0.3)
+    assert empty.at(8) == pytest.approx(EMPTY.at(8), rel=0.02)
+    assert empty_kernel_time([], single_ns=(4.0, 5.0, 9.0)).single_ns == 4.0  # on a CPU
 
 
 def test_slope_needs_two_sizes() -> None:
@@ -188,6 +195,6 @@ def test_slope_needs_two_sizes() -> None:
 def test_a_clock_that_was_calibrated_in_a_bad_moment_is_blind() -> None:
     """Seen of a CPU kernel of 726 us on a busy host: 255 us of error."""
     assert not is_blind(on_cpu(726_000), CPU)
-    disturbed = replace(NULL, spread_ns=120_000)
-    assert is_blind(on_cpu(726_000, null=disturbed), CPU)
-    assert not is_blind(on_cpu(30_000, null=disturbed), CPU)  # nothing to be seen
+    disturbed = replace(EMPTY, spread_ns=120_000)
+    assert is_blind(on_cpu(726_000, empty=disturbed), CPU)
+    assert not is_blind(on_cpu(30_000, empty=disturbed), CPU)  # nothing to be seen

@@ -26,8 +26,8 @@ def test_slow_calls_are_given_up_after_three() -> None:
 
 
 def test_outputs_too_large_to_keep_are_sampled_but_never_less_than_two() -> None:
-    assert PLAN.taken_calls(100) == PLAN.max_taken
-    assert PLAN.taken_calls(1 << 40) == PLAN.min_taken
+    assert PLAN.sampled_calls(100) == PLAN.max_samples
+    assert PLAN.sampled_calls(1 << 40) == PLAN.min_samples
 
 
 def test_ranked_means_fresh_processes_hidden_workloads_and_baselines() -> None:

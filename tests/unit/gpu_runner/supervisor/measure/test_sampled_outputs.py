@@ -20,9 +20,9 @@ from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import BURSTS, SINGLES, Collected
-from gpu_runner.supervisor.measure.outside import NullTime
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime
 from gpu_runner.supervisor.measure.plan import Plan
-from gpu_runner.supervisor.measure.sampled_outputs import Kept, TakenOutputs
+from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OutputSpec
 from gpu_runner.supervisor.runner.session import Answer, Session
@@ -30,7 +30,7 @@ from gpu_runner.supervisor.runner.session import Answer, Session
 WORKLOAD = Workload(name="only", parameters={})
 OUTPUT = OutputSpec(name="out", dtype="float32", shape=(4,), strides=(1,), nbytes=16)
 DESCRIPTION = Description(arguments=(), outputs=(OUTPUT,))
-PLAN = Plan(processes=1, min_calls=9, max_calls=60, max_taken=4, bursts=4, taken_of_bursts=2)
+PLAN = Plan(processes=1, min_calls=9, max_calls=60, max_samples=4, bursts=4, sampled_of_bursts=2)
 
 
 class NoMemory:
@@ -45,7 +45,7 @@ class NoMemory:
     def check(self, batch: object) -> None:
         """Nothing can have been overwritten."""
 
-    def take(self, layout: object, offsets: Sequence[int]) -> None:
+    def sample(self, layout: object, offsets: Sequence[int]) -> None:
         self.places.append(offsets)
 
 
@@ -66,16 +66,18 @@ class Scripted:
         return SimpleNamespace(held_ns=self.bursts.pop(0) * len(calls))
 
 
-NULL = NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0)
-GATED = dataclasses.replace(NULL, gate_ns=300.0)
+EMPTY = EmptyKernelTime(intercept_ns=0, slope_ns=0, deviation_ns=0)
+GATED = dataclasses.replace(EMPTY, gate_ns=300.0)
 
 
-def make_bench(kind: DeviceKind, arena: Arena, rng: random.Random, null: NullTime = NULL) -> Bench:
+def make_bench(
+    kind: DeviceKind, arena: Arena, rng: random.Random, empty: EmptyKernelTime = EMPTY
+) -> Bench:
     config = SupervisorConfig(kind=kind, device="test")
     bench = Bench(cast(Oracle, None), cast(Memory, NoMemory()), arena, config, rng)
     bench._described, bench._most = {WORKLOAD.name: DESCRIPTION}, {WORKLOAD.name: 6}
-    bench._taken.prepare(bench._described, PLAN)
-    bench.know_null({WORKLOAD.name: null})
+    bench._samples.prepare(bench._described, PLAN)
+    bench.know_empty({WORKLOAD.name: empty})
     return bench
 
 
@@ -87,17 +89,17 @@ def test_the_single_calls_on_which_a_time_and_its_bounds_rest_are_kept() -> None
         calls[fastest], calls[least] = (9e2, 2e3, 2e3), (2e3, 1e2, 2e3)
         calls[gated] = (2e3, 2e3, 10.0)
         session = cast(Session, Scripted(list(calls)))
-        with closing(Arena("taken")) as arena:
+        with closing(Arena("samples")) as arena:
             bench, state = make_bench(DeviceKind.CPU, arena, rng), Collected()
             for _ in calls:
                 bench._single(session, WORKLOAD, 0, state)
         assert {fastest, least, gated} <= set(state.verified(*SINGLES))
-        assert len(state.verified(Kept.SINGLE)) == PLAN.max_taken
+        assert len(state.verified(Sample.SINGLE)) == PLAN.max_samples
 
 
 def single_calls(session: Scripted, calls: int) -> Collected:
     state = Collected()
-    with closing(Arena("taken")) as arena:
+    with closing(Arena("samples")) as arena:
         bench = make_bench(DeviceKind.CPU, arena, random.Random(1), GATED)
         for _ in range(calls):
             bench._single(cast(Session, session), WORKLOAD, 0, state)
@@ -112,9 +114,9 @@ def test_a_forged_claim_takes_no_place_from_the_call_that_counts() -> None:
     assert state.times_ns[:3] == [1.0, 9e3, 5e3]
     seen = [0.98 * (gate - GATED.gate_ns) - 1_030 for gate in (7e3, 9.3e3, 7.1e3)]
     assert state.counted_ns[:3] == pytest.approx([seen[0], 9e3, seen[2]])
-    assert {0} == set(state.verified(Kept.FASTEST)) == set(state.verified(Kept.GATED))
+    assert {0} == set(state.verified(Sample.FASTEST)) == set(state.verified(Sample.LEAST_GATED))
     quick = [(1.0, 1e4, 9e3), *singles[1:]]
-    assert single_calls(Scripted(quick), len(quick)).verified(Kept.FASTEST) == (2,)
+    assert single_calls(Scripted(quick), len(quick)).verified(Sample.FASTEST) == (2,)
 
 
 def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for() -> None:
@@ -129,16 +131,16 @@ def test_of_the_burst_with_the_least_mean_as_much_is_kept_as_there_is_room_for()
         state = Collected(sizes=order, most=6)
         sizes = list(reversed(state.sizes))
         session = cast(Session, Scripted([], bursts=list(means)))
-        with closing(Arena("taken")) as arena:
+        with closing(Arena("samples")) as arena:
             bench = make_bench(DeviceKind.CUDA, arena, rng)
             for _ in means:
                 bench._burst(session, WORKLOAD, 0, state)
         least = means.index(300.0)
         began = sum(sizes[:least])
         own = set(range(began, began + sizes[least]))
-        kept = set(state.verified(Kept.LEAST_BURST))
+        kept = set(state.verified(Sample.LEAST_BURST))
         assert kept <= own
-        assert len(kept) == min(PLAN.max_taken, sizes[least])
+        assert len(kept) == min(PLAN.max_samples, sizes[least])
         assert kept <= set(state.verified(*BURSTS))
 
 
@@ -148,7 +150,7 @@ def test_a_process_that_rests_at_first_buys_no_small_bursts(seed: int) -> None:
     plan = Plan(processes=1, min_calls=30, max_calls=40, bursts=4)
     singles = [(20e6, 21e6, 20e6)] * 15 + [(50e3, 90e3, 51e3)] * 25
     session = cast(Session, Scripted(singles, bursts=[60e3] * 9))
-    with closing(Arena("taken")) as arena:
+    with closing(Arena("samples")) as arena:
         bench = make_bench(DeviceKind.CUDA, arena, rng)
         state = Collected(sizes=[7, 63, 4, 40], most=64)
         while not bench._is_done(WORKLOAD, plan, state):
@@ -158,14 +160,14 @@ def test_a_process_that_rests_at_first_buys_no_small_bursts(seed: int) -> None:
 
 
 def test_slots_do_not_overlap() -> None:
-    with closing(Arena("taken")) as arena:
-        taken = TakenOutputs(arena, random.Random(1), extremes=True)
-        taken.prepare({"a": DESCRIPTION, "b": DESCRIPTION}, PLAN)
+    with closing(Arena("samples")) as arena:
+        samples = SampledOutputs(arena, random.Random(1), extremes=True)
+        samples.prepare({"a": DESCRIPTION, "b": DESCRIPTION}, PLAN)
         places = [
-            taken.offsets(name, slot, kept)[0]
+            samples.offsets(name, slot, sample)[0]
             for name in "ab"
-            for kept in Kept
-            for slot in range(taken.slots(name, kept))
+            for sample in Sample
+            for slot in range(samples.slots(name, sample))
         ]
         size = len(arena.view)
     places.sort()

@@ -21,10 +21,10 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.measure.plan import Plan
-from gpu_runner.supervisor.measure.sampled_outputs import Kept
+from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OutputSpec, Verification
-from gpu_runner.supervisor.oracle.distributions import Decks, OtherValues
+from gpu_runner.supervisor.oracle.distributions import InputDistributions, SupportedDistributions
 from gpu_runner.supervisor.runner.session import Answer, Session
 
 WORKLOAD = Workload(name="only", parameters={})
@@ -54,14 +54,14 @@ def test_what_the_reference_does_not_bear_is_left_out_and_that_is_remembered(
     tmp_path: Path,
 ) -> None:
     config = SupervisorConfig(kind=DeviceKind.CPU, device="cpu", cache_folder=tmp_path)
-    values = OtherValues(softmax(), Direction.FORWARD, config)
+    values = SupportedDistributions(softmax(), Direction.FORWARD, config)
     oracle = Asked({Values.LARGE: 0.51})
     workloads = softmax().workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=True)
     found = values.of(cast(Oracle, oracle), workloads, random.Random(1))
     assert set(found) == {w.name for w in workloads if not w.hidden}
     assert set(found.values()) == {(Values.HEAVY, Values.STRUCTURED)}
     assert len(oracle.calls) == 3 * len(found)
-    again = OtherValues(softmax(), Direction.FORWARD, config)
+    again = SupportedDistributions(softmax(), Direction.FORWARD, config)
     assert again.of(cast(Oracle, oracle), workloads, random.Random(1)) == found
     assert len(oracle.calls) == 3 * len(found)
 
@@ -82,12 +82,12 @@ def test_families_are_those_of_hidden_workloads_of_the_same_device() -> None:
 def test_each_family_comes_once_before_any_comes_again() -> None:
     orders = set()
     for seed in range(20):
-        decks = Decks({"only": FAMILIES}, random.Random(seed))
-        drawn = [decks.draw(WORKLOAD).values for _ in range(6)]
+        distributions = InputDistributions({"only": FAMILIES}, random.Random(seed))
+        drawn = [distributions.draw(WORKLOAD).values for _ in range(6)]
         assert set(drawn[:3]) == set(drawn[3:]) == set(FAMILIES)
         orders.add(tuple(drawn))
     assert len(orders) > 5
-    assert not Decks({"only": ()}, random.Random(1)).has(WORKLOAD)
+    assert not InputDistributions({"only": ()}, random.Random(1)).has(WORKLOAD)
 
 
 class Staged:
@@ -102,7 +102,7 @@ class Staged:
     def check(self, batch: object) -> None:
         """Nothing can have been overwritten."""
 
-    def take(self, layout: object, offsets: object) -> None:
+    def sample(self, layout: object, offsets: object) -> None:
         """Nothing is looked at."""
 
 
@@ -113,7 +113,7 @@ class Timed:
 
     def call(self, call: object) -> Any:
         done = wire.Done(1, 1000.0, outputs=())
-        return Answer(done=done, waited_ns=2000, held_ns=2000.0)
+        return Answer(done=done, wall_ns=2000, held_ns=2000.0)
 
 
 class Verifier:
@@ -130,7 +130,7 @@ class Verifier:
 
 def one_process(bench: Bench, plan: Plan, seed: int) -> Collected:
     state = Collected()
-    bench._taken.prepare(bench._described, plan)
+    bench._samples.prepare(bench._described, plan)
     while not bench._is_done(WORKLOAD, plan, state):
         bench._next(cast(Session, Timed()), WORKLOAD, 0, plan, state)
     return state
@@ -140,10 +140,10 @@ def one_process(bench: Bench, plan: Plan, seed: int) -> Collected:
 def test_calls_with_other_values_are_verified_and_not_timed(seed: int) -> None:
     memory, oracle, rng = Staged(), Verifier(), random.Random(seed)
     config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
-    with closing(Arena("taken")) as arena:
+    with closing(Arena("samples")) as arena:
         bench = Bench(cast(Oracle, oracle), cast(Memory, memory), arena, config, rng)
         bench._described = {WORKLOAD.name: DESCRIPTION}
-        bench._decks = Decks({WORKLOAD.name: FAMILIES}, rng)
+        bench._distributions = InputDistributions({WORKLOAD.name: FAMILIES}, rng)
         verified: Counter[Values] = Counter()
         for _ in range(PLAN.processes):
             memory.values, oracle.values = [], []
@@ -155,7 +155,7 @@ def test_calls_with_other_values_are_verified_and_not_timed(seed: int) -> None:
             checked = bench.verify(WORKLOAD, state)
             assert checked.mismatch is None
             assert set(checked.varied) == {Values.HEAVY} & set(oracle.values)
-            assert state.as_run(0).varied == len(state.verified(Kept.VARIED))
+            assert state.as_run(0).varied == len(state.verified(Sample.VARIED))
             verified.update(oracle.values)
     assert set(FAMILIES) <= set(verified)
 
@@ -163,10 +163,10 @@ def test_calls_with_other_values_are_verified_and_not_timed(seed: int) -> None:
 def test_without_other_values_nothing_changes() -> None:
     memory, rng = Staged(), random.Random(3)
     config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
-    with closing(Arena("taken")) as arena:
+    with closing(Arena("samples")) as arena:
         bench = Bench(cast(Oracle, Verifier()), cast(Memory, memory), arena, config, rng)
         bench._described = {WORKLOAD.name: DESCRIPTION}
         assert one_process(bench, PLAN, 3).varied == []
-        bench._decks = Decks({WORKLOAD.name: FAMILIES}, rng)
+        bench._distributions = InputDistributions({WORKLOAD.name: FAMILIES}, rng)
         assert one_process(bench, PLAN.for_hidden(), 3).varied == []
     assert set(memory.values) == {Values.DRAWN}

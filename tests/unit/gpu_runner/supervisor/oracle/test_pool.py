@@ -41,8 +41,8 @@ def config(tmp_path: Path) -> SupervisorConfig:
 def draw(oracle: Oracle, task: Task) -> bytes:
     """The first input of a call, drawn into arenas of its own."""
     workload = task.workloads_for(SupervisorConfig().kind, task.directions[0], hidden=False)[0]
-    with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
-        oracle.load(task, inputs, taken)
+    with closing(Arena("inputs")) as inputs, closing(Arena("samples")) as samples:
+        oracle.load(task, inputs, samples)
         described = oracle.describe(workload, task.directions[0], seed=1)
         size = sum(tensor["nbytes"] for tensor in described.tensors())
         inputs.resize(size)

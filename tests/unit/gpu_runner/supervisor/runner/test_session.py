@@ -12,8 +12,9 @@ import pytest
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer
-from gpu_runner.supervisor.runner.session import Conditions, FaultError, Session
+from gpu_runner.supervisor.runner.session import Conditions, Session
 
 LATE_NS = 3_000_000
 
@@ -39,11 +40,11 @@ class Tree:
 class Answering(Session):
     """A session whose runner answers at once."""
 
-    def __init__(self, reply: wire.Done, landing: Any) -> None:
+    def __init__(self, reply: wire.Done, completion: Any) -> None:
         self.tree = Tree()
         self._freezer = cast(Freezer, self.tree)
         self._config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
-        self._conditions = Conditions(landing=landing)
+        self._conditions = Conditions(completion=completion)
         self._gate, self._ncu = None, None
         self._reply = reply
 
@@ -59,17 +60,17 @@ class Answering(Session):
 def late() -> Iterator[Callable[[Callable[[], None]], int]]:
     """A device that works for some milliseconds after the answer."""
 
-    def landed_ns(meanwhile: Callable[[], None]) -> int:
+    def completed_ns(meanwhile: Callable[[], None]) -> int:
         meanwhile()
         return time.monotonic_ns() + LATE_NS
 
-    yield landed_ns
+    yield completed_ns
 
 
 def test_work_that_goes_on_after_the_answer_counts() -> None:
     session = Answering(wire.Done(7, 1000.0, ()), late)
     answer = session._ask(b"call", 7)
-    assert answer.waited_ns >= LATE_NS
+    assert answer.wall_ns >= LATE_NS
     assert answer.held_ns >= LATE_NS
 
 

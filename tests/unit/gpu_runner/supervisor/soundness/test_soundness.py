@@ -12,7 +12,7 @@ from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import OracleError
-from gpu_runner.supervisor.soundness.outcomes import Fate
+from gpu_runner.supervisor.soundness.outcomes import Outcome
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
 TASK = """
@@ -40,40 +40,40 @@ def forward_fn(x):
 """
 
 
-def fate(*states: str, verified: int = 45) -> Fate:
-    found = Fate()
+def outcome(*states: str, verified: int = 45) -> Outcome:
+    found = Outcome()
     for state in states:
         found.add("w", verified, state, 1.5)
     return found
 
 
 def test_a_mutant_fails_if_it_would_hardly_pass_a_ranked_evaluation() -> None:
-    assert fate("failed", "failed", "failed").state() == "failed"
-    assert fate("failed", "passed", "passed").state() == "failed"  # 45 verified calls
-    assert fate("failed", "passed", "passed", verified=6).state() == "survived"
-    assert fate("failed", "failed", "failed", verified=6).state() == "failed"
-    assert fate("passed", "passed").state() == "survived"
+    assert outcome("failed", "failed", "failed").state() == "failed"
+    assert outcome("failed", "passed", "passed").state() == "failed"  # 45 verified calls
+    assert outcome("failed", "passed", "passed", verified=6).state() == "survived"
+    assert outcome("failed", "failed", "failed", verified=6).state() == "failed"
+    assert outcome("passed", "passed").state() == "survived"
 
 
 def test_only_what_never_differs_is_equivalent() -> None:
-    assert fate("same", "same").state() == "equivalent"
-    assert fate("same", "passed").state() == "survived"
+    assert outcome("same", "same").state() == "equivalent"
+    assert outcome("same", "passed").state() == "survived"
 
 
 def test_what_could_not_be_tried_everywhere_is_not_called_equivalent() -> None:
     def state(*everywhere: str) -> str:
-        return str(fate("same").document("t 1: removed", Direction.FORWARD, everywhere)["state"])
+        return str(outcome("same").document("t 1: removed", Direction.FORWARD, everywhere)["state"])
 
     assert (state("w"), state("w", "larger")) == ("equivalent", "untried")
 
 
 def test_a_mutant_is_tried_on_some_calls_before_it_is_settled() -> None:
-    assert not fate("failed").settled(3)
-    assert fate("failed", "failed", "failed").settled(3)
+    assert not outcome("failed").settled(3)
+    assert outcome("failed", "failed", "failed").settled(3)
 
 
 def test_an_entry_names_the_workload_on_which_it_fails_most_surely() -> None:
-    found = fate("failed", "passed")
+    found = outcome("failed", "passed")
     for _ in range(3):
         found.add("other", 45, "failed", 7.0)
     assert found.document("zeros", Direction.FORWARD, ("w", "other", "third")) == {
@@ -83,7 +83,7 @@ def test_an_entry_names_the_workload_on_which_it_fails_most_surely() -> None:
 
 
 def test_calls_with_other_values_may_settle_a_mutant_and_are_not_named() -> None:
-    found = fate("passed", "passed", "passed")
+    found = outcome("passed", "passed", "passed")
     for public in ("w", "larger", "largest"):
         for _ in range(9):
             found.add(public, 1, "failed", 7.0, "heavy")

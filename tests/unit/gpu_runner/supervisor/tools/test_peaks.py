@@ -13,7 +13,7 @@ from gpu_runner.supervisor.device import cpu, device
 from gpu_runner.supervisor.device.device import PEAKS, Peak, generous_peak
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
-from gpu_runner.supervisor.runner.session import RunnerUnfit
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.tools import calibrate, peaks
 from gpu_runner.supervisor.tools.calibrate import Calibration
 

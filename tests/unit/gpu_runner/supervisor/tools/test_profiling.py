@@ -11,7 +11,7 @@ import pytest
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Verdict
 from gpu_runner.supervisor.measure.bench import Bench
-from gpu_runner.supervisor.runner.session import Fault, FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import ncu
 from gpu_runner.supervisor.tools.profiling import count
