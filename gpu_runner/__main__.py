@@ -16,6 +16,7 @@ from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.protocol import MUTANT_SEEDS
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
@@ -29,7 +30,7 @@ from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.report import describe
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
-from gpu_runner.supervisor.soundness.soundness import SEEDS, describe_soundness, survey
+from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
 _JUDGE = (
     "the language model's judgement is asked for on the site (manage.py judge_task NAME), because "
@@ -99,7 +100,9 @@ def _add_filter(commands: Any) -> None:
     sound.add_argument("--task", required=True, help="name of a built-in task, or its folder")
     sound.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
     sound.add_argument("--index", type=int, default=0, help="which CUDA device")
-    sound.add_argument("--seeds", type=_one_or_more, default=SEEDS, help="calls of each workload")
+    sound.add_argument(
+        "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls of each workload"
+    )
     sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
     sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)

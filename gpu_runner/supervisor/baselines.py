@@ -11,6 +11,7 @@ from pathlib import Path
 from gpu_runner.data.baselines import BaselineReport, carried
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import Measurement, Mismatch
+from gpu_runner.data.protocol import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device.environment import stack
@@ -19,7 +20,6 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.measure.bench import Bench, Progress
-from gpu_runner.supervisor.measure.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 

@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import RECALIBRATIONS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.empty_kernel import EmptyKernelCalibration
 from gpu_runner.supervisor.measure.outside import UNSEEN, EmptyKernelTime
-from gpu_runner.supervisor.measure.plan import Plan
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.runner.target import Target
-
-CALIBRATIONS = 2
-"""How often a clock that contradicts a claim, or says too little, is calibrated again."""
 
 
 class OwnClock:
@@ -70,7 +68,7 @@ class OwnClock:
         A bad moment of the host must neither raise a time nor let one pass. Raises `RunnerUnfit`
         where the clock stays blind: that is this host's fault.
         """
-        for _ in range(CALIBRATIONS):
+        for _ in range(RECALIBRATIONS):
             if not (self._record.is_raised() or self._record.is_blind()):
                 return
             self._know(self._times.of(self._bench, workloads, fresh=True))

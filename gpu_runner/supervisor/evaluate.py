@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import replace
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
@@ -31,10 +33,6 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.device_memory import DeviceMemory
-from gpu_runner.supervisor.measure.plan import (
-    PLANS,
-    Plan,
-)
 from gpu_runner.supervisor.measure.staging import HostMemory
 from gpu_runner.supervisor.measuring import Measuring
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory

@@ -15,6 +15,15 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.integrity import Check, OutsideTime, Suspicion
+from gpu_runner.data.protocol import (
+    BESIDE_NS,
+    CLAIM_GAP,
+    LUCKY_NS,
+    LUCKY_PROCESSES,
+    LUCKY_RATIO,
+    WAITING_NS,
+    Margin,
+)
 from gpu_runner.data.scores import speedups
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
@@ -23,27 +32,12 @@ from gpu_runner.supervisor.device.floor import floor_ns
 from gpu_runner.supervisor.device.statistics import ESTIMATORS, Estimator, measure
 from gpu_runner.supervisor.measure.outside import (
     EmptyKernelTime,
-    Margin,
     Seen,
     at_least,
     host_share_ns,
     least_of_call,
     outside_time,
 )
-
-LUCKY_PROCESSES = 3
-"""So many must agree that few calls are fast; hidden workloads have one process."""
-LUCKY, LUCKY_NS = 2.0, 5_000.0
-"""How much slower nine of ten calls may be than the fastest, as a ratio and beyond cold memory."""
-
-BESIDE_NS = 40_000.0
-"""Processor time of a call beside its kernel scatters by so much on a virtual machine."""
-
-WAITING_NS = 10_000.0
-"""So much of it a thread may take that is woken, spins for a moment and sleeps again."""
-
-GAP = 1.25
-"""A claim is far off where the supervisor saw more than so many times of it: a person looks."""
 
 
 @dataclass
@@ -158,11 +152,10 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         if len(workload.processes) < LUCKY_PROCESSES:  # one bad moment of the host accuses nobody
             continue
         runs = [sorted(_seen(run)) for run in workload.processes]
-        lucky = [t for t in runs if _tenth(t) > max(LUCKY * t[0], t[0] + LUCKY_NS)]
+        lucky = [t for t in runs if _tenth(t) > max(LUCKY_RATIO * t[0], t[0] + LUCKY_NS)]
         if len(lucky) > len(runs) / 2:
-            reason = (
-                f"nine of ten calls of {workload.name} take more than {LUCKY:g} times the fastest"
-            )
+            ratio = f"more than {LUCKY_RATIO:g} times the fastest"
+            reason = f"nine of ten calls of {workload.name} take {ratio}"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
 
@@ -187,7 +180,7 @@ def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         claimed_ns, measured = workload.claimed_ns, workload.measurement
         if claimed_ns is None or measured is None:
             continue
-        if measured.time_ns - _waiting_ns(workload) <= GAP * claimed_ns + LUCKY_NS:
+        if measured.time_ns - _waiting_ns(workload) <= CLAIM_GAP * claimed_ns + LUCKY_NS:
             continue
         if workload.hidden:
             reason = "claims a time on a hidden workload that is far below what its calls took"

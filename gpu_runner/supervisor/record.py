@@ -15,6 +15,7 @@ from gpu_runner.data.evaluation import (
 )
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
+from gpu_runner.data.protocol import MARGINS, RESOLUTION_NS
 from gpu_runner.data.scores import summary
 from gpu_runner.data.symptom import GENERAL
 from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
@@ -32,8 +33,7 @@ from gpu_runner.supervisor.judge import (
     workload_result,
 )
 from gpu_runner.supervisor.measure.collected import Checked, Collected, larger_error
-from gpu_runner.supervisor.measure.outside import MARGINS, EmptyKernelTime, is_blind
-from gpu_runner.supervisor.measure.plan import RESOLUTION_NS
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_blind
 from gpu_runner.supervisor.runner.faults import Fault
 from gpu_runner.supervisor.tools import peaks
 

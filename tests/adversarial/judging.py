@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.measure.outside import MARGINS
 from gpu_runner.supervisor.oracle.pool import Oracles
 from tests.adversarial.kernels import Kernel, Stop
 

@@ -29,6 +29,7 @@ from typing import Any
 import torch
 
 from gpu_runner.data.formats import catalog_specifications
+from gpu_runner.data.protocol import MOST_OWN_ERROR
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode
 from gpu_runner.engine.honest import honest_kernels
@@ -39,7 +40,6 @@ from gpu_runner.engine.subject import load_extension
 from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.host.config import default_cache_folder
-from gpu_runner.supervisor.oracle.distributions import MOST_OWN_ERROR
 from tests.bench.evaluations import Entry, make_config, request
 from tests.bench.honest import read_lines
 from tests.bench.spread import spread, workers

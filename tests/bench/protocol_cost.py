@@ -17,9 +17,9 @@ from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.measure.plan import PLANS
 from tests.bench.evaluations import Entry, make_config, run_one
 from tests.bench.tables import heading, table
 

@@ -11,10 +11,10 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.protocol import RECALIBRATIONS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import evaluate as protocol
-from gpu_runner.supervisor.clock_calibration import CALIBRATIONS
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
@@ -102,7 +102,7 @@ def test_a_host_on_which_nothing_can_be_stopped_is_unfit_and_its_device_is_looke
 
 @pytest.mark.parametrize(
     ("bad_moments", "verdict", "calibrations"),
-    [(1, Verdict.CORRECT, 2), (99, Verdict.SYSTEM_ERROR, 1 + CALIBRATIONS)],
+    [(1, Verdict.CORRECT, 2), (99, Verdict.SYSTEM_ERROR, 1 + RECALIBRATIONS)],
 )
 def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     bad_moments: int,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import AuditState
+from gpu_runner.data.protocol import RACE_CALL_NS, RACE_SEARCH_S
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Verdict
 from gpu_runner.supervisor.audit.check import CallsUnder, Ran, Tool, run_under
@@ -15,13 +16,6 @@ from gpu_runner.supervisor.audit.required import starts_threads
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
-
-LONGEST_S = 1.0
-"""After this long no further workload is looked at: somebody waits for the verdict."""
-
-AFFORDABLE_NS = 5e6
-"""A workload whose call takes longer is left to the audit. Under ThreadSanitizer it takes a hundred
-times as long."""
 
 _HINT = "is a reduction, an atomic or a barrier missing?"
 
@@ -45,7 +39,7 @@ class RaceSearch:
             return f"not looked for: {TORCH_REASON}"
         if not starts_threads(target.library):
             return "none: it starts no threads"
-        short = sorted((ns, w.name, w) for w, ns in times_ns if ns <= AFFORDABLE_NS)
+        short = sorted((ns, w.name, w) for w, ns in times_ns if ns <= RACE_CALL_NS)
         if not short:
             return "not looked for: its calls take too long; an audit looks"
         looked: list[Ran] = []
@@ -70,5 +64,5 @@ class RaceSearch:
         for workload in workloads:
             (ran,) = run_under(self._bench, target, [workload], tool)
             yield ran
-            if ran.fault is not None or time.monotonic() - began > LONGEST_S:
+            if ran.fault is not None or time.monotonic() - began > RACE_SEARCH_S:
                 break

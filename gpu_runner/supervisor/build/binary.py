@@ -84,14 +84,6 @@ def check_library(path: Path, request: EvaluationRequest) -> tuple[Suspicion, ..
     return tuple(found[:SUSPICIONS_LIMIT])
 
 
-def holds_kernel(path: Path, name: str) -> bool:
-    """Whether a library registers a device function of this (mangled) name.
-
-    For audits: a kernel that ran and is not in the submission's library is a library's.
-    """
-    return b"\0" + name.encode() + b"\0" in path.read_bytes()
-
-
 def _needed(inspected: _Inspected) -> Iterator[str]:
     patterns = [_NEEDED]
     patterns += [_NEEDED_CUDA] * inspected.cuda + [_NEEDED_TORCH] * inspected.torch

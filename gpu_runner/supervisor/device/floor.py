@@ -10,20 +10,18 @@ from collections.abc import Mapping, Sequence
 from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import WorkloadResult
 from gpu_runner.data.integrity import Check, Suspicion
+from gpu_runner.data.protocol import (
+    FLOOR_RESOLUTION_NS,
+    IMPOSSIBLE_BYTES,
+    IMPOSSIBLE_RATE,
+    PARTS,
+    RESIDUE,
+    SAVED,
+    SAVED_IN_PARTS,
+)
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.task import Cost
 from gpu_runner.supervisor.device.device import Peak
-
-_SAVED = 4.0
-"""Direct operations for one of a cleverer algorithm: Winograd's F(4x4, 3x3) needs a quarter."""
-_SAVED_IN_PARTS = 4 / 3  # Strassen twice; nobody adds Winograd to arithmetic in parts
-_PARTS = {"float32": 3, "float64": 10}
-"""Products in 16 bits that give one of the dtype's precision, on tensor cores."""
-_RESIDUE = 0.14
-"""Share of the inputs that a flush may leave in a cache which evicts at random: e to the -2."""
-_RESOLUTION_NS = 1000.0  # of a pair of events, whose mean cost is subtracted from a time
-_IMPOSSIBLE_BYTES, _IMPOSSIBLE_RATE = 0.5, 1.25
-"""Beyond the floor, a time below this part of the bytes, or above this rate, is no honest one."""
 
 
 def floor_ns(cost: Cost, peak: Peak, dtype: str) -> float | None:
@@ -54,8 +52,8 @@ def beats_physics(
     for workload in workloads:
         if workload.measurement is None or workload.bytes is None:
             continue
-        moved = min(_IMPOSSIBLE_BYTES * workload.bytes, _from_memory(workload, peak, output_bytes))
-        computed_s = (workload.flops or 0.0) / (_IMPOSSIBLE_RATE * rate) if rate else 0.0
+        moved = min(IMPOSSIBLE_BYTES * workload.bytes, _from_memory(workload, peak, output_bytes))
+        computed_s = (workload.flops or 0.0) / (IMPOSSIBLE_RATE * rate) if rate else 0.0
         least_ns = max(moved / peak.bytes_per_s, computed_s) * 1e9
         if workload.measurement.time_ns < least_ns:
             if workload.hidden:
@@ -85,7 +83,7 @@ def floor_suspicions(
             continue
         moving_ns, computing_ns = _least_times_ns(workload, peak, dtype, output_bytes)
         least_ns = max(moving_ns, computing_ns)
-        if measured.high_ns + _RESOLUTION_NS >= least_ns:
+        if measured.high_ns + FLOOR_RESOLUTION_NS >= least_ns:
             continue
         if workload.hidden:
             reasons.append("a hidden workload is faster than the physical limit of the device")
@@ -116,7 +114,7 @@ def _from_memory(
     """Bytes that no cache saves: outputs may stay in one, and of inputs a flush's residue."""
     total = workload.bytes or 0.0
     outputs = min(total, (output_bytes or {}).get(workload.name, total / 2))
-    residue = _RESIDUE * min(total - outputs, peak.cache_bytes)
+    residue = RESIDUE * min(total - outputs, peak.cache_bytes)
     return total - min(outputs, peak.cache_bytes) - residue
 
 
@@ -129,9 +127,9 @@ def possible_rate(peak: Peak, dtype: str) -> float | None:
     plain = peak.flops.get(dtype)
     if plain is None:
         return None
-    parts = _PARTS.get(dtype)
+    parts = PARTS.get(dtype)
     sixteen = max(peak.flops.get("float16", 0.0), peak.flops.get("bfloat16", 0.0))
-    return max(_SAVED * plain, _SAVED_IN_PARTS * sixteen / parts if parts else 0.0)
+    return max(SAVED * plain, SAVED_IN_PARTS * sixteen / parts if parts else 0.0)
 
 
 def fraction(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> float | None:

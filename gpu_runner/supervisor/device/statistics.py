@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_runner.data.evaluation import Measurement
+from gpu_runner.data.protocol import CONFIDENCE, CPU_QUANTILE, RESAMPLES
 from gpu_runner.data.verdict import DeviceKind
-
-RESAMPLES = 500
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Estimator:
 
 ESTIMATORS = {
     DeviceKind.CUDA: Estimator(fastest=False, quantile=0.5),
-    DeviceKind.CPU: Estimator(fastest=True, quantile=0.25),
+    DeviceKind.CPU: Estimator(fastest=True, quantile=CPU_QUANTILE),
 }
 """On a CPU, others on the same core, cache and memory only ever slow a call down, by a third to a
 half for seconds at a time, and half of all calls may be such: then medians wander, and fastest

@@ -11,10 +11,6 @@ from pathlib import Path
 
 _SYSTEM = Path("/sys/devices/system/cpu")
 
-LEAST_TEAM = 4
-"""Threads of an OpenMP team at least where races are looked for, however few processors there are:
-with one, a loop without its `reduction` is right."""
-
 
 def by_core(cpus: Collection[int]) -> list[list[int]]:
     """Processors grouped by the physical core that they share, as far as the kernel knows it."""

@@ -11,18 +11,25 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import (
+    BURST_SHARE,
+    CALLS_BEFORE_BURSTS,
+    EMPTY_CALLS,
+    LEAST_TEAM,
+    MARGINS,
+    VARIED_SHARE,
+)
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from gpu_runner.supervisor.device.statistics import ESTIMATORS
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.processors import LEAST_TEAM
 from gpu_runner.supervisor.measure import burst_sizes
 from gpu_runner.supervisor.measure.collected import Checked, Collected, Measured, counted_time
 from gpu_runner.supervisor.measure.conformance import check_returned
 from gpu_runner.supervisor.measure.layout import Layout, arena_sizes, tensor_bytes
-from gpu_runner.supervisor.measure.outside import MARGINS, EmptyKernelTime, counted, mean_ns
-from gpu_runner.supervisor.measure.plan import Plan
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, mean_ns
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Batch, Memory, draw_id, draw_seed
 from gpu_runner.supervisor.measure.verification import verify
@@ -34,12 +41,6 @@ from gpu_runner.supervisor.runner.runner_process import TorchProcesses
 from gpu_runner.supervisor.runner.session import Answer, Conditions, Session, keeping_output
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
-
-_CALLS_BEFORE_BURSTS = 3  # the first calls may load modules or fill tables
-EMPTY_CALLS = {DeviceKind.CUDA: 5, DeviceKind.CPU: 30}
-"""Single calls of an empty kernel, for each workload."""
-_BURST_SHARE = 0.2  # of the draws, while there are bursts to be made
-_VARIED_SHARE = 1 / 16  # of the draws, at any time of a process: none of its calls is safe
 
 Progress = Callable[[int, int, int], None]
 """Told how many workloads are done, of how many, and how many calls were made."""
@@ -243,11 +244,11 @@ class Bench:
         if not single and not state.sizes and self._is_cut(state):
             state.sizes += burst_sizes.draw_sizes(state.most, 1, self._rng)
         varied = plan.varied > 0 and self._distributions.has(workload)
-        if varied and (self._rng.random() < _VARIED_SHARE or not (single or state.sizes)):
+        if varied and (self._rng.random() < VARIED_SHARE or not (single or state.sizes)):
             self._other_values(session, workload, setup, state)
             return
-        early = len(state.seeds) < _CALLS_BEFORE_BURSTS
-        if single and (early or not state.sizes or self._rng.random() > _BURST_SHARE):
+        early = len(state.seeds) < CALLS_BEFORE_BURSTS
+        if single and (early or not state.sizes or self._rng.random() > BURST_SHARE):
             began = time.monotonic()
             self._single(session, workload, setup, state)
             if len(state.seeds) > 1:  # the first call may load and allocate what later ones use

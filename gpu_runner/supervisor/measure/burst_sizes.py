@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.protocol import LONGEST_BURST_S, MOST_BURST_CALLS
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device.device import DeviceError
 from gpu_runner.supervisor.host import nvml
@@ -13,15 +14,6 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
 from gpu_runner.supervisor.measure.layout import tensor_bytes
 from gpu_runner.supervisor.oracle.client import Description
-
-MOST_CALLS = {DeviceKind.CUDA: 64, DeviceKind.CPU: 1}
-"""On a device a burst starts and ends late by up to half a millisecond, however many calls it has,
-and nothing of that is accounted to anybody; on a CPU the scheduler accounts for each call."""
-
-LONGEST_S = 0.005
-"""What a burst may take, by the times of single calls: a long kernel needs no more. A GPU
-at its limit of power lowers its clocks after some 5 ms (seen on a B200, flashinfer's pull request
-2899), and single calls, with pauses in between, would be the faster ones."""
 
 MOST_ARGUMENTS = 1024
 """Of all calls of a burst: their description waits in a socket while the runner stands still."""
@@ -46,7 +38,7 @@ def most_calls(description: Description, kind: DeviceKind, room: int) -> int:
     """Calls of the largest burst: all of their tensors must exist at once, in `room` bytes."""
     in_memory = room // max(tensor_bytes(description), 1)
     in_socket = MOST_ARGUMENTS // max(description.count(), 1)
-    return max(1, min(MOST_CALLS[kind], in_memory, in_socket))
+    return max(1, min(MOST_BURST_CALLS[kind], in_memory, in_socket))
 
 
 def affordable(size: int, times_ns: Sequence[float]) -> int:
@@ -54,7 +46,7 @@ def affordable(size: int, times_ns: Sequence[float]) -> int:
     if not times_ns:
         return size
     least_s = max(min(times_ns), 1.0) / 1e9
-    return max(1, min(size, int(LONGEST_S / least_s)))
+    return max(1, min(size, int(LONGEST_BURST_S / least_s)))
 
 
 def cut_short(bursts: Sequence[Burst], most: int, times_ns: Sequence[float]) -> bool:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import Margin
 from gpu_runner.data.task import Values
-from gpu_runner.supervisor.measure.outside import EmptyKernelTime, Margin, least_of_call
-from gpu_runner.supervisor.measure.plan import Plan
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, least_of_call
+from gpu_runner.supervisor.measure.plan import is_done
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.runner.session import Answer
 
@@ -69,7 +71,7 @@ class Collected:
 
     def is_timed(self, plan: Plan) -> bool:
         """Whether a process needs no further single call."""
-        return plan.is_done(self.counted_ns, self.spent_s)
+        return is_done(plan, self.counted_ns, self.spent_s)
 
     def as_run(self, process: int) -> ProcessRun:
         """The facts as they stand in the result."""

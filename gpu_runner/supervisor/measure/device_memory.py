@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 
+from gpu_runner.data.protocol import DEVICE_BUSY_NS
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.device.gpu_state import CoTenants
@@ -19,10 +20,6 @@ from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.session import Arenas
-
-BUSY_NS = 1_000_000
-"""A trifle takes the oracle some 30 us on a device that is idle, and over 2 ms on one where another
-process has work under way, because the two then share the device by turns."""
 
 PAUSE_S = 0.1
 GONE_S = 5.0
@@ -59,7 +56,7 @@ class DeviceMemory:
         """See `Memory.begin`."""
         self._arenas = Arenas(*self._oracle.share(inputs, outputs))
         self._first = first
-        if self._staged(first, drawn=True) > BUSY_NS:
+        if self._staged(first, drawn=True) > DEVICE_BUSY_NS:
             raise _shared("something else is at work on the device", self._co_tenants.now())
 
     @contextlib.contextmanager
@@ -89,7 +86,7 @@ class DeviceMemory:
     def _busy(self) -> bool:
         if self._first is None:
             raise RuntimeError("the device's memory has not been made")
-        return self._staged(self._first, drawn=False) > BUSY_NS
+        return self._staged(self._first, drawn=False) > DEVICE_BUSY_NS
 
     def stage(self, batch: Batch, *, drawn: bool = True) -> None:
         """See `Memory.stage`; also refuses a runner that has left the device at work.
@@ -98,7 +95,7 @@ class DeviceMemory:
         """
         with self._room():
             busy_ns = self._staged(batch, drawn=drawn)
-        if busy_ns > BUSY_NS:
+        if busy_ns > DEVICE_BUSY_NS:
             if others := self._co_tenants.now():
                 raise _shared("the device was at work between calls, and others use it", others)
             reason = "left work running on the device after its call"

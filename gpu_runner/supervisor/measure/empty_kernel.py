@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.protocol import (
+    CALIBRATED_WORKLOADS,
+    CALIBRATION_ATTEMPTS,
+    CALIBRATION_VALID_S,
+    DISTURBED_NS,
+    EMPTY_BURSTS,
+    PRECISE_NS,
+    VAGUE_VALID_S,
+    WARM_UP_PARTS,
+)
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
@@ -24,27 +33,8 @@ from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, empty_kernel_time
-from gpu_runner.supervisor.measure.plan import EMPTY_BURSTS
 from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.target import Target
-
-REMEMBERED_S = 24 * 3600.0
-"""A host is calibrated again after this time, in an audit, and before a claim is raised."""
-
-ENOUGH_WORKLOADS = 3
-
-PRECISE_NS = {DeviceKind.CUDA: 15_000.0, DeviceKind.CPU: math.inf}
-"""Deviation up to which a calibration will do at once. On a CPU any will: its clock is processor
-time, which a busy host does not draw out."""
-SPREAD_NS = {DeviceKind.CUDA: math.inf, DeviceKind.CPU: 5_000.0}
-"""Spread of single calls, which bound a CPU kernel's time, from which on the host was disturbed."""
-VAGUE_S = {DeviceKind.CUDA: 60.0, DeviceKind.CPU: 10.0}
-"""So long one is remembered that is not as precise, or was disturbed: a bad moment is not to blind
-the clock. A disturbed one is not tried again at once, as the kernel meets the same disturbance,
-unless its error is so large that the clock says nothing of the kernel (`outside.is_blind`)."""
-ATTEMPTS = 3
-WARM_UP = 3
-"""The first of so many parts of a process's calls does not count: Python's cost twice as much."""
 
 _IDLE_THREADS = 7
 IDLE = f"""#include <pthread.h>
@@ -119,7 +109,7 @@ class EmptyKernelCalibration:
         """
         missing = [w for w in workloads if fresh or not self._remembers(w)]
         best: dict[Path, EmptyKernelTime] = {}
-        for _ in range(ATTEMPTS):
+        for _ in range(CALIBRATION_ATTEMPTS):
             if not missing:
                 break
             try:
@@ -139,7 +129,7 @@ class EmptyKernelCalibration:
         if self._target.abi is Abi.TORCH:
             found = bench.run_empty(self._empty(), workloads, bursts)
             return {self._path(w): _of(found[w.name]) for w in workloads}
-        some = workloads[:ENOUGH_WORKLOADS]
+        some = workloads[:CALIBRATED_WORKLOADS]
         idle_ns = self._idle_ns(bench, some)
         found = bench.run_empty(self._empty(), some, bursts, idle_ns)
         return {self._path(some[0]): replace(_of(*found.values()), idle_ns=idle_ns)}
@@ -172,8 +162,10 @@ class EmptyKernelCalibration:
         if not path.exists():
             return False
         known, kind = self._read(workload), self._config.kind
-        sure = self._is_precise(known) and known.spread_ns <= SPREAD_NS[kind]
-        return time.time() - path.stat().st_mtime < (REMEMBERED_S if sure else VAGUE_S[kind])
+        sure = self._is_precise(known) and known.spread_ns <= DISTURBED_NS[kind]
+        return time.time() - path.stat().st_mtime < (
+            CALIBRATION_VALID_S if sure else VAGUE_VALID_S[kind]
+        )
 
     def _is_precise(self, measured: EmptyKernelTime) -> bool:
         return measured.deviation_ns <= PRECISE_NS[self._config.kind]
@@ -190,7 +182,11 @@ def _of(*states: Collected) -> EmptyKernelTime:
     return empty_kernel_time(
         [burst for state in states for burst in state.bursts],
         [host_ns for state in states for host_ns in state.host_ns],
-        [held_ns for state in states for held_ns in state.held_ns[len(state.held_ns) // WARM_UP :]],
+        [
+            held_ns
+            for state in states
+            for held_ns in state.held_ns[len(state.held_ns) // WARM_UP_PARTS :]
+        ],
         [gate_ns for state in states for gate_ns in state.gate_ns] or (0.0,),
     )
 

@@ -10,53 +10,21 @@ from dataclasses import dataclass, replace
 
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.integrity import Burst, OutsideTime
-from gpu_runner.data.verdict import Abi, DeviceKind
-
-
-@dataclass(frozen=True)
-class Margin:
-    """What the supervisor's clock may be off though both clocks are honest.
-
-    relative: part of the time that clocks, caches and power leave open. least_ns: of subtracting
-    what an empty call takes. gate_ns, gate_relative: the same of a call that passed the gate.
-    """
-
-    relative: float
-    least_ns: float
-    gate_ns: float = 1_000.0
-    gate_relative: float = 0.02
-
-
-MARGINS = {
-    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0),
-    (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0),
-    (DeviceKind.CPU, Abi.C): Margin(0.02, 5_000.0),
-    (DeviceKind.CPU, Abi.TORCH): Margin(0.1, 20_000.0),
-}
-
-SPREADS = 2.0
-"""Spreads of empty calls that a single call may cost beyond its kernel: it finds the runner's own
-code and data out of the caches."""
-
-GATE_SHARE = 0.1
-"""Part of an empty call's time through the gate that a kernel's may differ by."""
-
-DEVIATIONS = 1.5
-"""Median deviations of the empty kernel that a burst may be off. That is little for one burst, but
-the bound is the smallest of several."""
+from gpu_runner.data.protocol import (
+    BLIND_FROM_NS,
+    BLIND_SHARE,
+    BURST_DEVIATIONS,
+    CALL_SPREADS,
+    GATE_SHARE,
+    HOST_COUNTS_NS,
+    WIDEST_INTERVAL,
+    Margin,
+)
+from gpu_runner.data.verdict import DeviceKind
 
 UNSEEN = "the host is too busy for the supervisor's own clock to check the claimed times"
 
 _TICK_NS = 1.0  # clocks count nanoseconds, and means of what they say are rounded
-
-_WIDEST = 0.1  # of a claimed interval: a runner may claim any numbers
-
-BLIND, SEEN_NS = 0.25, 200_000.0
-"""An error beyond the margin of more than this part of a bound from `SEEN_NS` on tells of a
-moment in which the clock was calibrated badly: it usually is half of that at most."""
-
-HOST_COUNTS_NS = 50_000.0
-"""From here on, a kernel that its host launches too slowly is given the supervisor's time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +139,7 @@ def _of_bursts(seen: Seen, empty: EmptyKernelTime, margin: Margin) -> OutsideTim
     mean, calls = min((mean_ns(b, empty), b.calls) for b in counted(seen.bursts))
     most = math.inf if seen.held_ns is None else max(seen.held_ns - empty.single_ns, 0.0)
     bound = min(max(mean, 0.0), most)
-    error = max(margin.least_ns, DEVIATIONS * empty.deviation_ns / calls)
+    error = max(margin.least_ns, BURST_DEVIATIONS * empty.deviation_ns / calls)
     return OutsideTime(
         bound_ns=bound,
         error_ns=error + margin.relative * bound,
@@ -186,7 +154,7 @@ def _of_calls(seen: Seen, empty: EmptyKernelTime, margin: Margin) -> OutsideTime
     """Processor time, which sees what is done before the gate, or time at the gate, if stricter."""
     assert seen.held_ns is not None
     cpu = max(seen.held_ns - empty.single_ns, 0.0)
-    error = max(margin.least_ns, SPREADS * empty.spread_ns) + margin.relative * cpu
+    error = max(margin.least_ns, CALL_SPREADS * empty.spread_ns) + margin.relative * cpu
     found = OutsideTime(
         bound_ns=cpu,
         error_ns=error,
@@ -240,7 +208,7 @@ def is_blind(outside: OutsideTime, margin: Margin) -> bool:
     at_the_gate = outside.bound_ns == outside.gate_ns
     relative = margin.gate_relative if at_the_gate else margin.relative
     error_ns = outside.error_ns - relative * outside.bound_ns
-    return outside.bound_ns >= SEEN_NS and error_ns > BLIND * outside.bound_ns
+    return outside.bound_ns >= BLIND_FROM_NS and error_ns > BLIND_SHARE * outside.bound_ns
 
 
 def at_least(measurement: Measurement, outside: OutsideTime, host_ns: float = 0.0) -> Measurement:
@@ -254,6 +222,6 @@ def at_least(measurement: Measurement, outside: OutsideTime, host_ns: float = 0.
     return replace(
         measurement,
         time_ns=seen_ns,
-        low_ns=seen_ns * max(measurement.low_ns / time_ns, _WIDEST),
-        high_ns=seen_ns * min(measurement.high_ns / time_ns, 1 / _WIDEST),
+        low_ns=seen_ns * max(measurement.low_ns / time_ns, WIDEST_INTERVAL),
+        high_ns=seen_ns * min(measurement.high_ns / time_ns, 1 / WIDEST_INTERVAL),
     )

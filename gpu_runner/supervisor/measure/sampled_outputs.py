@@ -6,9 +6,9 @@ import random
 from collections.abc import Mapping
 from enum import Enum
 
+from gpu_runner.data.plan import Plan
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.measure.layout import aligned, output_bytes
-from gpu_runner.supervisor.measure.plan import Plan
 from gpu_runner.supervisor.oracle.client import Description
 
 

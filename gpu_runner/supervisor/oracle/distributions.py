@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from gpu_runner.data.protocol import MOST_OWN_ERROR
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device.environment import stack
@@ -19,12 +20,6 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.oracle.client import Oracle
 
-MOST_OWN_ERROR = 0.5
-"""Part of the bound that the reference in the task's own dtype may need on such a call.
-
-A family was chosen for a hidden workload's parameters. On others it may overflow, or come too close
-to the bound for kernels that sum up in another order: there it is left out.
-"""
 _SEED_BITS = 62
 
 

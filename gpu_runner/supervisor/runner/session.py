@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_runner.data import wire
+from gpu_runner.data.protocol import MAX_OVERHEAD_NS
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.host.arena import Arena, DeviceArena
 from gpu_runner.supervisor.host.channel import ChannelClosed, ChannelTimeout
@@ -28,9 +29,6 @@ from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 
 Completing = Callable[[], AbstractContextManager[Completion | None]]
-
-MAX_OVERHEAD_NS = 50_000.0
-"""An empty measurement that takes longer means that the host cannot measure."""
 
 
 _LOOK_S = 0.1

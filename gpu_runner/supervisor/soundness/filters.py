@@ -12,20 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpu_runner.data.evaluation import JUDGED_FLOOR_NS, SLOW_BASELINE
+from gpu_runner.data.protocol import BYTES_RATIO, FILTER_SEEDS, FILTER_SHARE, FLOPS_RATIO
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device.floor import floor_ns
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.tools.peaks import measured_or_theoretical
-
-SEEDS = 5
-MOST_SHARE = 0.9
-"""Share of an output's elements that zeros, another draw or a neighbour may pass for."""
-BYTES_RATIO = (0.3, 1.02)
-"""The formula's bytes over those of a call's inputs and outputs; some inputs need not be read."""
-FLOPS_RATIO = (0.2, 2.5)
-"""The formula's FLOPs over those that are counted in the reference, which may compute what a kernel
-need not: padding, or what a mask hides."""
 
 Facts = Callable[[Workload, Direction, Sequence[int]], Mapping[str, Any]]
 
@@ -57,7 +49,7 @@ def find(
     """
     rng = random.Random(1)  # noqa: S311  the same report on every run
     public = next(workload for workload in reversed(workloads) if not workload.hidden)
-    seen = facts(public, direction, [rng.getrandbits(62) for _ in range(SEEDS)])
+    seen = facts(public, direction, [rng.getrandbits(62) for _ in range(FILTER_SEEDS)])
     context = _Context(task, direction, public)
     found = [*_outputs(context, seen), *_work(context, seen), _baseline(context, seen, config)]
     matters = {name: (public, bool(wrong)) for name, wrong in seen["arguments"].items()}
@@ -123,8 +115,8 @@ class _Context:
         return self.finding(name, said / have, _between(limits), good, text)
 
     def share(self, name: str, value: float, text: str) -> Finding:
-        limit = f"at most {MOST_SHARE:g}"
-        return self.finding(name, value, limit, value <= MOST_SHARE, f"{value:.1%} of {text}")
+        limit = f"at most {FILTER_SHARE:g}"
+        return self.finding(name, value, limit, value <= FILTER_SHARE, f"{value:.1%} of {text}")
 
 
 def _between(limits: tuple[float, float]) -> str:

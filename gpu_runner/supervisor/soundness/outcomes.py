@@ -7,14 +7,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_runner.data.protocol import MOST_OWN_ERROR, MUTANT_LUCK, PLANS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction, Mode
-from gpu_runner.supervisor.measure.plan import PLANS
-from gpu_runner.supervisor.oracle.distributions import MOST_OWN_ERROR
 from gpu_runner.supervisor.soundness.answers import Tried
 
-LUCK = 1e-3
-"""A mutant fails if it would pass a ranked evaluation with less than this probability."""
 FAILED, SURVIVED, EQUIVALENT = "failed", "survived", "equivalent"
 UNTRIED = "untried"
 """State of a mutant that is the reference where it was tried, and could not be tried everywhere."""
@@ -58,7 +55,9 @@ class Outcome:
         """failed, survived or equivalent, by what is known now."""
         if self.same:
             return EQUIVALENT
-        return FAILED if math.prod(t.chance() for t in self.runs.values()) < LUCK else SURVIVED
+        return (
+            FAILED if math.prod(t.chance() for t in self.runs.values()) < MUTANT_LUCK else SURVIVED
+        )
 
     def settled(self, seeds: int) -> bool:
         """Whether it fails, and has been tried on `seeds` calls of one workload."""

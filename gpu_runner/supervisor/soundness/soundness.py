@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
+from gpu_runner.data.protocol import MOST_MUTANT_SEEDS, MUTANT_SEEDS
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.host import jail
@@ -20,10 +21,6 @@ from gpu_runner.supervisor.soundness.answers import FactsAnswer, Tried, sense
 from gpu_runner.supervisor.soundness.filters import describe_filters
 from gpu_runner.supervisor.soundness.outcomes import EQUIVALENT, SURVIVED, UNTRIED, Survey
 
-SEEDS = 3
-"""Calls on which every mutant is tried on a workload, at least."""
-MOST_SEEDS = 12
-"""Calls on which one is tried whose outcome depends on luck."""
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
 LONGEST_NAME = 512
@@ -91,8 +88,8 @@ def survey(
     task: Task,
     config: SupervisorConfig,
     *,
-    seeds: int = SEEDS,
-    most_seeds: int = MOST_SEEDS,
+    seeds: int = MUTANT_SEEDS,
+    most_seeds: int = MOST_MUTANT_SEEDS,
     progress: Progress = lambda text: None,
 ) -> dict[str, Any]:
     """Try all mutants of a task on the device, and its filters; the report, ready for JSON.

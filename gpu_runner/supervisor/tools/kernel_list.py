@@ -9,14 +9,9 @@ from dataclasses import dataclass
 
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.profile import KernelResources
+from gpu_runner.data.protocol import PROFILED_SHARE, PROFILED_SLACK_NS
 from gpu_runner.supervisor.build.ptxas import KERNELS_LIMIT
 from gpu_runner.supervisor.tools.ncu_report import Launch
-
-CLAIM_SHARE = 0.6
-"""A claim below this share of the kernels' own times is for a person to look at."""
-
-CLAIM_SLACK_NS = 2000.0
-"""What a profiler's time of a launch holds beyond the kernel."""
 
 _REGISTERS = "launch__registers_per_thread"
 _REGISTERS_SLACK = 8  # ncu may count what is allocated: a multiple of eight
@@ -126,7 +121,7 @@ def time_check(
     words = (
         f"{workload}: claimed {claimed_ns / 1e3:.1f} us, its kernels took {seen_ns / 1e3:.1f} us"
     )
-    short = claimed_ns < CLAIM_SHARE * seen_ns - CLAIM_SLACK_NS
+    short = claimed_ns < PROFILED_SHARE * seen_ns - PROFILED_SLACK_NS
     state = AuditState.SUSPICIOUS if short else AuditState.PASSED
     return AuditCheck(name=name, state=state, reason=words)
 

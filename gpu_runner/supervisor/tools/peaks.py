@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_runner.data.evaluation import WorkloadResult
+from gpu_runner.data.protocol import CPU_HEADROOM, CPU_LEAST_BYTES_PER_S
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import cpu
 from gpu_runner.supervisor.device.device import (
@@ -21,14 +22,6 @@ from gpu_runner.supervisor.device.floor import fraction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
 from gpu_runner.supervisor.tools.calibrate import calibrate, calibrated
-
-CPU_HEADROOM = 4.0
-"""A CPU's memory is taken to be at most this many times as fast as it was measured to be.
-
-Nothing on a host says how fast its memory is, and a measurement may have met busy neighbours.
-"""
-CPU_LEAST_BYTES_PER_S = 1e11
-"""And never to be slower than this, about two channels of DDR5, however busy the host was."""
 
 
 @dataclass(frozen=True)

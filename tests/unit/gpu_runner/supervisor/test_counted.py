@@ -9,6 +9,7 @@ import pytest
 
 from gpu_runner.data.evaluation import ProcessRun, WorkloadResult
 from gpu_runner.data.integrity import Check
+from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.judge import (
     Facts,
@@ -16,7 +17,7 @@ from gpu_runner.supervisor.judge import (
     luck_suspicions,
     workload_result,
 )
-from gpu_runner.supervisor.measure.outside import MARGINS, EmptyKernelTime, is_contradicted
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_contradicted
 from tests.unit.gpu_runner.supervisor.test_judge import SMALL, TASK
 
 GATED = EmptyKernelTime(intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, gate_ns=300.0)

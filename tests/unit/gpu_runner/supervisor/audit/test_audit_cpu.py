@@ -13,6 +13,7 @@ from gpu_runner.data import wire
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.protocol import LEAST_TEAM
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Language, Mode
@@ -23,7 +24,6 @@ from gpu_runner.supervisor.build.build import build_shim
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.processors import LEAST_TEAM
 from gpu_runner.supervisor.runner.session import Arenas, Conditions, Session
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper

@@ -8,6 +8,7 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.protocol import RACE_CALL_NS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Language, Mode, Verdict
@@ -227,13 +228,13 @@ def test_a_kernel_without_threads_is_not_built_again(
 
 def test_nobody_waits_for_long_calls_under_the_tool(search: Search) -> None:
     racy = RACY["a sum without its reduction"]
-    assert search(racy, time_ns=2 * races.AFFORDABLE_NS).startswith("not looked for: ")
+    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not looked for: ")
 
 
 def test_the_search_ends_when_its_time_is_over(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(races, "LONGEST_S", 0.0)
+    monkeypatch.setattr(races, "RACE_SEARCH_S", 0.0)
     name = "worksharing with its barriers"
     assert search(ORDERED[name]) == "none in 1 of 2 public workloads"
 

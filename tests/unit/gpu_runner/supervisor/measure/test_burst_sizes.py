@@ -7,13 +7,13 @@ import random
 import pytest
 
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.protocol import MOST_BURST_CALLS
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device.device import DeviceError
 from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.burst_sizes import (
     MOST_ARGUMENTS,
-    MOST_CALLS,
     affordable,
     cut_short,
     draw_sizes,
@@ -58,7 +58,7 @@ def test_whoever_rests_at_first_is_asked_again() -> None:
 
 
 def test_bursts_are_as_large_as_memory_and_socket_allow() -> None:
-    assert most_calls(description(4096), DeviceKind.CUDA, GIB) == MOST_CALLS[DeviceKind.CUDA]
+    assert most_calls(description(4096), DeviceKind.CUDA, GIB) == MOST_BURST_CALLS[DeviceKind.CUDA]
     assert most_calls(description(4096), DeviceKind.CPU, 0) == 1  # none are made there
     assert most_calls(description(GIB // 4), DeviceKind.CUDA, 2 * GIB) in (7, 8)
     assert most_calls(description(4 * GIB), DeviceKind.CUDA, GIB) == 1

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from gpu_runner.data.integrity import Burst
+from gpu_runner.data.protocol import CALIBRATION_ATTEMPTS, DISTURBED_NS, PRECISE_NS
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
@@ -18,9 +19,6 @@ from gpu_runner.supervisor.measure import empty_kernel
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
 from gpu_runner.supervisor.measure.empty_kernel import (
-    ATTEMPTS,
-    PRECISE_NS,
-    SPREAD_NS,
     EmptyKernelCalibration,
     Habit,
     build_empty,
@@ -87,12 +85,12 @@ def test_of_vague_ones_the_best_counts_and_is_soon_forgotten(
 ) -> None:
     host = Host(2 * VAGUE_NS, VAGUE_NS, 3 * VAGUE_NS)
     assert deviation_ns(host, tmp_path) == VAGUE_NS / 2
-    assert host.calibrations == ATTEMPTS
+    assert host.calibrations == CALIBRATION_ATTEMPTS
     deviation_ns(host, tmp_path)
-    assert host.calibrations == ATTEMPTS
-    monkeypatch.setattr(empty_kernel, "VAGUE_S", dict.fromkeys(DeviceKind, 0.0))
+    assert host.calibrations == CALIBRATION_ATTEMPTS
+    monkeypatch.setattr(empty_kernel, "VAGUE_VALID_S", dict.fromkeys(DeviceKind, 0.0))
     deviation_ns(host, tmp_path)
-    assert host.calibrations == 2 * ATTEMPTS
+    assert host.calibrations == 2 * CALIBRATION_ATTEMPTS
 
 
 def test_before_a_claim_is_raised_it_is_made_again_until_it_is_precise(tmp_path: Path) -> None:
@@ -110,7 +108,7 @@ class Disturbed(Host):
     ) -> dict[str, Collected]:
         found = super().run_empty(target, workloads, bursts)
         for collected in found.values():
-            collected.held_ns = [40e3 + n % 2 * 2 * SPREAD_NS[DeviceKind.CPU] for n in range(20)]
+            collected.held_ns = [40e3 + n % 2 * 2 * DISTURBED_NS[DeviceKind.CPU] for n in range(20)]
         return found
 
 
@@ -118,7 +116,7 @@ class Disturbed(Host):
 def test_one_of_a_disturbed_cpu_is_soon_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: Host, calibrations: int
 ) -> None:
-    monkeypatch.setattr(empty_kernel, "VAGUE_S", dict.fromkeys(DeviceKind, 0.0))
+    monkeypatch.setattr(empty_kernel, "VAGUE_VALID_S", dict.fromkeys(DeviceKind, 0.0))
     deviation_ns(host, tmp_path, kind=DeviceKind.CPU)
     deviation_ns(host, tmp_path, kind=DeviceKind.CPU)
     assert host.calibrations == calibrations

@@ -10,9 +10,9 @@ import pytest
 
 from gpu_runner.data.evaluation import Measurement
 from gpu_runner.data.integrity import Burst, OutsideTime
+from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.measure.outside import (
-    MARGINS,
     EmptyKernelTime,
     Seen,
     at_least,

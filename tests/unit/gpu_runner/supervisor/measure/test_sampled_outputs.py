@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from gpu_runner.data import wire
+from gpu_runner.data.plan import Plan
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.host.arena import Arena
@@ -21,7 +22,6 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import BURSTS, SINGLES, Collected
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime
-from gpu_runner.supervisor.measure.plan import Plan
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OutputSpec

@@ -14,13 +14,13 @@ import pytest
 
 from gpu_runner.data import wire
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.plan import Plan
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected
-from gpu_runner.supervisor.measure.plan import Plan
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
 from gpu_runner.supervisor.measure.staging import Memory
 from gpu_runner.supervisor.oracle.client import Description, Oracle, OutputSpec, Verification

@@ -11,6 +11,7 @@ import pytest
 from gpu_runner.data import wire
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.protocol import LEAST_TEAM
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, Direction, Language, Mode
 from gpu_runner.data.wire import ArgumentKind
@@ -18,7 +19,7 @@ from gpu_runner.supervisor.build.build import build_runner, build_shim, build_so
 from gpu_runner.supervisor.host import jail, processors
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.processors import LEAST_TEAM, measured_cpus, team_size
+from gpu_runner.supervisor.host.processors import measured_cpus, team_size
 from gpu_runner.supervisor.runner.session import Arenas, Conditions, Session
 from gpu_runner.supervisor.runner.target import Target
 
