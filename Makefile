@@ -1,17 +1,19 @@
 # The two that a newcomer needs: `make up` serves the site, `make test` runs all tests.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# What to install: a site's host needs no `runner`, a runner's host no `site`, and neither needs `dev`.
+EXTRAS ?= site,runner,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test lint redteam bench format clean
+.PHONY: help install packages up test coverage lint redteam bench format lock clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## the environment in .venv, and nothing else
 
-$(STAMP): pyproject.toml scripts/environment
-	@scripts/environment "$(PYTHON)"
+$(STAMP): pyproject.toml requirements.lock scripts/environment
+	@scripts/environment "$(PYTHON)" "$(EXTRAS)"
 	@touch $(STAMP)
 
 packages:
@@ -24,11 +26,18 @@ test: $(STAMP) ## set-up and all tests, on SQLite and on PostgreSQL
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers chromium initdb
 	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
 
-lint: $(STAMP) ## ruff, mypy, the import contracts
+coverage: $(STAMP) ## which lines the tests run that start no other process; TESTS="..." for some
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q $(if $(TESTS),$(TESTS),tests/unit/kbench_web tests/unit/leaderboard_app \
+	    tests/unit/runs_app tests/unit/tasks_app tests/unit/gpu_runner/data tests/unit/gpu_runner/engine)
+	$(BIN)/coverage report
+
+lint: $(STAMP) ## ruff, mypy, the import contracts, the templates
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/djlint --lint --quiet templates
 
 redteam: $(STAMP) ## every hostile and honest kernel, and what stopped it; ARGS="--device cuda" on a GPU
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
@@ -46,6 +55,9 @@ bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measu
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+lock: $(STAMP) ## newer releases of all packages in requirements.lock, as pyproject.toml allows
+	scripts/lock $(ARGS)
 
 clean: ## remove the environment (the data in var/ stays)
 	rm -rf .venv

@@ -79,6 +79,19 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            # Tags of a feature lie in its folder; those of tasks and numbers in the app's own.
+            "libraries": {
+                "bulk": "tasks_app.curation.bulk.tags",
+                "judgements": "tasks_app.curation.advice.tags",
+                "trials": "tasks_app.curation.checks.tags",
+                "checks": "runs_app.checks.tags",
+                "run_display": "runs_app.optimisation.tags",
+                "standing": "runs_app.integrity.tags",
+                "toolchains": "runs_app.queue.tags",
+                "verdicts": "runs_app.submissions.tags",
+                "boards": "leaderboard_app.boards.tags",
+                "version_results": "leaderboard_app.tasks.tags",
+            },
         },
     },
 ]
@@ -99,7 +112,7 @@ def _database() -> dict[str, Any]:
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
-        name = f"kbench-test-{os.getpid()}.sqlite3"
+        name = f"test-kbench-{os.getpid()}.sqlite3"  # no leftover of a runner
         database["TEST"] = {"NAME": str(Path(tempfile.gettempdir()) / name)}
     elif database.get("ENGINE") == "django.db.backends.postgresql":
         database["CONN_HEALTH_CHECKS"] = True

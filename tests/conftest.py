@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gpu_runner.supervisor.build import build
+from gpu_runner.supervisor.build.build import Recipe
+from gpu_runner.supervisor.host.config import SupervisorConfig
+
 # Programs of the site are imported where they are used: a GPU host's tests run without them.
 
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+"""Commands that start a browser for tests, the cheapest first."""
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
 PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
 TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
@@ -37,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the site's tests, and skip what needs a device or a program that is not here."""
     root = Path(__file__).parent
     has_gpu = shutil.which("nvidia-smi") is not None
-    has_browser = any(map(shutil.which, ("chromium", "google-chrome"))) or "CI" in os.environ
+    has_browser = any(map(shutil.which, BROWSERS)) or "CI" in os.environ
     for item in items:
         folders = set(item.path.relative_to(root).parts[:-1])
         if folders & SITE_FOLDERS and not folders & PURE_FOLDERS:
@@ -103,6 +111,45 @@ class RedisServer:
             self._process.kill()
             self._process.wait(10)
             self._process = None
+
+
+@pytest.fixture(scope="session")
+def built_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of builds of our own programs, which processes of one `scripts/test` share."""
+    shared = os.environ.get("KBENCH_TEST_BUILDS")
+    return Path(shared) if shared else tmp_path_factory.mktemp("builds")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _programs_are_built_once(built_programs: Path) -> Iterator[None]:
+    """Whatever cache a test has, our own programs come into it without being compiled again.
+
+    A build's key is made of all that it depends on. What is submitted is compiled by every test.
+    """
+    compile_alone = build._alone
+
+    @contextlib.contextmanager
+    def alone(recipe: Recipe, config: SupervisorConfig) -> Iterator[None]:
+        own = config.cache_folder / "builds" / recipe.key()
+        with compile_alone(recipe, config):
+            keep(built_programs / recipe.key(), own)
+            yield
+            keep(own, built_programs / recipe.key())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_alone", alone)
+        yield
+
+
+def keep(source: Path, target: Path) -> None:
+    """Copy a folder at once, where there is one and nobody has copied it before."""
+    if not source.exists() or target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        copied = shutil.copytree(source, Path(folder, "copy"))
+        with contextlib.suppress(OSError):  # somebody else was faster
+            copied.rename(target)
 
 
 @pytest.fixture(scope="session")

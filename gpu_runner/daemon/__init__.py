@@ -1,1 +1,1 @@
-"""The daemon of a runner host: takes jobs from queues, works at them in slots, sends events."""
+"""Takes jobs from Redis, runs each in a process of its own, and sends events."""

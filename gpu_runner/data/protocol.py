@@ -213,15 +213,22 @@ class Margin:
     """As `least_ns`, of a call that passed the gate."""
     gate_relative: float = 0.02
     """As `relative`, of a call that passed the gate."""
+    head_start_ns: float = math.inf
+    """How long a device is kept busy at most while its host queues a single call."""
+    drain_ns: float = math.inf
+    """How long the device's cache takes to write back what a single call leaves in it."""
 
 
 MARGINS = {
-    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0),
+    (DeviceKind.CUDA, Abi.C): Margin(0.04, 500.0, head_start_ns=100_000.0),
     (DeviceKind.CUDA, Abi.TORCH): Margin(0.08, 500.0),
     (DeviceKind.CPU, Abi.C): Margin(0.02, 5_000.0),
     (DeviceKind.CPU, Abi.TORCH): Margin(0.1, 20_000.0),
 }
 """Source: docs/decisions/0029; the table in docs/integrity.md."""
+
+WRITE_BACK_RATIO = 1.5
+"""Times that a cache takes to write back, by the device's bandwidth, which rests on reading."""
 
 CALL_SPREADS = 2.0
 """Spreads of empty calls that a single call may cost beyond its kernel.

@@ -1,4 +1,4 @@
-"""What runs in jails with torch: the oracle, the torch runner, and the comparison of outputs.
+"""What runs in jails with torch: the oracle, the torch runner, the comparison of outputs.
 
 Flat, with five clear rooms. `oracle` answers by `problem` and `formats`; `runner` serves `subject`;
 `device_memory` and `device_calls` hold a GPU's arenas; `compare` and `diagnosis` judge outputs;

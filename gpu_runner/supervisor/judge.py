@@ -90,8 +90,7 @@ def workload_result(
     measurement = measure(facts.counted(), facts.estimator, rng) if facts.runs else None
     outside = _outside(facts)
     if measurement and outside and facts.empty:
-        host_ns = statistics.median(run.host_ns for run in facts.runs)
-        share_ns = host_share_ns(host_ns, facts.empty, outside)
+        share_ns = host_share_ns(_host_ns(facts), facts.empty, outside)
         measurement = at_least(measurement, outside, share_ns)
     cost = task.cost(workload, direction)
     return WorkloadResult(
@@ -118,6 +117,10 @@ def _claimed(facts: Facts, measurement: Measurement | None) -> float | None:
     return claimed_ns if measurement and measurement.time_ns > claimed_ns else None
 
 
+def _host_ns(facts: Facts) -> float:
+    return statistics.median(run.host_ns for run in facts.runs)
+
+
 def _outside(facts: Facts) -> OutsideTime | None:
     """What the supervisor's clock says, from the same processes and calls as the claim.
 
@@ -136,6 +139,7 @@ def _outside(facts: Facts) -> OutsideTime | None:
         held_ns=least([run.held_ns for run in runs]),
         gate_ns=least([run.gate_ns for run in runs]),
         bursts=[burst for run in runs for burst in run.bursts],
+        host_ns=_host_ns(facts),
     )
     return outside_time(facts.kind, seen, facts.empty, facts.margin)
 

@@ -65,18 +65,23 @@ class Measuring:
         self._hidden_processes()
         self._record.environment["blocks"] = self._log.blocks
         self._carry(baselines)
-        if impossible := self._record.impossible():
-            return Fault(Verdict.VIOLATION, impossible)
-        if self._request.mode in (Mode.RANKED, Mode.AUDIT):
+        return self._judge_times(clock, done)
+
+    def _judge_times(self, clock: OwnClock, processes: int) -> Fault:
+        """What is said of the times, once the clock is sure."""
+        is_scored = self._request.mode in (Mode.RANKED, Mode.AUDIT)
+        if is_scored:
             with self._timeline.stage(Stage.PREPARE):
                 clock.look_again(self._workloads)
-            name, noise = self._record.noise()
-            if noise > UNSTABLE_FROM:
-                reason = (
-                    f"the time of {name!r} is known only to +-{noise:.0%}, after {done} processes:"
-                    " the device was noisy, or the kernel's time varies by itself"
-                )
-                return Fault(Verdict.UNSTABLE, reason)
+        if impossible := self._record.impossible():
+            return Fault(Verdict.VIOLATION, impossible)
+        name, noise = self._record.noise()
+        if is_scored and noise > UNSTABLE_FROM:
+            reason = (
+                f"the time of {name!r} is known only to +-{noise:.0%}, after {processes} processes:"
+                " the device was noisy, or the kernel's time varies by itself"
+            )
+            return Fault(Verdict.UNSTABLE, reason)
         self._record.look_at_times()
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpu_runner.data.evaluation import (
@@ -15,7 +16,7 @@ from gpu_runner.data.evaluation import (
 )
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
-from gpu_runner.data.protocol import MARGINS, RESOLUTION_NS
+from gpu_runner.data.protocol import MARGINS, RESOLUTION_NS, WRITE_BACK_RATIO
 from gpu_runner.data.scores import summary
 from gpu_runner.data.symptom import GENERAL
 from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
@@ -149,9 +150,14 @@ class Record:
 
     def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """Add what the supervisor's clock adds to each workload's bursts."""
+        margin = MARGINS[self.config.kind, self.request.task.abi]
+        if peak := generous_peak(self.config.kind, self.config.index):
+            margin = replace(
+                margin, drain_ns=WRITE_BACK_RATIO * peak.cache_bytes / peak.bytes_per_s * 1e9
+            )
         for name, empty in times.items():
             self._facts[name].empty = empty
-            self._facts[name].margin = MARGINS[self.config.kind, self.request.task.abi]
+            self._facts[name].margin = margin
 
     def is_raised(self) -> bool:
         """Whether the supervisor's own clock saw more than was claimed."""

@@ -16,6 +16,7 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.client import Oracle
 from gpu_runner.supervisor.oracle.pool import Oracles
 
 MOST = 4
@@ -31,6 +32,23 @@ def selected(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
     return found
 
 
+class OneOracle(Oracles):
+    """Lends one oracle to evaluations of all tasks: PyTorch is imported once.
+
+    For tests that are about kernels, whose tasks are the built-in ones: a process that has run one
+    task's code is not to judge another's elsewhere.
+    """
+
+    def __init__(self) -> None:
+        """Hold none yet."""
+        super().__init__(reuse=True)
+
+    def _serving(self, key: tuple[str, SupervisorConfig]) -> Oracle | None:
+        if self._kept is None or self._kept[0][1] != key[1]:
+            return None
+        return super()._serving(self._kept[0])
+
+
 class SideBySide:
     """Starts evaluations in the background, in order. Use as a context manager."""
 
@@ -42,7 +60,7 @@ class SideBySide:
         self._hosts: queue.SimpleQueue[tuple[SupervisorConfig, Oracles]] = queue.SimpleQueue()
         for index in range(workers):
             own = dataclasses.replace(config, cache_folder=folder / str(index))
-            self._hosts.put((own, Oracles(reuse=True)))
+            self._hosts.put((own, OneOracle()))
         self._pool = ThreadPoolExecutor(max_workers=workers)
         self._futures: dict[str, Future[EvaluationResult]] = {
             name: self._pool.submit(self._evaluate, request)

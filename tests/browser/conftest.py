@@ -24,10 +24,9 @@ from playwright.sync_api import (
 )
 
 from tests.browser.fake_runner import FakeRunner
-from tests.conftest import RedisServer, free_port
+from tests.conftest import BROWSERS, RedisServer, free_port
 
 ROOT = Path(__file__).parents[2]
-_BROWSERS = ("chromium", "google-chrome")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _UNSET = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "KBENCH_DATA_DIR"}
 _START_TIMEOUT_S = 60.0
@@ -51,6 +50,7 @@ class Stack:
         return known | {
             "KBENCH_DATA_DIR": str(self.folder),
             "REDIS_URL": self.redis.url,
+            "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
             "KBENCH_SUBMIT_SHIPPED_KERNELS": "false",  # a test measures what it submits
         }
 
@@ -168,7 +168,7 @@ def at_work(stack: Stack) -> Iterator[Stack]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The machine's Chromium."""
-    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     assert path is not None, "no Chromium: install it, or leave the browser tests out"
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=_FLAGS)

@@ -32,8 +32,7 @@ def pages(seeded: Stack) -> list[str]:
     return [*done.stdout.split(), "/runs/ablation/", "/verifiers/", "/language-models/"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_nothing_is_wider_than_the_screen(
     context: BrowserContext, seeded: Stack, pages: list[str], width: int, scheme: str
 ) -> None:

@@ -20,8 +20,7 @@ PAGES = (
 WIDTH = "document.documentElement.scrollWidth"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_nothing_is_wider_than_the_screen(
     context: BrowserContext, seeded: Stack, width: int, scheme: str
 ) -> None:

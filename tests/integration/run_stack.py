@@ -37,6 +37,8 @@ from tests.scripted_endpoint import read_record
 ROOT = Path(__file__).parents[2]
 SITE = ("ingest", "runs", "calls")
 CALL_WORKERS = 3
+_CALLS = ("rq:queue:calls", "rq:queue:calls:intermediate", "rq:wip:calls")
+_ONE_SLOT = ("--people-slots", "0")  # each slot keeps processes ready that import PyTorch
 SILENCE_S = 10  # the least that the settings allow
 _SAYS = re.compile(r"\b(" + "|".join(verdict.value for verdict in Verdict) + r")_(\d+)\b")
 
@@ -50,7 +52,7 @@ def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 60) -> 
 
 
 class Stack:
-    """Redis and the site's programs, with the very command lines of `make up`."""
+    """Redis and the site's programs, with the command lines of `make up`."""
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; data goes to `folder`, the database is the test's."""
@@ -92,10 +94,10 @@ class Stack:
 
     def sweep(self) -> None:
         """End what still works on calls, so that the next test finds everybody idle."""
-        if "calls" in self._processes:
-            self.kill("calls")
         with Redis.from_url(self.redis.url) as redis:
-            redis.delete("rq:queue:runs", "rq:queue:calls", "rq:queue:device-cpu")
+            if "calls" in self._processes and redis.exists(*_CALLS):
+                self.kill("calls")
+            redis.delete(*_CALLS, "rq:queue:runs", "rq:queue:device-cpu")
 
     def pid(self, name: str) -> int:
         """Process id of a program."""
@@ -127,7 +129,9 @@ class Stack:
             sys.argv = before
         return {
             program.name: Program(
-                name=program.name, command=program.command, environment=self._environment()
+                name=program.name,
+                command=[*program.command, *(_ONE_SLOT if program.name == "cpu" else ())],
+                environment=self._environment(),
             )
             for program in found
         }

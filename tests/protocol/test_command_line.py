@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.__main__ import main
 from gpu_runner.data.codec import SCHEMA_VERSION, decode
-from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
-from gpu_runner.data.verdict import Abi, Language, Stage, Verdict
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
+from gpu_runner.supervisor.evaluate import evaluate as evaluated
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
 from gpu_runner.supervisor.tools.peaks import KnownPeak
+from tests.adversarial.side_by_side import OneOracle
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 SOFTMAX = catalog_folder() / "softmax" / "kernels"
@@ -49,13 +54,33 @@ def evaluate(*arguments: str, cache: Path) -> int:
         return int(stop.code or 0)
 
 
+@pytest.fixture(scope="module")
+def oracles() -> Iterator[Oracles]:
+    kept = OneOracle()
+    yield kept
+    kept.close()
+
+
 @needs_jail
-@pytest.mark.parametrize(("task", "path"), shipped())
-def test_shipped_kernel_is_correct(task: str, path: str, cache: Path, tmp_path: Path) -> None:
-    kernel = str(catalog_specifications()[task].parent / path)
+@pytest.mark.parametrize(("name", "path"), shipped())
+def test_shipped_kernel_is_correct(name: str, path: str, cache: Path, oracles: Oracles) -> None:
+    task = load_task(catalog_specifications()[name])
+    request = EvaluationRequest(
+        evaluation_id="shipped",
+        task=task,
+        solution=Solution(source=task.files[path], language=Language.CPP),
+        mode=Mode.TEST,
+        device="cpu",
+    )
+    result = evaluated(request, SupervisorConfig(cache_folder=cache), oracles=oracles)
+    assert result.verdict is Verdict.CORRECT, result.reason
+
+
+@needs_jail
+def test_a_kernel_that_is_right_exits_with_zero(cache: Path, tmp_path: Path) -> None:
     out = tmp_path / "result.json"
-    arguments = ["--task", task, "--kernel", kernel, "--device", "cpu", "--mode", "test"]
-    assert evaluate(*arguments, "--json", str(out), cache=cache) == 0
+    arguments = ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--device", "cpu"]
+    assert evaluate(*arguments, "--mode", "test", "--json", str(out), cache=cache) == 0
     result = decode(EvaluationResult, json.loads(out.read_text()))
     assert result.verdict is Verdict.CORRECT
     assert result.schema_version == SCHEMA_VERSION

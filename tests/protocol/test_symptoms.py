@@ -17,6 +17,7 @@ from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
+from tests.adversarial.side_by_side import OneOracle
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -123,7 +124,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
 
 @pytest.fixture(scope="module")
 def oracles() -> Iterator[Oracles]:
-    kept = Oracles()
+    kept = OneOracle()
     yield kept
     kept.close()
 

@@ -57,11 +57,13 @@ class Seen:
     """What the supervisor saw of one workload's calls, in ns.
 
     held_ns: of single calls, by the evaluation's estimator; gate_ns: the same at the gate, or None.
+    host_ns: what a runner says of how long its host needed to queue one.
     """
 
     held_ns: float | None = None
     gate_ns: float | None = None
     bursts: Sequence[Burst] = ()
+    host_ns: float = 0.0
 
 
 def empty_kernel_time(
@@ -132,13 +134,20 @@ def _of_bursts(seen: Seen, empty: EmptyKernelTime, margin: Margin) -> OutsideTim
 
     A burst begins and ends late, by more than a small one takes: by half a millisecond on a busy
     host. A process can also answer before its work has ended, and of a small burst all is over
-    until the supervisor has turned to look. So large ones count alone. An honest kernel may be
-    slower in a burst, where stores of the call before are still under way: what a single call held
-    the device counts instead where that is less.
+    until the supervisor has turned to look. So large ones count alone.
+
+    An honest kernel may take longer in a burst: it waits for its host, which a single call's head
+    start hides, and for the stores of the call before. So much less is enough; or what a single
+    call held the device, where that is less than a burst's and more than what is left of it.
     """
     mean, calls = min((mean_ns(b, empty), b.calls) for b in counted(seen.bursts))
-    most = math.inf if seen.held_ns is None else max(seen.held_ns - empty.single_ns, 0.0)
-    bound = min(max(mean, 0.0), most)
+    mean = max(mean, 0.0)
+    host_ns = min(max(seen.host_ns - empty.host_ns, 0.0), margin.head_start_ns)
+    least = max(mean - host_ns - margin.drain_ns, 0.0)
+    single = math.inf
+    if seen.held_ns is not None:  # empty calls scatter: the short ones say what one costs at least
+        single = seen.held_ns - (empty.single_ns - empty.spread_ns)
+    bound = min(mean, max(single, least))
     error = max(margin.least_ns, BURST_DEVIATIONS * empty.deviation_ns / calls)
     return OutsideTime(
         bound_ns=bound,

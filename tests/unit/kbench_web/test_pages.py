@@ -10,9 +10,9 @@ from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
 
+from kbench_web.accounts.sign_in import WRONG_PASSWORDS
 from kbench_web.models import ApiToken
-from kbench_web.sign_in import WRONG_PASSWORDS
-from runs_app import queues
+from runs_app.messaging import queues
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -25,10 +25,9 @@ pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.prob
 SLIM = f"-isystem {toolchain.TORCH_HEADERS.name}"
 
 MODULE = """
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "as people write it"); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "as people write it"); %s}
 """
-EVERYTHING = (
-    """
+EVERYTHING = """
 #include <torch/extension.h>
 #include <ATen/ATen.h>
 #include <torch/torch.h>
@@ -65,15 +64,13 @@ std::vector<torch::Tensor> forward(at::Tensor x, c10::optional<torch::Tensor> bi
           (x + 1) * x / 2.0, x - bias.value_or(x), x.sum(), torch::zeros({int64_t(a[0][3]) + 4})};
 }
 """
-    + MODULE
-)
+BOTH = EVERYTHING + MODULE % ""
+"""A source that builds with few headers and with all."""
 MORE = (
-    """
-#include <torch/extension.h>
-torch::Tensor forward(torch::Tensor x) { return torch::relu(x); }
-"""
-    + MODULE
+    f"{EVERYTHING}\ntorch::Tensor more(torch::Tensor x) {{ return torch::relu(x); }}\n"
+    + MODULE % 'm.def("more", &more); '
 )
+"""The same, with an operation that the few headers do not have."""
 
 
 def request(source: str, language: Language = Language.CPP) -> EvaluationRequest:
@@ -88,36 +85,62 @@ def request(source: str, language: Language = Language.CPP) -> EvaluationRequest
 
 CALL = f"""
 import sys, importlib.util, torch
-path, call, out = sys.argv[1:]
+path, out, *calls = sys.argv[1:]
 spec = importlib.util.spec_from_file_location("{toolchain.TORCH_MODULE}", path)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 x = torch.arange(12.0).reshape(3, 4) - 3
-try:
-    result = eval(call, {{"forward": module.forward, "x": x}})
-except Exception as error:
-    result = f"{{type(error).__name__}}: {{error}}"
-torch.save(result, out)
+results = []
+for call in calls:
+    try:
+        results.append(eval(call, {{**vars(module), "x": x}}))
+    except Exception as error:
+        results.append(f"{{type(error).__name__}}: {{error}}")
+torch.save(results, out)
 """
+WRONG = ("forward(x[0], None, 1.0)", "forward(1, None, 1.0)", "forward(x)")
 
 
-def called(built: Built, call: str) -> Any:
-    """What a call of the extension gives, or raises: in a process of its own, as when judged."""
+def called(built: Built, *calls: str) -> list[Any]:
+    """What calls of the extension give, or raise: in a process of its own, as when judged."""
     assert built.library is not None, built.report.log
     out = built.library.with_name("result.pt")
-    command = [sys.executable, "-c", CALL, str(built.library), call, str(out)]
+    command = [sys.executable, "-c", CALL, str(built.library), str(out), *calls]
     subprocess.run(command, check=True)
-    return torch.load(out)
+    results: list[Any] = torch.load(out)
+    return results
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
+    return SupervisorConfig(cache_folder=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def full(config: SupervisorConfig) -> Built:
+    """What needs all of torch's headers, which takes half a minute of processor time to build."""
+    return build.build_solution(request(MORE), config)
 
 
 @pytest.mark.slow
-def test_a_source_that_builds_with_both_does_the_same(tmp_path: Path) -> None:
-    config = SupervisorConfig(cache_folder=tmp_path)
-    slim, full = (build.build(r, config) for r in solution_recipes(request(EVERYTHING), config))
-    assert SLIM in slim.report.command
+def test_a_source_that_needs_more_gets_all_of_torch(full: Built, config: SupervisorConfig) -> None:
     assert SLIM not in full.report.command
+    assert called(full, "more(x)")[0].min() == 0
+    again = build.build_solution(request(MORE), config)
+    assert again.report.cached  # and the slim headers were not tried again
+    assert again.library == full.library
+
+
+@pytest.mark.slow
+def test_a_source_that_builds_with_both_does_the_same(
+    full: Built, config: SupervisorConfig
+) -> None:
+    slim = build.build_solution(request(BOTH), config)
+    assert SLIM in slim.report.command
     assert slim.report.duration_s < 0.7 * full.report.duration_s
-    ours, theirs = (called(each, "forward(x, x / 3, 2.5)") for each in (slim, full))
+    (ours, *said), (theirs, *others) = (
+        called(each, "forward(x, x / 3, 2.5)", *WRONG) for each in (slim, full)
+    )
     assert len(ours) == len(theirs) == 22
     for one, other in zip(ours, theirs, strict=True):
         facts = ("shape", "dtype", "requires_grad", "is_leaf")
@@ -127,21 +150,8 @@ def test_a_source_that_builds_with_both_does_the_same(tmp_path: Path) -> None:
     for index in set(range(22)) - {*unset}:
         assert torch.equal(ours[index], theirs[index])
     assert ours[1].requires_grad
-    for call in ("forward(x[0], None, 1.0)", "forward(1, None, 1.0)", "forward(x)"):
-        said = [called(each, call) for each in (slim, full)]
-        assert said[0] == said[1]
-        assert "Error: " in said[0]
-
-
-@pytest.mark.slow
-def test_a_source_that_needs_more_gets_all_of_torch(tmp_path: Path) -> None:
-    config = SupervisorConfig(cache_folder=tmp_path)
-    built = build.build_solution(request(MORE), config)
-    assert SLIM not in built.report.command
-    assert called(built, "forward(x)").min() == 0
-    again = build.build_solution(request(MORE), config)
-    assert again.report.cached  # and the slim headers were not tried again
-    assert again.library == built.library
+    assert said == others
+    assert all("Error: " in each for each in said)
 
 
 def test_the_slim_headers_are_part_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,24 @@ def test_a_process_that_rests_makes_no_large_burst_vague() -> None:
 def test_a_gpu_kernel_may_be_faster_alone_than_in_bursts() -> None:
     slower = bursts(lambda size: 120_000.0 * size)
     assert is_contradicted(101_000, on_gpu(slower))
-    assert not is_contradicted(101_000, on_gpu(slower, EMPTY.single_ns + 105_000))
+    assert not is_contradicted(101_000, on_gpu(slower, EMPTY.single_ns + 98_000))
+
+
+def test_single_calls_on_a_noisy_host_hide_no_more_than_a_cache_and_a_host_can() -> None:
+    """Empty calls took 0.3 ms when the clock was calibrated, and less while the kernel ran."""
+    noisy = replace(EMPTY, single_ns=300_000, spread_ns=20_000, host_ns=5_000)
+    margin = replace(GPU, drain_ns=20_000)
+
+    def bound(host_ns: float) -> float:
+        found = bursts(lambda size: 120_000.0 * size)
+        seen = Seen(held_ns=200_000, bursts=found, host_ns=host_ns)
+        outside = outside_time(DeviceKind.CUDA, seen, noisy, margin)
+        assert outside is not None
+        return outside.bound_ns
+
+    assert bound(5_000) == pytest.approx(100_000)
+    assert bound(35_000) == pytest.approx(70_000)
+    assert bound(500_000) == pytest.approx(0)  # a head start hides no more than its length
 
 
 def test_a_host_that_is_slow_to_launch_explains_a_short_kernels_bursts_alone() -> None:
