@@ -66,7 +66,7 @@ def read_reports(path: Path) -> tuple[list[Report], list[DataError]]:
 
 
 def report_of(document: Mapping[str, Any]) -> Report:
-    """A report as `gpu_runner.supervisor.soundness.survey` makes it, in JSON values.
+    """A report as `gpu_runner.supervisor.soundness.soundness.survey` makes it, in JSON values.
 
     Raises `DataError` naming what is wrong with it.
     """

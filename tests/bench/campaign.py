@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import device_name
+from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from runs_app.evolve import facts
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of

@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.report import duration
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
 from runs_app.evolve import outcomes
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig
 from runs_app.evolve.history import History
