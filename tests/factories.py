@@ -16,9 +16,8 @@ from gpu_runner.data.task import Abi, ShippedKernel, Task, TaskFormat, Work, Wor
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget, Problem, RunConfig
-from runs_app.evolve.facts import Fact
 from runs_app.messaging import queues
 from runs_app.models import (
     Agent,
@@ -353,11 +352,11 @@ def make_candidate(run: Run, **overrides: Any) -> Candidate:
 
 
 def make_run_event(
-    run: Run, kind: str | Fact, payload: dict[str, Any] | None = None, now: datetime = NOW
+    run: Run, kind: str | events.Event, payload: dict[str, Any] | None = None, now: datetime = NOW
 ) -> RunEvent:
-    """The next event of a run: a fact, or a kind with its payload."""
+    """The next event of a run: one of the optimiser's, or a kind with its payload."""
     if not isinstance(kind, str):
-        kind, payload = facts.kind_of(kind), facts.encode(kind)
+        kind, payload = events.kind_of(kind), events.encode(kind)
     run.events_stored += 1
     run.save()
     return RunEvent.objects.create(

@@ -14,9 +14,9 @@ from gpu_runner.data.task import Workload
 from runs_app.errors import SubmissionError
 from runs_app.evolve import budget
 from runs_app.evolve.answers import Unusable
+from runs_app.evolve.commands import Prompt
 from runs_app.evolve.config import Budget
 from runs_app.evolve.task_judging import judge_prompt, read_judgement
-from runs_app.evolve.wishes import Prompt
 from runs_app.messaging import queues
 from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
 from runs_app.optimisation.services.calls import answer_call, interrupt_call, spec_of

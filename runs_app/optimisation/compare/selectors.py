@@ -12,7 +12,7 @@ from django.db.models import Count, QuerySet
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.ablation import Trial
-from runs_app.evolve.wishes import Edit, Role
+from runs_app.evolve.commands import Edit, Role
 from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s, visible_runs
 from runs_app.optimisation.selectors.settings import SEED, settings_of

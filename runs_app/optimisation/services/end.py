@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.messaging import queues
 from runs_app.models import Evaluation, LanguageModelCall, Run, Status
 from runs_app.optimisation.selectors.runs import active_s
@@ -25,10 +25,10 @@ def pause(run: Run, *, by: str, reason: str, now: datetime) -> None:
     run_log.write(run, "paused", {"by": by, "reason": reason}, now=now)
 
 
-def finish(run: Run, best: int | None, fact: facts.Finished, *, now: datetime) -> None:
+def finish(run: Run, best: int | None, event: events.Finished, *, now: datetime) -> None:
     """End a run that has come to its end, or to that of its budget."""
-    _halt(run, Run.Status.FINISHED, fact.reason, now)
-    run.by_budget, run.ended_at = fact.by_budget, now
+    _halt(run, Run.Status.FINISHED, event.reason, now)
+    run.by_budget, run.ended_at = event.by_budget, now
     drop_what_waits(run, now=now)
     if run.enters_best and best is not None:
         entries.enter_best(run, best, now=now)

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
-from runs_app.evolve.wishes import Edit
+from runs_app.evolve.commands import Edit
 from runs_app.models import Candidate, LanguageModel, Run, Submission
 from runs_app.optimisation.selectors.runs import may_control
 from runs_app.optimisation.services import log as run_log

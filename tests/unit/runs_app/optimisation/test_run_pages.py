@@ -14,7 +14,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.feedback import Feedback, WorkloadTime
 from runs_app.messaging import queues
 from runs_app.models import Candidate, LanguageModel, Run, RunEvent
@@ -252,15 +252,15 @@ class TestEvents:
         answer = client.get(f"{run.get_absolute_url()}events/?{query}")
         assert [event[0] for event in answer.json()["events"]] == [1]
 
-    def test_facts_lose_nothing_that_counts(self) -> None:
+    def test_events_lose_nothing_that_counts(self) -> None:
         run = make.make_run()
-        fact = facts.Measured(
+        measured = events.Measured(
             candidate=1, mode=Mode.QUICK, verdict="CORRECT", reason="", latency_ns=5.0, best=True
         )
-        make.make_run_event(run, fact)
+        make.make_run_event(run, measured)
         (event,) = compact_events(run, 0, 10)
         assert event[3]["latency_ns"] == 5.0
-        assert facts.decode("measured", {"reason": ""} | event[3]) == fact
+        assert events.decode("measured", {"reason": ""} | event[3]) == measured
 
     def test_hidden_workloads_stay_hidden(self) -> None:
         run = make.make_run()

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import EventKind
 from runs_app.errors import NotAllowed
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
 from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
@@ -20,7 +20,7 @@ from runs_app.optimisation.services import record as run_record
 from runs_app.optimisation.services.advance import advance_run
 from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
 from runs_app.optimisation.services.enter import enter_candidate
-from runs_app.optimisation.services.history import RunDetails, load_history, stored_facts
+from runs_app.optimisation.services.history import RunDetails, load_history, stored_events
 from runs_app.optimisation.services.replay import replay_run
 from runs_app.submissions.quota import quota
 from runs_app.submissions.services import cancel, rerun
@@ -79,11 +79,11 @@ def test_rows_tell_the_same_history_as_the_log(start: Callable[..., Run], world:
 
 
 def assert_rows_tell_what_the_log_tells(run: Run) -> None:
-    """A history loaded from rows is the one that the facts give."""
+    """A history loaded from rows is the one that the events give."""
     run.refresh_from_db()
     folded = History(RunDetails(run))
-    for fact in stored_facts(run):
-        folded.apply(fact)
+    for event in stored_events(run):
+        folded.apply(event)
     loaded = load_history(run)
     assert loaded.candidates == folded.candidates
     assert loaded.questions == folded.questions
@@ -299,12 +299,12 @@ def test_a_best_candidate_enters_by_itself(start: Callable[..., Run], world: Wor
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
 
 
-def test_facts_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:
+def test_events_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:
     run = start()
     world.to_first_calls(run)
-    first, second, *_ = stored_facts(run)
-    assert isinstance(first, facts.Drafted)
-    assert isinstance(second, facts.Measuring)
+    first, second, *_ = stored_events(run)
+    assert isinstance(first, events.Drafted)
+    assert isinstance(second, events.Measuring)
     assert [event.seq for event in run.events.order_by("seq")] == list(
         range(1, run.events_stored + 1)
     )
@@ -330,7 +330,7 @@ def test_a_stored_run_replays(start: Callable[..., Run], world: World) -> None:
     assert run.is_over
     report = replay_run(run=run)
     assert report.differences == ()
-    assert report.facts == len(stored_facts(run))
+    assert report.events == len(stored_events(run))
     call_command("replay_run", str(run.pk))
     run.candidates.filter(number=3).update(source="int x;")
     with pytest.raises(CommandError, match="difference"):

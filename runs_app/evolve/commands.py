@@ -1,4 +1,4 @@
-"""What a strategy can wish for: an answer, a candidate, a measurement, or the end."""
+"""What a strategy can command: an answer, a candidate, a measurement, or the end."""
 
 from __future__ import annotations
 
@@ -123,4 +123,4 @@ class Finish:
     reason: str
 
 
-Wish = Ask | Draft | Measure | Drop | Finish
+Command = Ask | Draft | Measure | Drop | Finish

@@ -8,8 +8,8 @@ from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
+from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget
-from runs_app.evolve.wishes import Edit, Place, Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class Extended:
     budget: Budget
 
 
-Fact = (
+Event = (
     Asked
     | Answered
     | Failed
@@ -156,23 +156,23 @@ _KINDS: dict[str, type[Any]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def kind_of(fact: Fact) -> str:
-    """Name under which a fact is stored."""
-    return _NAMES[type(fact)]
+def kind_of(event: Event) -> str:
+    """Name under which an event is stored."""
+    return _NAMES[type(event)]
 
 
-def is_fact(kind: str) -> bool:
-    """Whether an event of that kind is a fact; others tell of people: started, paused, entered."""
+def is_known(kind: str) -> bool:
+    """Whether it is one of these kinds; other rows tell of people: started, paused, entered."""
     return kind in _KINDS
 
 
-def encode(fact: Fact) -> dict[str, Any]:
-    """The fact as JSON."""
-    document: dict[str, Any] = codec.encode(fact)
+def encode(event: Event) -> dict[str, Any]:
+    """The event as JSON."""
+    document: dict[str, Any] = codec.encode(event)
     return document
 
 
-def decode(kind: str, document: Mapping[str, Any]) -> Fact:
-    """The fact of an encoded document; raises `DataError`, or `KeyError` for an unknown kind."""
-    fact: Fact = codec.decode(_KINDS[kind], document)
-    return fact
+def decode(kind: str, document: Mapping[str, Any]) -> Event:
+    """The event of an encoded document; raises `DataError`, or `KeyError` for an unknown kind."""
+    event: Event = codec.decode(_KINDS[kind], document)
+    return event

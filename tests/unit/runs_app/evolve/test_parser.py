@@ -1,4 +1,4 @@
-"""Answers become facts once: candidates, votes, or the reason why there are none."""
+"""Answers become events once: candidates, votes, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Edit, Place, Role
+from runs_app.evolve.evaluations import MAX_LOSSES
 from runs_app.evolve.history import History
-from runs_app.evolve.intake import Intake, digest_of
-from runs_app.evolve.outcomes import Answer, CallFailure, Move
-from runs_app.evolve.trials import MAX_LOSSES
-from runs_app.evolve.wishes import Edit, Place, Role
+from runs_app.evolve.outcomes import Answer, CallFailure, Transition
+from runs_app.evolve.parser import AnswerParser, digest_of
 from tests.unit.runs_app.evolve.driving import World, a_config, a_problem, fenced, kernel
 
 WORLD = World(sources={1: kernel()})
@@ -21,7 +21,7 @@ WORLD = World(sources={1: kernel()})
 def a_history(**changes: Any) -> History:
     """A seed, candidate 1, and a question, number 1."""
     history = History(WORLD)
-    seed = facts.Drafted(number=1, digest=digest_of(kernel()), edit=Edit.SEED, place=Place())
+    seed = events.Drafted(number=1, digest=digest_of(kernel()), edit=Edit.SEED, place=Place())
     fields: dict[str, Any] = {
         "number": 1,
         "role": Role.PROPOSE,
@@ -36,11 +36,11 @@ def a_history(**changes: Any) -> History:
         "parents": (1,),
     }
     history.apply(seed)
-    history.apply(facts.Asked(**{**fields, **changes}))
+    history.apply(events.Asked(**{**fields, **changes}))
     return history
 
 
-def told(history: History, text: str, finish_reason: str = "stop") -> list[facts.Fact]:
+def told(history: History, text: str, finish_reason: str = "stop") -> list[events.Event]:
     answer = Answer(
         ask=1,
         text=text,
@@ -50,22 +50,22 @@ def told(history: History, text: str, finish_reason: str = "stop") -> list[facts
         latency_s=1.0,
         finish_reason=finish_reason,
     )
-    return applied(history, Intake(a_problem(), a_config(), history).answer(answer))
+    return applied(history, AnswerParser(a_problem(), a_config(), history).answer(answer))
 
 
-def broken(history: History, text: str) -> list[facts.Fact]:
+def broken(history: History, text: str) -> list[events.Event]:
     failure = CallFailure(ask=1, reason="connection lost", cost_usd=1.0, text=text)
-    return applied(history, Intake(a_problem(), a_config(), history).failure(failure))
+    return applied(history, AnswerParser(a_problem(), a_config(), history).failure(failure))
 
 
-def applied(history: History, moves: list[Move]) -> list[facts.Fact]:
-    for move in moves:
-        history.apply(move.fact)
-    return [move.fact for move in moves]
+def applied(history: History, transitions: list[Transition]) -> list[events.Event]:
+    for transition in transitions:
+        history.apply(transition.event)
+    return [transition.event for transition in transitions]
 
 
-def kinds(found: list[facts.Fact]) -> list[str]:
-    return [facts.kind_of(fact) for fact in found]
+def kinds(found: list[events.Event]) -> list[str]:
+    return [events.kind_of(event) for event in found]
 
 
 def test_layout_and_comments_do_not_make_another_kernel() -> None:
@@ -85,9 +85,9 @@ def test_an_answer_becomes_a_candidate() -> None:
     history = a_history()
     source = kernel("y[i] = x[i] + x[i];")
     answered, drafted = told(history, fenced(source, "Sum"))
-    assert isinstance(answered, facts.Answered)
+    assert isinstance(answered, events.Answered)
     assert (answered.problem, answered.cost_usd) == ("", 0.5)
-    assert isinstance(drafted, facts.Drafted)
+    assert isinstance(drafted, events.Drafted)
     assert (drafted.number, drafted.ask, drafted.parents) == (2, 1, (1,))
     assert (drafted.title, drafted.model, drafted.place.slot) == ("Sum", "small", 2)
     assert history.questions[1].candidate == 2
@@ -104,16 +104,16 @@ def test_a_repeated_kernel_is_dropped() -> None:
     history = a_history()
     found = told(history, fenced("// new!\n" + kernel()))
     assert kinds(found) == ["answered", "drafted", "dropped"]
-    assert found[-1] == facts.Dropped(candidate=2, reason="the same as #1")
+    assert found[-1] == events.Dropped(candidate=2, reason="the same as #1")
 
 
 @pytest.mark.parametrize("losses", range(MAX_LOSSES + 1))
 def test_a_kernel_that_was_given_up_may_be_repeated(losses: int) -> None:
     history = a_history()
     for _ in range(losses):
-        history.apply(facts.Measuring(candidate=1, mode=Mode.QUICK))
+        history.apply(events.Measuring(candidate=1, mode=Mode.QUICK))
         history.apply(
-            facts.Measured(candidate=1, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="lost")
+            events.Measured(candidate=1, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="lost")
         )
     is_dropped = kinds(told(history, fenced(kernel())))[-1] == "dropped"
     assert is_dropped == (losses < MAX_LOSSES)
@@ -122,13 +122,13 @@ def test_a_kernel_that_was_given_up_may_be_repeated(losses: int) -> None:
 def test_an_unusable_answer_says_why() -> None:
     found = told(a_history(), "```cpp\n" + kernel()[:-5], "length")
     assert kinds(found) == ["answered"]
-    assert isinstance(found[0], facts.Answered)
+    assert isinstance(found[0], events.Answered)
     assert found[0].problem == "the answer was cut off before its code was complete"
 
 
 def test_a_content_filter_is_named() -> None:
     (answered,) = told(a_history(), "I", "content_filter")
-    assert isinstance(answered, facts.Answered)
+    assert isinstance(answered, events.Answered)
     assert answered.problem == "the endpoint's content filter stopped the answer"
 
 
@@ -148,7 +148,7 @@ def test_votes() -> None:
     assert kinds(found) == ["answered", "voted"]
     assert history.candidates[1].votes == {"memory": False}
     (answered,) = told(a_history(**voter), "hm")
-    assert isinstance(answered, facts.Answered)
+    assert isinstance(answered, events.Answered)
     assert "FINAL VERIFICATION ANSWER" in answered.problem
 
 
@@ -158,14 +158,14 @@ def test_edits_are_made_to_the_parent() -> None:
         ">>>>>>> REPLACE"
     )
     history = a_history(edit=Edit.DIFF)
-    moves = Intake(a_problem(), a_config(), history).answer(
+    transitions = AnswerParser(a_problem(), a_config(), history).answer(
         Answer(ask=1, text=edit, tokens_in=1, tokens_out=1, cost_usd=0, latency_s=1)
     )
-    assert moves[1].source == kernel("y[i] = x[i] + x[i];")
-    assert isinstance(moves[1].fact, facts.Drafted)
-    assert moves[1].fact.title == "Sum"
+    assert transitions[1].source == kernel("y[i] = x[i] + x[i];")
+    assert isinstance(transitions[1].event, events.Drafted)
+    assert transitions[1].event.title == "Sum"
     (misfit,) = told(a_history(edit=Edit.DIFF), edit.replace("2 * x[i]", "3 * x[i]"))
-    assert isinstance(misfit, facts.Answered)
+    assert isinstance(misfit, events.Answered)
     assert "does not fit kernel #1: block 1 of 1" in misfit.problem
 
 
@@ -177,7 +177,7 @@ def test_a_whole_file_in_place_of_edits_is_taken() -> None:
 def test_the_compiler_role_may_say_ok() -> None:
     role = {"role": Role.COMPILE, "about": 1}
     (answered,) = told(a_history(**role), "OK")
-    assert isinstance(answered, facts.Answered)
+    assert isinstance(answered, events.Answered)
     assert answered.problem == ""
     assert kinds(told(a_history(**role), fenced(kernel("y[i] = x[i] + x[i];"))))[1] == "drafted"
 
@@ -185,5 +185,5 @@ def test_the_compiler_role_may_say_ok() -> None:
 def test_prose_is_left_to_the_strategy() -> None:
     assert kinds(told(a_history(role=Role.PLAN), "Use tiles.")) == ["answered"]
     (empty,) = told(a_history(role=Role.RECOMMEND), "")
-    assert isinstance(empty, facts.Answered)
+    assert isinstance(empty, events.Answered)
     assert empty.problem == "the answer is empty"
