@@ -1,0 +1,1 @@
+"""The evaluation engine and the daemon; no Django, no database."""

@@ -1,0 +1,1 @@
+"""The site around the apps: settings, addresses, sockets, accounts, and `manage.py up`."""

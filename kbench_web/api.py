@@ -12,12 +12,12 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.security.base import AuthBase
 
+from kbench_web.accounts.tokens import find_token
 from kbench_web.models import ApiToken
-from kbench_web.tokens import find_token
-from leaderboard_app.api import router as leaderboard_router
+from leaderboard_app.boards.api import router as leaderboard_router
 from runs_app.api import router as runs_router
-from runs_app.services import NotAllowed, QuotaExceeded, SubmissionError, WrongState
-from tasks_app.api import router as tasks_router
+from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
+from tasks_app.pages.api import router as tasks_router
 
 _SCHEME = "bearer"
 _READING = ("GET", "HEAD", "OPTIONS")

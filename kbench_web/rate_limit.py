@@ -1,4 +1,4 @@
-"""Counts what a client does in a window of time, and limits requests of the API and uploads."""
+"""Counts what a client does in a minute, and limits requests of the API and uploads."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ log = logging.getLogger(__name__)
 _WINDOW_S = 60
 
 
-def count(key: str, window_s: int, by: int = 1) -> int:
-    """Events of this key in the running window, `by` new ones included; 0 where none can be kept.
+def count(key: str) -> int:
+    """Events of this key in the running minute, this one included; 0 where none can be kept.
 
     Without the cache nothing is limited: refusing everybody would be the worse failure.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
-    name = f"rate:{digest}:{window_s}:{int(time.time()) // window_s}"
+    name = f"rate:{digest}:{int(time.time()) // _WINDOW_S}"
     try:
-        cache.add(name, 0, timeout=2 * window_s)
-        return cache.incr(name, by)
+        cache.add(name, 0, timeout=2 * _WINDOW_S)
+        return cache.incr(name)
     except (RedisError, ValueError) as error:
         log.warning("requests are not counted: %s", error)
         return 0
 
 
-def ends_in_s(window_s: int) -> int:
-    """Seconds until the running window ends."""
-    return window_s - int(time.time()) % window_s
+def ends_in_s() -> int:
+    """Seconds until the running minute ends."""
+    return _WINDOW_S - int(time.time()) % _WINDOW_S
 
 
 class ApiRateLimitMiddleware:
@@ -51,9 +51,9 @@ class ApiRateLimitMiddleware:
         if not request.path_info.startswith("/api/"):
             return self.get_response(request)
         limit = settings.API_REQUESTS_PER_MINUTE
-        reset_s = ends_in_s(_WINDOW_S)
+        reset_s = ends_in_s()
         client = request.headers.get("Authorization") or str(request.META.get("REMOTE_ADDR", ""))
-        remaining = limit - count(f"api {client}", _WINDOW_S)
+        remaining = limit - count(f"api {client}")
         if remaining >= 0:
             response = self.get_response(request)
         else:
@@ -79,9 +79,9 @@ class UploadRateLimitMiddleware:
         if not (is_upload and request.user.is_authenticated):
             return self.get_response(request)
         limit = settings.UPLOADS_PER_MINUTE
-        if count(f"upload {request.user.pk}", _WINDOW_S) <= limit:
+        if count(f"upload {request.user.pk}") <= limit:
             return self.get_response(request)
-        reset_s = ends_in_s(_WINDOW_S)
+        reset_s = ends_in_s()
         context = {"limit": limit, "reset_s": reset_s}
         response = render(request, "429.html", context, status=429)
         response["Retry-After"] = str(reset_s)

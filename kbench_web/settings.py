@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "axes",
     "channels",
     "csp",
     "django_htmx",
@@ -63,6 +65,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "kbench_web.rate_limit.UploadRateLimitMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "kbench_web.urls"
@@ -79,6 +82,19 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            # Tags of a feature lie in its folder; those of tasks and numbers in the app's own.
+            "libraries": {
+                "bulk": "tasks_app.curation.bulk.tags",
+                "judgements": "tasks_app.curation.advice.tags",
+                "trials": "tasks_app.curation.checks.tags",
+                "checks": "runs_app.checks.tags",
+                "run_display": "runs_app.optimisation.tags",
+                "standing": "runs_app.integrity.tags",
+                "toolchains": "runs_app.queue.tags",
+                "verdicts": "runs_app.submissions.tags",
+                "boards": "leaderboard_app.boards.tags",
+                "version_results": "leaderboard_app.tasks.tags",
+            },
         },
     },
 ]
@@ -140,6 +156,19 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+# A name and an address are counted together, so that nobody can lock others out from elsewhere.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=10)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_LOCKOUT_TEMPLATE = "kbench_web/locked_out.html"
+AXES_VERBOSE = False
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
@@ -228,6 +257,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("KBENCH_LOG_LEVEL", "INFO")},
     "loggers": {
+        "axes": {"level": "WARNING"},
         "django.server": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
         "httpx2": {"level": "WARNING"},  # a line for each call of a language model

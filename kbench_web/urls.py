@@ -6,15 +6,14 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from kbench_web.api import api
-from kbench_web.sign_in import AdminSignInForm
-
-admin.site.login_form = AdminSignInForm
+from kbench_web.api_docs import api_docs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
-    path("", include("kbench_web.account_urls")),
-    path("", include("tasks_app.urls")),
+    path("api/", api_docs, name="api-docs"),
+    path("", include("kbench_web.accounts.urls")),
+    path("", include("tasks_app.curation.urls")),
     path("", include("runs_app.urls")),
     path("", include("leaderboard_app.urls")),
 ]

@@ -1,9 +1,12 @@
-"""Address of the leaderboard."""
+"""Addresses of the first page, of boards, of tasks, and of those who write kernels."""
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import URLResolver, include, path
 
-from leaderboard_app import views
-
-urlpatterns = [path("leaderboard/", views.leaderboard, name="leaderboard")]
+urlpatterns: list[URLResolver] = [
+    path("", include("leaderboard_app.home.urls")),
+    path("", include("leaderboard_app.boards.urls")),
+    path("", include("leaderboard_app.tasks.urls")),
+    path("", include("leaderboard_app.profiles.urls")),
+]

@@ -13,8 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from runs_app import models
-from runs_app.forms.language_model import LanguageModelForm
-from runs_app.services.tuning import use_prompt
+from runs_app.optimisation.language_model_form import LanguageModelForm
+from runs_app.verifiers.tuning import use_prompt
 
 
 class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]

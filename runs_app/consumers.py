@@ -10,9 +10,11 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
 
-from runs_app import broadcast, selectors
+from runs_app.messaging import broadcast
 from runs_app.models import EvaluationEvent
-from runs_app.selectors.runs import EVENTS_AT_ONCE
+from runs_app.optimisation.selectors.runs import EVENTS_AT_ONCE, find_run, run_events, run_summary
+from runs_app.queue.events import events, queue_events
+from runs_app.work.access import find_evaluation
 
 NOT_FOUND = 4404  # close code; the socket's counterpart of HTTP's 404
 _LARGEST_SEQ = 2**31 - 1
@@ -75,13 +77,13 @@ class EvaluationConsumer(_ReplayConsumer):
     async def connect(self) -> None:
         """Find it by the address."""
         identity = self.scope["url_route"]["kwargs"]["evaluation_id"]
-        find = database_sync_to_async(selectors.find_evaluation)
+        find = database_sync_to_async(find_evaluation)
         self.evaluation = await find(identity, self.scope["user"])
         await self.show(self.evaluation, broadcast.evaluation_group(identity))
 
     def missed(self) -> list[dict[str, Any]]:
         """Events of this evaluation."""
-        return selectors.events(self.evaluation, self.last_seq)
+        return events(self.evaluation, self.last_seq)
 
 
 class RunConsumer(_ReplayConsumer):
@@ -90,7 +92,7 @@ class RunConsumer(_ReplayConsumer):
     async def connect(self) -> None:
         """Find it by the address."""
         identity = self.scope["url_route"]["kwargs"]["run_id"]
-        find = database_sync_to_async(selectors.find_run)
+        find = database_sync_to_async(find_run)
         self.run = await find(identity, self.scope["user"])
         await self.show(self.run, broadcast.run_group(identity))
 
@@ -101,8 +103,8 @@ class RunConsumer(_ReplayConsumer):
         the list of events over HTTP fills it.
         """
         hidden = self.run.task_version.hidden_names
-        summary = selectors.run_summary(self.run, timezone.now())
-        rows = selectors.run_events(self.run, self.last_seq, EVENTS_AT_ONCE)
+        summary = run_summary(self.run, timezone.now())
+        rows = run_events(self.run, self.last_seq, EVENTS_AT_ONCE)
         if len(rows) == EVENTS_AT_ONCE:
             rows += self.run.events.filter(seq__gt=rows[-1].seq).order_by("-seq")[:1]
         return [broadcast.run_message(row, summary, hidden) for row in rows]
@@ -119,7 +121,7 @@ class QueueConsumer(_ReplayConsumer):
     def missed(self) -> list[dict[str, Any]]:
         """Lifecycle events of all evaluations."""
         if self.last_seq >= 0:
-            return selectors.queue_events(self.last_seq)
+            return queue_events(self.last_seq)
         newest = EvaluationEvent.objects.order_by("-pk").values_list("pk", flat=True).first()
         self.last_seq = newest or 0
         return []

@@ -13,8 +13,11 @@ from django.utils import timezone
 from rq import Worker
 from rq.job import Job
 
-from runs_app import queues, services
+from runs_app.advice.services import settle_call
 from runs_app.llm import client
+from runs_app.messaging import queues
+from runs_app.optimisation.services.advance import advance_run as take_step
+from runs_app.optimisation.services.calls import answer_call as send_call
 
 _PR_SET_PDEATHSIG = 1
 
@@ -22,13 +25,13 @@ _PR_SET_PDEATHSIG = 1
 def advance_run(run_id: str) -> int:
     """Take a run's next step."""
     queues.advance_begins(run_id)
-    return services.advance_run(run_id=run_id, now=timezone.now())
+    return take_step(run_id=run_id, now=timezone.now())
 
 
 def answer_call(call_id: str) -> bool:
     """Send a call that waits, and read its answer if it is a judgement of a task."""
-    sent = services.answer_call(call_id=call_id)
-    services.settle_call(call_id=call_id)
+    sent = send_call(call_id=call_id)
+    settle_call(call_id=call_id)
     return sent
 
 

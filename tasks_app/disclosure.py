@@ -10,6 +10,8 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
+from tasks_app.people import Viewer
+
 HIDDEN = "a hidden workload"
 WITHHELD = "where is shown to admins only"
 _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
@@ -17,7 +19,7 @@ _CODE_SUFFIXES = (".py", ".cu", ".cpp", ".cuh", ".h", ".hpp")
 JsonObject = dict[str, Any]
 
 
-def sees_hidden(user: Any) -> bool:
+def sees_hidden(user: Viewer | None) -> bool:
     """Whether `user` is an admin, who may see hidden workloads, their seeds and their numbers."""
     return bool(user is not None and user.is_active and user.is_staff)
 

@@ -9,6 +9,7 @@ from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
 from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.people import Viewer
 
 
 def published_tasks() -> QuerySet[Task]:
@@ -16,7 +17,7 @@ def published_tasks() -> QuerySet[Task]:
     return evaluable_tasks(None)
 
 
-def evaluable_tasks(user: Any) -> QuerySet[Task]:
+def evaluable_tasks(user: Viewer | None) -> QuerySet[Task]:
     """Tasks that take submissions of `user`: admins may try those in review as well."""
     states = [Task.State.PUBLISHED, *([Task.State.REVIEW] if sees_hidden(user) else [])]
     return (
@@ -26,17 +27,17 @@ def evaluable_tasks(user: Any) -> QuerySet[Task]:
     )
 
 
-def tasks_in_review(user: Any) -> QuerySet[Task]:
+def tasks_in_review(user: Viewer | None) -> QuerySet[Task]:
     """Tasks that are not public yet, for admins; none for others."""
     return evaluable_tasks(user).filter(state=Task.State.REVIEW)
 
 
-def find_task(slug: str, user: Any = None) -> Task | None:
+def find_task(slug: str, user: Viewer | None = None) -> Task | None:
     """The task of that name if it is published, or `user` is an admin and it is in review."""
     return evaluable_tasks(user).filter(slug=slug).first()
 
 
-def known_task(slug: str, user: Any) -> Task | None:
+def known_task(slug: str, user: Viewer | None) -> Task | None:
     """The task of that name if `user` may know of it.
 
     A retired task stays known to everybody, because results point to it; what is in draft or in
@@ -48,7 +49,7 @@ def known_task(slug: str, user: Any) -> Task | None:
     )
 
 
-def seen_versions(task: Task, user: Any) -> QuerySet[TaskVersion]:
+def seen_versions(task: Task, user: Viewer | None) -> QuerySet[TaskVersion]:
     """The task's versions that `user` may see, the newest first: admins all, others public ones."""
     versions = TaskVersion.objects.filter(task=task).select_related("task").order_by("-number")
     if sees_hidden(user):
@@ -57,13 +58,13 @@ def seen_versions(task: Task, user: Any) -> QuerySet[TaskVersion]:
     return versions.filter(Q(published_at__isnull=False) | current)
 
 
-def find_version(slug: str, number: int, user: Any) -> TaskVersion | None:
+def find_version(slug: str, number: int, user: Viewer | None) -> TaskVersion | None:
     """That version if `user` may see it."""
     task = known_task(slug, user)
     return seen_versions(task, user).filter(number=number).first() if task else None
 
 
-def shown_version(slug: str, user: Any) -> TaskVersion | None:
+def shown_version(slug: str, user: Viewer | None) -> TaskVersion | None:
     """The version that the task's page shows: the current one, if `user` may see the task.
 
     A retired task may have got a new version that nobody was to see; its page shows the last
@@ -134,14 +135,14 @@ def _published_drafts() -> QuerySet[Draft]:
     return settled.filter(version__published_at__isnull=False, task__isnull=False)
 
 
-def task_document(version: TaskVersion, user: Any) -> dict[str, Any]:
+def task_document(version: TaskVersion, user: Viewer | None) -> dict[str, Any]:
     """The encoded task as `user` may see it."""
     if sees_hidden(user):
         return dict(version.document)
     return public_task(version.document)
 
 
-def soundness_document(soundness: Soundness, user: Any) -> dict[str, Any]:
+def soundness_document(soundness: Soundness, user: Viewer | None) -> dict[str, Any]:
     """The soundness report as `user` may see it."""
     if sees_hidden(user):
         return dict(soundness.document)

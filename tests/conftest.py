@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor import build
-from gpu_runner.supervisor.build import Recipe
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.build import build
+from gpu_runner.supervisor.build.build import Recipe
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 # Programs of the site are imported where they are used: a GPU host's tests run without them.
 

@@ -14,12 +14,11 @@ from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadRe
 from gpu_runner.data.event import Event, EventKind, RunnerState
 from gpu_runner.data.task import Abi, ShippedKernel, Task, TaskFormat, Work, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
+from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
-from kbench_web.tokens import create_token
-from runs_app import queues, services
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget, Problem, RunConfig
-from runs_app.evolve.facts import Fact
+from runs_app.messaging import queues
 from runs_app.models import (
     Agent,
     BaselineMeasurement,
@@ -33,8 +32,10 @@ from runs_app.models import (
     Status,
     Submission,
 )
+from runs_app.runners.events import record_event
+from runs_app.submissions.services import submit
 from tasks_app.models import TaskVersion
-from tasks_app.services import publish
+from tasks_app.publishing.services import publish
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SOURCE = 'extern "C" void scale(float* out, const float* x, int N) { out[0] = N * x[0]; }\n'
@@ -126,7 +127,7 @@ def make_submission(**overrides: Any) -> Submission:
         fields["user"] = make_user()
     if "task_version" not in overrides:
         fields["task_version"] = make_task_version()
-    return services.submit(**{**fields, **overrides})
+    return submit(**{**fields, **overrides})
 
 
 def make_evaluation(**overrides: Any) -> Evaluation:
@@ -265,9 +266,7 @@ def send(
     now: datetime = NOW,
 ) -> bool:
     """Record an event of the work's current attempt, as the ingester would."""
-    return services.record_event(
-        event=make_event(work, kind=kind, payload=payload, seq=seq), now=now
-    )
+    return record_event(event=make_event(work, kind=kind, payload=payload, seq=seq), now=now)
 
 
 def start(evaluation: Evaluation, runner: str = "nobody", now: datetime = NOW) -> None:
@@ -353,11 +352,11 @@ def make_candidate(run: Run, **overrides: Any) -> Candidate:
 
 
 def make_run_event(
-    run: Run, kind: str | Fact, payload: dict[str, Any] | None = None, now: datetime = NOW
+    run: Run, kind: str | events.Event, payload: dict[str, Any] | None = None, now: datetime = NOW
 ) -> RunEvent:
-    """The next event of a run: a fact, or a kind with its payload."""
+    """The next event of a run: one of the optimiser's, or a kind with its payload."""
     if not isinstance(kind, str):
-        kind, payload = facts.kind_of(kind), facts.encode(kind)
+        kind, payload = events.kind_of(kind), events.encode(kind)
     run.events_stored += 1
     run.save()
     return RunEvent.objects.create(

@@ -1,0 +1,1 @@
+"""Takes jobs from Redis, runs each in a process of its own, and sends events."""

@@ -24,14 +24,14 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Direction, Stage, Verdict
-from gpu_runner.supervisor import health
 from gpu_runner.supervisor.baseline_job import measure_baselines as measure_apart
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.oracles import Oracles
-from gpu_runner.supervisor.soundness import Progress
-from gpu_runner.supervisor.task_check import check_task
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.soundness.soundness import Progress
+from gpu_runner.supervisor.soundness.task_check import check_task
+from gpu_runner.supervisor.tools import health
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.daemon.slot_worker import SlotHooks, SlotWorker
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.queue import Urgency, queue_name
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 
 logger = logging.getLogger(__name__)
 

@@ -55,7 +55,8 @@ class HeadStart:
 class Clock(Protocol):
     """Measures calls; `overhead_ns` is the cost of an empty call, subtracted from every time.
 
-    host_ns: how long the host took to queue the last call; 0 where that is the call itself.
+    host_ns: how long the host took to queue the last call, until it waited or left; 0 where that
+    is the call itself.
     """
 
     overhead_ns: float
@@ -161,13 +162,13 @@ class CudaClock:
         self._flush_buffer.fill_(0x5A)
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
         cuda_runtime.forget_launches()
-        begun = time.perf_counter_ns()
+        begun = time.monotonic_ns()
         self._start.record()
         cuda_runtime.arm_mark(self._mark.cuda_event)
         result = function(*arguments)
         self._end.record()
         cuda_runtime.arm_mark(0)
-        self.host_ns = time.perf_counter_ns() - begun
+        self.host_ns = cuda_runtime.queued_ns(time.monotonic_ns()) - begun
         head_start.note(self.host_ns)
         self.finish()
         return result, self._work_ns()

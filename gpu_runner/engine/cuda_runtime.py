@@ -49,11 +49,24 @@ def is_marked() -> bool:
     return interposed is not None and bool(interposed.kb_is_marked())
 
 
+def queued_ns(ended_ns: int) -> int:
+    """When the host was done with queueing a call that it left at `ended_ns`: it waited or left.
+
+    Both in ns of `time.monotonic_ns`.
+    """
+    interposed = _interposed()
+    return ended_ns if interposed is None else int(interposed.kb_queued_ns(ended_ns))
+
+
 @functools.cache
 def _interposed() -> ctypes.CDLL | None:
     """This process, if the library of native/interposed.h was loaded into it."""
     process = ctypes.CDLL(None)
-    return process if hasattr(process, "kb_take_launch_failure") else None
+    if not hasattr(process, "kb_take_launch_failure"):
+        return None
+    process.kb_queued_ns.argtypes = (ctypes.c_uint64,)
+    process.kb_queued_ns.restype = ctypes.c_uint64
+    return process
 
 
 def _tolerate(status: int) -> None:

@@ -1,7 +1,7 @@
 """Right kernels, derived from a task's reference: what honest arithmetic gives in its own dtype.
 
 Each family changes how operations of the reference are computed, as real kernels do. A task's bound
-has to be kept by all of them on every draw; docs/results.md says which ways of computing are none.
+has to be kept by all of them on every draw; docs/bounds.md says which ways of computing are none.
 """
 
 from __future__ import annotations

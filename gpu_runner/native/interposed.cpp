@@ -2,11 +2,10 @@
 // linked to no CUDA runtime: which one there is, PyTorch decides.
 #include "interposed.h"
 
-#include "flush.h"
-
 // The first launch that failed since this was last asked, as a cudaError_t; 0 if none did.
 KB_EXPORT int kb_take_launch_failure() { return interposed::take_launch_failure(); }
 
-// See `interposed::arm` and `interposed::marked`.
+// See `interposed::arm`, `interposed::marked` and `interposed::queued_ns`.
 KB_EXPORT void kb_arm_mark(cudaEvent_t event) { interposed::arm(event); }
 KB_EXPORT int kb_is_marked() { return interposed::marked(); }
+KB_EXPORT uint64_t kb_queued_ns(uint64_t ended_ns) { return interposed::queued_ns(ended_ns); }

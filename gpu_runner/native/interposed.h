@@ -19,6 +19,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "flush.h"
+
 namespace interposed {
 
 // The status of the first launch that failed since it was last taken.
@@ -32,17 +34,26 @@ struct Mark {
   std::atomic<cudaEvent_t> event{nullptr};  // recorded there; none while nobody is timed
   std::atomic<bool> recorded{false};
   std::atomic<unsigned> started{0};  // as of then
+  std::atomic<uint64_t> first_wait_ns{0};  // when the host first waited; 0 until then
 };
 inline Mark mark;
 
 // From now on, the last work before a wait is marked by this event; null ends that.
 inline void arm(cudaEvent_t event) {
   mark.recorded = false;
+  if (event != nullptr) mark.first_wait_ns = 0;
   mark.event = event;
 }
 
 // Whether the event was recorded, and no work that passes here was started since.
 inline bool marked() { return mark.recorded && mark.started == started; }
+
+// When the host was done with queueing a call that it left at ended_ns: it waits from then on, or
+// leaves.
+inline uint64_t queued_ns(uint64_t ended_ns) {
+  uint64_t waited_ns = mark.first_wait_ns;
+  return waited_ns == 0 ? ended_ns : waited_ns;
+}
 
 // Notes the status of a launch. One that fails never runs, and asking for the error clears it, so
 // that nobody else would hear of it.
@@ -88,7 +99,10 @@ inline cudaError_t take_launch_failure() { return launch_failure.exchange(cudaSu
 // The host is going to wait for work of this stream: it ends here, unless that is known already.
 inline void wait(cudaStream_t stream = nullptr) {
   cudaEvent_t event = mark.event;
-  if (event == nullptr || marked()) return;
+  if (event == nullptr) return;
+  uint64_t never = 0;
+  mark.first_wait_ns.compare_exchange_strong(never, kb_now_ns());
+  if (marked()) return;
   static const auto record = real<cudaError_t(cudaEvent_t, cudaStream_t)>("cudaEventRecord");
   if (record == nullptr || record(event, stream) != cudaSuccess) return;
   mark.started = started.load();
@@ -143,19 +157,48 @@ KB_INTERPOSED(__cudaGetKernel, (void* handle, const void* kernel), (handle, kern
 // Copies and fills are work, too.
 #define KB_WORK(NAME, PARAMETERS, ARGUMENTS)                                                      \
   KB_INTERPOSED(NAME, PARAMETERS, ARGUMENTS, interposed::nothing(), interposed::begun)
-KB_WORK(cudaMemcpyAsync, (void* to, const void* from, size_t bytes, int kind, void* stream),
-        (to, from, bytes, kind, stream))
-KB_WORK(cudaMemcpyAsync_ptsz, (void* to, const void* from, size_t bytes, int kind, void* stream),
-        (to, from, bytes, kind, stream))
-KB_WORK(cudaMemcpy, (void* to, const void* from, size_t bytes, int kind), (to, from, bytes, kind))
-KB_WORK(cudaMemcpy_ptds, (void* to, const void* from, size_t bytes, int kind),
-        (to, from, bytes, kind))
-KB_WORK(cudaMemsetAsync, (void* at, int value, size_t bytes, void* stream),
-        (at, value, bytes, stream))
-KB_WORK(cudaMemsetAsync_ptsz, (void* at, int value, size_t bytes, void* stream),
-        (at, value, bytes, stream))
-KB_WORK(cudaMemset, (void* at, int value, size_t bytes), (at, value, bytes))
-KB_WORK(cudaMemset_ptds, (void* at, int value, size_t bytes), (at, value, bytes))
+// Every one has a twin for sources that ask for a default stream of each thread.
+#define KB_WORK_AND_TWIN(NAME, TWIN, PARAMETERS, ARGUMENTS) \
+  KB_WORK(NAME, PARAMETERS, ARGUMENTS)                      \
+  KB_WORK(TWIN, PARAMETERS, ARGUMENTS)
+#define KB_SYNC(NAME, PARAMETERS, ARGUMENTS) \
+  KB_WORK_AND_TWIN(NAME, NAME##_ptds, PARAMETERS, ARGUMENTS)
+#define KB_ASYNC(NAME, PARAMETERS, ARGUMENTS) \
+  KB_WORK_AND_TWIN(NAME, NAME##_ptsz, PARAMETERS, ARGUMENTS)
+KB_SYNC(cudaMemcpy, (void* to, const void* from, size_t bytes, int kind), (to, from, bytes, kind))
+KB_ASYNC(cudaMemcpyAsync, (void* to, const void* from, size_t bytes, int kind, void* stream),
+         (to, from, bytes, kind, stream))
+KB_SYNC(cudaMemcpy2D,
+        (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+         size_t height, int kind),
+        (to, to_pitch, from, from_pitch, width, height, kind))
+KB_ASYNC(cudaMemcpy2DAsync,
+         (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+          size_t height, int kind, void* stream),
+         (to, to_pitch, from, from_pitch, width, height, kind, stream))
+KB_SYNC(cudaMemcpy3D, (const void* copy), (copy))
+KB_ASYNC(cudaMemcpy3DAsync, (const void* copy, void* stream), (copy, stream))
+KB_SYNC(cudaMemcpyToSymbol,
+        (const void* symbol, const void* from, size_t bytes, size_t offset, int kind),
+        (symbol, from, bytes, offset, kind))
+KB_ASYNC(cudaMemcpyToSymbolAsync,
+         (const void* symbol, const void* from, size_t bytes, size_t offset, int kind,
+          void* stream),
+         (symbol, from, bytes, offset, kind, stream))
+KB_SYNC(cudaMemcpyFromSymbol,
+        (void* to, const void* symbol, size_t bytes, size_t offset, int kind),
+        (to, symbol, bytes, offset, kind))
+KB_ASYNC(cudaMemcpyFromSymbolAsync,
+         (void* to, const void* symbol, size_t bytes, size_t offset, int kind, void* stream),
+         (to, symbol, bytes, offset, kind, stream))
+KB_SYNC(cudaMemset, (void* at, int value, size_t bytes), (at, value, bytes))
+KB_ASYNC(cudaMemsetAsync, (void* at, int value, size_t bytes, void* stream),
+         (at, value, bytes, stream))
+KB_SYNC(cudaMemset2D, (void* at, size_t pitch, int value, size_t width, size_t height),
+        (at, pitch, value, width, height))
+KB_ASYNC(cudaMemset2DAsync,
+         (void* at, size_t pitch, int value, size_t width, size_t height, void* stream),
+         (at, pitch, value, width, height, stream))
 
 // Calls that wait for the device. cudaFree does by nature.
 #define KB_WAIT(NAME, PARAMETERS, ARGUMENTS, STREAM)                                              \

@@ -1,4 +1,5 @@
-// What a timed call gives: its time, and how long the host needed to queue it on a device.
+// What a timed call gives: its time, and how long the host needed to queue it on a device: until it
+// waited or left.
 #pragma once
 
 #include <algorithm>

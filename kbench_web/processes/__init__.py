@@ -1,0 +1,1 @@
+"""The programs of an installation: started, watched, and stopped together."""

@@ -50,12 +50,11 @@ _FALSE = {"false", "no", "fail", "0"}
 
 @dataclass(frozen=True)
 class Parsed:
-    """A whole kernel. `rule` says why this block was taken; title and thought can be empty."""
+    """A whole kernel; title and thought can be empty."""
 
     code: str
     title: str = ""
     thought: str = ""
-    rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def read_kernel(text: str, problem: Problem, *, cut: bool = False) -> Parsed | U
     except DataError as error:
         return Unusable(f"the code {error.reason}")
     title, thought = about(text)
-    return Parsed(code, title, thought, _rule(best[1], usable, blocks))
+    return Parsed(code, title, thought)
 
 
 def read_vote(text: str) -> bool | Unusable:
@@ -239,18 +238,6 @@ def _json_vote(document: dict[str, object]) -> bool | None:
 def _is_code(block: Block) -> bool:
     words = block.tag.split()
     return bool(words) and words[0] in _CODE_TAGS
-
-
-def _rule(best: Block, usable: list[Block], blocks: list[Block]) -> str:
-    if not best.closed:
-        return "code without a closing fence, all its brackets closed"
-    if len(blocks) == 1:
-        return "the only code block"
-    if len(usable) == 1:
-        return "the only block that defines what the task requires"
-    if sum(_is_code(block) for block in usable) == 1 and _is_code(best):
-        return "of those that define what the task requires, the one tagged as C++ or CUDA"
-    return "of those that define what the task requires, the longest"
 
 
 def _why(text: str, blocks: list[Block], wanted: Wanted, *, cut: bool) -> str:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from runs_app.evolve.answers import Unusable, read_vote
+from runs_app.evolve.commands import Prompt
 from runs_app.evolve.config import Problem
 from runs_app.evolve.history import draw
 from runs_app.evolve.prompts import render
 from runs_app.evolve.verifiers import verify_prompt
-from runs_app.evolve.wishes import Prompt
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 12_000
 """Of instructions; robust-kbench's tuned ones have 3,600 to 5,000."""
@@ -133,11 +133,6 @@ class Tuner:
         self._asked: set[tuple[str | int, ...]] = set()
         self._number = 0
         self._variants = [Variant(generation=0, slot=0, text=plan.start.strip())]
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing more will be asked."""
-        return not self._variants
 
     @property
     def best(self) -> Variant | None:

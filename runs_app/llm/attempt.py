@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,52 +14,26 @@ import openai
 from runs_app.llm import failure
 from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import CallError, CallInterrupted, MissingKey, StopCall, Usage
-from runs_app.llm.listener import Listener, Progress
 from runs_app.llm.metering import Meter
 from runs_app.llm.reading import Answer, Garbage, read
 from runs_app.llm.tokens import Message
-from runs_app.llm.wire import Watch, connection
+from runs_app.llm.wire import connection
 
 MAX_REASON = 400
+PROGRESS_EVERY_S = 0.5
+Progress = Callable[[str], object]
 BROKEN = (openai.APIError, httpx2.HTTPError, httpx2.InvalidURL, Garbage, StopCall)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """An answer with text. `finish_reason` is the endpoint's, "cut" if more came than is kept.
-
-    `latency_s` and `first_token_s` are those of the attempt that succeeded, from the moment it
-    was sent; the latter is None for an answer in one piece. `estimated`: tokens were not, or not
-    believably, reported.
-    """
+    """An answer with text. `finish_reason` is the endpoint's, "cut" if more came than is kept."""
 
     text: str
     finish_reason: str
     usage: Usage
     model: str  # as the endpoint named it
-    latency_s: float
-    first_token_s: float | None
     attempts: int
-
-    @property
-    def tokens_in(self) -> int:
-        """Tokens of the prompt."""
-        return self.usage.tokens_in
-
-    @property
-    def tokens_out(self) -> int:
-        """Tokens that are paid as output, reasoning included."""
-        return self.usage.tokens_out
-
-    @property
-    def tokens_reasoning(self) -> int:
-        """The part of the output that was thought and not shown."""
-        return self.usage.tokens_reasoning
-
-    @property
-    def estimated(self) -> bool:
-        """Whether the tokens are an estimate on the high side."""
-        return self.usage.estimated
 
 
 @dataclass(kw_only=True)
@@ -75,6 +50,7 @@ class Call:
     clock: Callable[[], float]
     ends_at: float  # on that clock
     meter: Meter = field(init=False)
+    _told_at: float = field(init=False, default=-math.inf)
 
     def __post_init__(self) -> None:
         """Count what is asked."""
@@ -96,9 +72,8 @@ class Call:
 
     def attempt(self, number: int) -> Completion | CallError:
         """Send once. An error is returned: raised here, what holds the key would hang on it."""
-        listener = Listener(self.on_progress, self.clock)
         answer = Answer()
-        error = self._send(answer, listener) or self._judge(answer)
+        error = self._send(answer) or self._judge(answer)
         if error is not None:
             error.attempts = number
             error.reason = self._without_key(error.reason)[:MAX_REASON]
@@ -110,17 +85,13 @@ class Call:
             finish_reason="cut" if answer.is_cut else answer.finish_reason or "unknown",
             usage=self.meter.usage(answer),
             model=self._without_key(answer.model) or self.endpoint.api_name,
-            latency_s=self.clock() - listener.started_at,
-            first_token_s=listener.first_token_s,
             attempts=number,
         )
 
-    def _send(self, answer: Answer, listener: Listener) -> CallError | None:
+    def _send(self, answer: Answer) -> CallError | None:
         """Send, and read into `answer`; the error if it does not come to its end."""
-        silence_s = min(self.endpoint.timeout_s, max(0.001, self.ends_at - self.clock()))
-        watch = Watch(self.clock, self.endpoint.timeout_s, self.ends_at)
         try:
-            with connection(self.endpoint, self.call_id, watch, silence_s) as client:
+            with connection(self.endpoint, self.call_id, self.clock, self.ends_at) as client:
                 stream = client.post(
                     "/chat/completions",
                     body=self.body(),
@@ -128,27 +99,34 @@ class Call:
                     stream=True,
                     stream_cls=openai.Stream[object],
                 )
-                with stream:
-                    read(stream, watch, answer, listener.hear)
+                return self._read(stream, answer)
         except openai.APIStatusError as error:
             return failure.of_status(error, datetime.now(UTC), self.meter.usage(answer))
         except MissingKey as error:
             return error.with_traceback(None)
         except BROKEN as error:
-            return self._broken(error, answer, began=watch.body is not None)
+            return failure.of_connection(error, self.meter.usage(answer))
+
+    def _read(self, stream: openai.Stream[object], answer: Answer) -> CallError | None:
+        try:
+            with stream:
+                read(stream, answer, self._tell)
+        except BROKEN as error:
+            if type(error) is openai.APIError and not answer.is_answer:
+                return failure.of_document(error.body)
+            return failure.of_answer(error, self.meter.usage(answer), answer.text)
         return None
 
-    def _broken(self, error: Exception, answer: Answer, *, began: bool) -> CallError:
-        usage = self.meter.usage(answer)
-        if not began:
-            return failure.of_connection(error, usage)
-        if type(error) is openai.APIError and not answer.is_answer:
-            return failure.of_document(error.body)
-        return failure.of_answer(error, usage, answer.text)
+    def _tell(self, answer: Answer) -> None:
+        """Pass the text on, at most twice a second; raises what the caller's function raises."""
+        now = self.clock()
+        if self.on_progress is not None and now - self._told_at >= PROGRESS_EVERY_S:
+            self._told_at = now
+            self.on_progress(answer.text)
 
     def _judge(self, answer: Answer) -> CallError | None:
         """What is wrong with an answer that came to its end; None if it can be used."""
-        if answer.is_html:
+        if answer.form == "page":
             return CallError("the endpoint sent an HTML page: check base_url", "garbage")
         if answer.error and not answer.is_answer:
             return failure.of_document(answer.error)
@@ -157,12 +135,12 @@ class Call:
         if answer.refusal or answer.finish_reason == "content_filter":
             said = failure.explained(answer.refusal)
             return CallError(f"the language model refused{said}", "refused", usage=usage, text=text)
-        if answer.has_bytes and not answer.is_answer:
+        if answer.form != "nothing" and not answer.is_answer:
             return CallError("the endpoint sent no chat completion", "garbage", usage=usage)
         if not text.strip():
             return CallError(f"the answer has no text{why_empty(answer)}", "empty", usage=usage)
-        ended = answer.finish_reason or answer.usage or answer.is_whole or answer.is_cut
-        if not ended:
+        is_whole = answer.form == "document" or answer.is_cut
+        if not (is_whole or answer.finish_reason or answer.usage):
             return CallInterrupted("the answer ended in the middle", usage, text)
         return None
 

@@ -6,10 +6,9 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from runs_app.llm.attempt import Call, Completion
+from runs_app.llm.attempt import Call, Completion, Progress
 from runs_app.llm.endpoint import HEADER_VALUE, Endpoint
 from runs_app.llm.errors import CallError
-from runs_app.llm.listener import Progress
 from runs_app.llm.tokens import Message
 
 __all__ = ["Completion", "complete"]

@@ -21,13 +21,11 @@ Kind = Literal[
 class Usage:
     """Tokens of one call, as the endpoint reported them, or estimated where it did not.
 
-    `tokens_out` holds all that is paid as output, `tokens_reasoning` the part of it that was
-    thought and not shown, where the endpoint tells.
+    `tokens_out` holds all that is paid as output, reasoning that is not shown included.
     """
 
     tokens_in: int
     tokens_out: int
-    tokens_reasoning: int = 0
     estimated: bool = False
 
 
@@ -58,11 +56,6 @@ class CallError(Exception):
         self.retry_after_s = retry_after_s
         self.transient = transient
         self.attempts = 0
-
-    @property
-    def may_have_cost(self) -> bool:
-        """Whether the owner of the endpoint may charge for this call."""
-        return self.usage is not None
 
 
 class CallInterrupted(CallError):

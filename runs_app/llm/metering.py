@@ -44,11 +44,7 @@ class Meter:
         least_out = 1 if answer.text_bytes else 0
         if not (0 < tokens_in <= most_in and least_out <= tokens_out <= most_out):
             return None
-        return Usage(
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            tokens_reasoning=min(reasoning, tokens_out),
-        )
+        return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
 
     def _estimated(self, answer: Answer) -> Usage:
         """From the bytes; the whole allowance where nothing shows how much was made."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import openai
 
-from runs_app.llm.wire import Watch
+from runs_app.llm.wire import Body
 
 MAX_TEXT_BYTES = 256 * 1024
 MAX_UNSEEN_BYTES = 4 * 2**20  # of reasoning
 MAX_NAME = 200
+END = object()  # of a stream
+
+Form = Literal["nothing", "events", "document", "page"]
 
 
 class Garbage(Exception):
@@ -34,9 +37,7 @@ class Answer:
         self.error: dict[str, Any] | None = None
         self.is_answer = False  # something had the form of a chat completion
         self.is_cut = False  # more came than is kept
-        self.is_html = False
-        self.has_bytes = False
-        self.is_whole = False  # it came as one document
+        self.form: Form = "nothing"
 
     def add(self, document: object) -> bool:
         """Take one event or the whole document; True if the answer got further by it."""
@@ -55,6 +56,17 @@ class Answer:
         self.is_answer = True
         found = [self._choice(choice) for choice in choices if isinstance(choice, dict)]
         return any(found)
+
+    def add_whole(self, body: bytes) -> None:
+        """Take a body that came as one document; Garbage if it is none."""
+        if body.startswith(b"<"):
+            self.form = "page"
+        elif body:
+            self.form = "document"
+            try:
+                self.add(json.loads(body))
+            except (ValueError, RecursionError) as error:
+                raise Garbage(type(error).__name__) from None
 
     def _choice(self, choice: dict[str, Any]) -> bool:
         if choice.get("index") not in (None, 0):
@@ -103,42 +115,28 @@ def plain(content: object, kind: str = "text") -> str:
     return joined.encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
-def read(
-    stream: openai.Stream[object], watch: Watch, answer: Answer, tell: Callable[[Answer], None]
-) -> None:
+def read(stream: openai.Stream[object], answer: Answer, tell: Callable[[Answer], None]) -> None:
     """Fill `answer` until it ends or is cut, calling `tell` as it grows.
 
-    What comes first decides how it is read, because endpoints mislabel what they send. Raises
-    what `openai` and `httpx2` raise, Garbage, and whatever `tell` raises.
+    A body without events is a document: endpoints mislabel what they send. Raises what `openai`
+    and `httpx2` raise, Garbage, and whatever `tell` raises.
     """
-    first = watch.body.peek() if watch.body else b""
-    answer.has_bytes = bool(first)
-    if first.startswith(b"<"):
-        answer.is_html = True
-    elif first.startswith(b"{"):
-        answer.is_whole = True
-        answer.add(document(stream.response.read()))
-    elif first:
-        for event in parsed(stream):
-            watch.taken()
-            if answer.add(event):
-                watch.progress()
-                tell(answer)
-            if answer.is_cut:
-                return
+    body = stream.response.stream
+    assert isinstance(body, Body)
+    while (event := next_event(stream)) is not END:
+        body.use()
+        answer.form = "events"
+        if answer.add(event):
+            tell(answer)
+        if answer.is_cut:
+            return
+    if answer.form == "nothing":
+        answer.add_whole(bytes(body.unread).strip())
 
 
-def document(body: bytes) -> object:
-    """The JSON document in a body; Garbage if there is none."""
+def next_event(stream: openai.Stream[object]) -> object:
+    """The next event, END after the last; Garbage where the data of one is no JSON document."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise Garbage(type(error).__name__) from None
-
-
-def parsed(events: Iterator[object]) -> Iterator[object]:
-    """Pass events on; Garbage where the data of one is no JSON document."""
-    try:
-        yield from events
+        return next(stream, END)
     except (ValueError, RecursionError) as error:
         raise Garbage(type(error).__name__) from None

@@ -9,8 +9,8 @@ from django.db import models
 from django.db.models import Q
 
 from gpu_runner.data.verdict import DeviceKind
+from tasks_app.formats.soundness_report import read_report
 from tasks_app.models.task import TaskVersion
-from tasks_app.soundness_report import read_report
 
 _NAMELESS = "its report says that it did not pass, without naming a mutant or a filter"
 _SURVIVORS, _FLAGGED = 3, 5

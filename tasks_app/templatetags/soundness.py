@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tasks_app.soundness_report import Filter
+from tasks_app.formats.soundness_report import Filter
 from tasks_app.templatetags.display import scientific, significant
 
 register = template.Library()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.health import left_behind, snapshot
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import judge, run

@@ -23,9 +23,11 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from gpu_runner.data import codec  # noqa: E402
 from gpu_runner.data.event import Event, EventKind  # noqa: E402
 from gpu_runner.data.verdict import Verdict  # noqa: E402
-from runs_app import queues, services  # noqa: E402
+from runs_app.messaging import queues  # noqa: E402
 from runs_app.models import Device, Runner  # noqa: E402
-from runs_app.services.shipped import shipped_agent  # noqa: E402
+from runs_app.runners.events import record_event  # noqa: E402
+from runs_app.submissions.services import submit  # noqa: E402
+from runs_app.submissions.shipped import shipped_agent  # noqa: E402
 from tasks_app.models import TaskVersion  # noqa: E402
 from tasks_app.selectors import published_tasks  # noqa: E402
 from tests.browser import invented  # noqa: E402
@@ -68,7 +70,7 @@ def evaluate(
     """One submission of one writer, finished with an invented result."""
     kernels = {kernel.agent: version.data.files[kernel.path] for kernel in version.data.kernels}
     source = kernels.get(writer.agent) or next(iter(kernels.values()), "int main() {}\n")
-    submission = services.submit(
+    submission = submit(
         user=User.objects.get(username="ada" if writer.agent else "grace"),
         task_version=version,
         source=f"{source}// {rng.random()}\n",
@@ -95,7 +97,7 @@ def evaluate(
         event = Event(
             evaluation_id=str(evaluation.pk), attempt=1, seq=seq, kind=kind, payload=payload
         )
-        services.record_event(event=event, now=when + timedelta(seconds=3 * seq))
+        record_event(event=event, now=when + timedelta(seconds=3 * seq))
 
 
 def _tuned(version: TaskVersion | None) -> bool:
@@ -149,7 +151,7 @@ def main() -> None:
     ada = User.objects.get(username="ada")
     for device in ("cpu", _CUDA, _CUDA):
         source = f"// {rng.random()}\n"
-        services.submit(user=ada, task_version=versions[0], source=source, device=device, now=now)
+        submit(user=ada, task_version=versions[0], source=source, device=device, now=now)
 
 
 if __name__ == "__main__":

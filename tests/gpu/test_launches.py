@@ -14,10 +14,10 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Verdict
-from gpu_runner.supervisor import toolchain
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_architecture, cuda_devices, device_slug
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.device.device import cuda_architecture, cuda_devices, device_slug
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 pytestmark = [
     pytest.mark.gpu,
@@ -71,10 +71,11 @@ TORCH_END = (
     'return y;\n}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }\n'
 )
 
+INVALID = "cudaErrorInvalid"  # Configuration or Value: that differs between runtimes
 ASK = "cudaGetLastError();"  # and so clear it
 LAUNCHES = {
-    "too many threads": ("copy<<<1, 1500>>>(from, to, n);", "cudaErrorInvalidConfiguration"),
-    "no block": ("copy<<<0, 256>>>(from, to, n);", "cudaErrorInvalidConfiguration"),
+    "too many threads": ("copy<<<1, 1500>>>(from, to, n);", INVALID),
+    "no block": ("copy<<<0, 256>>>(from, to, n);", INVALID),
     "too many registers": (
         "greedy<<<1, 1024>>>(from, to, n);",
         "cudaErrorLaunchOutOfResources: too many resources requested for launch",
@@ -86,7 +87,7 @@ LAUNCHES = {
     "a function": (
         "void* arguments[] = {&from, &to, &n};"
         "cudaLaunchKernel((const void*)copy, dim3(1), dim3(1500), arguments, 0, 0);",
-        "cudaErrorInvalidConfiguration",
+        INVALID,
     ),
     "cooperative": (
         "void* arguments[] = {&from, &to, &n};"
@@ -96,15 +97,15 @@ LAUNCHES = {
     "configured": (
         "cudaLaunchConfig_t config{}; config.gridDim = 1; config.blockDim = 1500;"
         "cudaLaunchKernelEx(&config, copy, from, to, n);",
-        "cudaErrorInvalidConfiguration",
+        INVALID,
     ),
     "not in the first call": (
         "static int calls = 0; if (calls++ > 1) copy<<<1, 1500>>>(from, to, n); else {RIGHT}",
-        "cudaErrorInvalidConfiguration",
+        INVALID,
     ),
     "before one that is": (
         "copy<<<1, 1500>>>(from, to, n); cudaGetLastError(); {RIGHT}",
-        "cudaErrorInvalidConfiguration",
+        INVALID,
     ),
 }
 CASES = [

@@ -14,11 +14,14 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from runs_app import services
-from runs_app.evolve import facts
-from runs_app.evolve.facts import Fact
+from runs_app.evolve import events
+from runs_app.evolve.events import Event
 from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
-from runs_app.services.run_history import stored_facts
+from runs_app.optimisation.services.control import stop_run
+from runs_app.optimisation.services.history import budget_of, stored_events
+from runs_app.optimisation.services.replay import replay_run
+from runs_app.optimisation.services.request import read_run_request
+from runs_app.optimisation.services.start import start_run
 from tests import factories as make
 from tests.integration.run_scripts import SIGNATURE, source
 from tests.integration.run_stack import SITE, Endpoint, ScriptedRunner, Stack, wait_for
@@ -74,8 +77,8 @@ class Site:
         }
         if request["seed_kernel"] != "own":
             del request["source"]
-        found = services.read_run_request(request)
-        return services.start_run(user=self.user, request=found, now=timezone.now())
+        found = read_run_request(request)
+        return start_run(user=self.user, request=found, now=timezone.now())
 
     def until(self, run: Run, status: str, timeout_s: float = 60) -> Run:
         """Wait for a status of the run."""
@@ -101,10 +104,10 @@ class Site:
         return run
 
     def check(self, run: Run) -> None:
-        """No fact doubled, no ask paid twice, no candidate measured twice, no cap exceeded."""
+        """No event doubled, no ask paid twice, no candidate measured twice, no cap exceeded."""
         seqs = list(run.events.order_by("seq").values_list("seq", flat=True))
         assert seqs == list(range(1, run.events_stored + 1))
-        told = self.facts(run)
+        told = self.events(run)
         assert len(set(map(repr, told))) == len(told)
         sent = Counter(asked.call_id for asked in self.asked())
         for call in run.calls.all():
@@ -114,7 +117,7 @@ class Site:
         trials = Evaluation.objects.filter(submission__run=run, background=False)
         modes = Counter(trials.values_list("submission", "mode"))
         assert set(modes.values()) <= {1}
-        budget = services.budget_of(run)
+        budget = budget_of(run)
         assert trials.count() <= (budget.evaluations or trials.count())
         assert run.usd <= (run.usd if budget.usd is None else budget.usd)
         assert run.tokens <= (run.tokens if budget.tokens is None else budget.tokens)
@@ -123,17 +126,17 @@ class Site:
         """The same again without a network: every endpoint is gone."""
         for endpoint in self.endpoints:
             endpoint.stop()
-        report = services.replay_run(run)
+        report = replay_run(run)
         assert report.differences == ()
-        assert report.facts == len(self.facts(run))
+        assert report.events == len(self.events(run))
 
-    def facts(self, run: Run) -> list[Fact]:
-        """All facts, in order."""
-        return stored_facts(run)
+    def events(self, run: Run) -> list[Event]:
+        """All events, in order."""
+        return stored_events(run)
 
-    def asks(self, run: Run) -> list[facts.Asked]:
+    def asks(self, run: Run) -> list[events.Asked]:
         """The asks, in order."""
-        return [fact for fact in self.facts(run) if isinstance(fact, facts.Asked)]
+        return [event for event in self.events(run) if isinstance(event, events.Asked)]
 
     def asked(self) -> list[Asked]:
         """What arrived at endpoints."""
@@ -147,7 +150,7 @@ class Site:
     def close(self) -> None:
         """Leave nothing at work."""
         for run in Run.objects.filter(status__in=("RUNNING", "PAUSED")):
-            services.stop_run(run=run, user=self.user, now=timezone.now())
+            stop_run(run=run, user=self.user, now=timezone.now())
         for endpoint in self.endpoints:
             endpoint.stop()
         if self.runner is not None:

@@ -13,9 +13,12 @@ from django.db import connections, transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
-from runs_app import services
+from runs_app.checks.services import request_check
+from runs_app.errors import NotAllowed, QuotaExceeded
 from runs_app.models import Evaluation, EvaluationEvent, Result, Submission, TaskCheck
-from tasks_app import services as task_services
+from runs_app.runners.events import record_event
+from runs_app.submissions.services import cancel
+from tasks_app.curation.decisions.services import retire as retire_task
 from tasks_app.models import Task
 from tests import factories as make
 
@@ -51,12 +54,12 @@ def test_a_result_a_loss_and_a_cancel_end_it_once() -> None:
     finished = make.make_event(evaluation, seq=2, kind=EventKind.FINISHED, payload=result)
     lost = make.make_event(evaluation, seq=3, kind=EventKind.LOST, payload={"reason": "gone"})
     answers = at_once(
-        *[lambda: services.record_event(event=finished, now=make.NOW)] * 3,
-        lambda: services.record_event(event=lost, now=make.NOW),
-        lambda: services.cancel(evaluation=evaluation, user=user, now=make.NOW),
+        *[lambda: record_event(event=finished, now=make.NOW)] * 3,
+        lambda: record_event(event=lost, now=make.NOW),
+        lambda: cancel(evaluation=evaluation, user=user, now=make.NOW),
     )
     unexpected = [a for a in answers if isinstance(a, Exception)]
-    assert all(isinstance(a, services.NotAllowed) for a in unexpected), unexpected
+    assert all(isinstance(a, NotAllowed) for a in unexpected), unexpected
     evaluation.refresh_from_db()
     ends = EvaluationEvent.objects.filter(kind__in=("finished", "cancelled"), ignored=False)
     assert ends.count() == (1 if evaluation.is_over else 0)
@@ -71,7 +74,7 @@ def test_the_last_place_of_a_quota_is_given_once(settings: Any) -> None:
     make.make_cpu()
     answers = at_once(*[lambda: make.make_submission(task_version=version, user=user)] * 6)
     assert sum(isinstance(a, Submission) for a in answers) == 3, answers
-    assert sum(isinstance(a, services.QuotaExceeded) for a in answers) == 3
+    assert sum(isinstance(a, QuotaExceeded) for a in answers) == 3
     assert Evaluation.objects.count() == 3
 
 
@@ -87,10 +90,10 @@ def test_a_check_and_a_decision_about_one_task_do_not_wait_for_each_other() -> N
                 both_have_begun.wait(1)
 
     def check() -> None:
-        services.request_check(version=version, device=device, user=admin, now=make.NOW)
+        request_check(version=version, device=device, user=admin, now=make.NOW)
 
     def retire() -> None:
-        task_services.retire(task=version.task, user=admin, reason="too easy", now=make.NOW)
+        retire_task(task=version.task, user=admin, reason="too easy", now=make.NOW)
 
     answers = at_once(lambda: held(check), lambda: held(retire))
     assert answers == [None, None]

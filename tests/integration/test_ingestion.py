@@ -27,9 +27,12 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
 from kbench_web.asgi import application
-from runs_app import queues, services
+from runs_app.messaging import queues
+from runs_app.messaging.stream import DEAD_LETTERS, GROUP
 from runs_app.models import Evaluation, Result, Runner
-from runs_app.stream import DEAD_LETTERS, GROUP
+from runs_app.runners.events import record_event
+from runs_app.runners.reconcile import reconcile
+from runs_app.submissions.services import cancel
 from tests import factories as make
 from tests.conftest import RedisServer
 
@@ -136,7 +139,7 @@ async def test_the_socket_hears_of_it(redis: Redis) -> None:
     events = await sync_to_async(whole_life)(evaluation)
     await sync_to_async(post)(redis, *events)
     for event in events:
-        await sync_to_async(services.record_event)(event=event, now=make.NOW)
+        await sync_to_async(record_event)(event=event, now=make.NOW)
     heard = [await communicator.receive_json_from(timeout=5) for _ in range(4)]
     assert [event["kind"] for event in heard] == ["queued", "started", "stage", "finished"]
     assert [event["seq"] for event in heard] == [1, 2, 3, 4]
@@ -179,7 +182,7 @@ def test_what_a_killed_ingester_had_read_is_recorded(redis: Redis) -> None:
 
 def test_a_cancelled_job_leaves_the_queue(redis: Redis) -> None:
     evaluation = make.make_evaluation()
-    services.cancel(evaluation=evaluation, user=evaluation.submission.author, now=make.NOW)
+    cancel(evaluation=evaluation, user=evaluation.submission.author, now=make.NOW)
     queue = Queue("device-cpu", connection=redis, serializer=JSONSerializer)
     assert queue.job_ids == []
 
@@ -235,14 +238,8 @@ def test_a_job_that_died_is_retried(redis: Redis) -> None:
     job_view = queues.look(evaluation)
     assert job_view.state is queues.JobState.ENDED
     assert job_view.since is not None
-    assert (
-        services.reconcile(now=job_view.since + timedelta(seconds=59), listening_since=make.NOW)
-        == 0
-    )
-    assert (
-        services.reconcile(now=job_view.since + timedelta(seconds=61), listening_since=make.NOW)
-        == 1
-    )
+    assert reconcile(now=job_view.since + timedelta(seconds=59), listening_since=make.NOW) == 0
+    assert reconcile(now=job_view.since + timedelta(seconds=61), listening_since=make.NOW) == 1
     evaluation.refresh_from_db()
     assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
     assert queues.look(evaluation).state is queues.JobState.WAITING

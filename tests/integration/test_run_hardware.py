@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from gpu_runner.data.formats import catalog_folder
-from runs_app import queues
+from runs_app.messaging import queues
 from runs_app.models import Evaluation, EvaluationEvent, Run, Runner
 from tasks_app.selectors import find_task
 from tests import factories as make

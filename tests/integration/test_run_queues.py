@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from redis import Redis
 
-from runs_app import queues
+from runs_app.messaging import queues
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]

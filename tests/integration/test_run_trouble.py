@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs_app import selectors, services
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.models import Run
+from runs_app.optimisation.selectors.runs import run_waiting_reason
+from runs_app.optimisation.services.control import (
+    extend_run,
+    pause_run,
+    resume_run,
+    stop_run,
+)
 from tasks_app.models import Task
 from tests.integration.conftest import Site
 from tests.integration.run_scripts import NASTY
@@ -29,11 +35,11 @@ def test_a_pause_lets_nothing_new_begin_and_a_resume_goes_on(site: Site) -> None
     site.speak("slowish")
     run = site.start("evolve", EVOLVE, concurrent_asks=1)
     wait_for(site.asked, "somebody is asked")
-    services.pause_run(run=run, user=site.user, now=timezone.now())
+    pause_run(run=run, user=site.user, now=timezone.now())
     wait_for(lambda: not run.calls.filter(status="SENT").exists(), "the answer is stored")
     wait_for(lambda: not run.calls.filter(status="ANSWERED", told=False).exists(), "it is told")
     assert len(site.asked()) == 1
-    services.resume_run(run=run, user=site.user, now=timezone.now())
+    resume_run(run=run, user=site.user, now=timezone.now())
     site.settled(run)
     assert run.calls.filter(status="ANSWERED").count() == len(site.asked()) == 6
     assert kinds(run).count("paused") == kinds(run).count("resumed") == 1
@@ -44,7 +50,7 @@ def test_a_stop_ends_everything(site: Site) -> None:
     site.speak("slow")
     run = site.start("evolve", {"generations": 2, "proposals": 8}, concurrent_asks=8)
     wait_for(lambda: len(site.asked()) == 3, "all workers are at work")
-    services.stop_run(run=run, user=site.user, now=timezone.now())
+    stop_run(run=run, user=site.user, now=timezone.now())
     site.settled(run, "STOPPED")
     assert len(site.asked()) == 3
     assert run.calls.filter(status="ANSWERED").count() == 3
@@ -59,7 +65,7 @@ def test_an_extension_goes_on_where_the_budget_ended_it(site: Site) -> None:
     site.settled(run)
     assert (run.by_budget, run.evaluations) == (True, 3)
     assert run.reason == "the budget of 3 evaluations is used up"
-    services.extend_run(run=run, user=site.user, budget=Budget(evaluations=20), now=timezone.now())
+    extend_run(run=run, user=site.user, budget=Budget(evaluations=20), now=timezone.now())
     site.settled(run)
     assert run.reason == "all 2 generations are done"
     assert run.evaluations == 7
@@ -81,7 +87,7 @@ def test_time_that_runs_out_ends_it(site: Site) -> None:
     run = site.start("evolve", EVOLVE, budget={"wall_time_s": 2})
     site.settled(run)
     assert run.reason == "the budget of 2 s of running time is used up"
-    services.extend_run(run=run, user=site.user, budget=Budget(evaluations=4), now=timezone.now())
+    extend_run(run=run, user=site.user, budget=Budget(evaluations=4), now=timezone.now())
     site.settled(run)
     assert run.reason == "the budget of 4 evaluations is used up"
     site.replays(run)
@@ -106,7 +112,7 @@ def test_a_retired_task_pauses_it(site: Site) -> None:
     site.until(run, "PAUSED")
     assert run.reason == "the task scale is retired: it takes no kernels"
     Task.objects.filter(slug="scale").update(state=Task.State.PUBLISHED)
-    services.resume_run(run=run, user=site.user, now=timezone.now())
+    resume_run(run=run, user=site.user, now=timezone.now())
     site.settled(run)
     site.replays(run)
 
@@ -119,7 +125,7 @@ def test_an_endpoint_that_refuses_everything_pauses_it(site: Site) -> None:
     assert "this endpoint dislikes everything" in run.reason
     wait_for(lambda: not run.calls.filter(told=False).exclude(status="WAITING").exists(), "told")
     site.speak("good")
-    services.resume_run(run=run, user=site.user, now=timezone.now())
+    resume_run(run=run, user=site.user, now=timezone.now())
     site.settled(run)
     assert run.reason == "all 2 generations are done"
     site.replays(run)
@@ -154,7 +160,7 @@ def test_everything_that_endpoints_and_models_do(site: Site) -> None:
     assert run.calls.get(number=1).attempts == 3  # 429 and 500 were tried again: nobody paid
     for found in ("the model refused", "has no code", "was cut off before its code was complete"):
         assert any(found in problem for problem in problems), problems
-    dropped = [fact.reason for fact in site.facts(run) if isinstance(fact, facts.Dropped)]
+    dropped = [event.reason for event in site.events(run) if isinstance(event, events.Dropped)]
     assert any(reason.startswith("the same as #") for reason in dropped)
     assert run.candidates.filter(verdict="COMPILE_ERROR").count() == 1
     assert len(site.asked()) >= len(NASTY)
@@ -178,7 +184,7 @@ def test_a_run_waits_for_a_runner_that_is_away(site: Site) -> None:
     site.runner.pause()
     run = site.start("fsr", {"n": 2, "depth": 1})
     wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a trial waits")
-    assert selectors.run_waiting_reason(run, timezone.now())
+    assert run_waiting_reason(run, timezone.now())
     site.runner.resume()
     site.settled(run)
     site.replays(run)

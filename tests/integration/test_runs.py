@@ -15,14 +15,19 @@ from rq.serializers import JSONSerializer
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from kbench_web.asgi import application
-from runs_app import queues, services
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.jobs import SiteJob
+from runs_app.messaging import queues
 from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
+from runs_app.optimisation.services.advance import advance_run
+from runs_app.optimisation.services.calls import answer_call
+from runs_app.optimisation.services.control import pause_run
+from runs_app.optimisation.services.request import read_run_request
+from runs_app.optimisation.services.start import start_run as start_a_run
 from tests import factories as make
 from tests.integration.test_contention import at_once
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
-from tests.unit.runs_app.runs.conftest import INFO, KERNEL, MODEL
+from tests.unit.runs_app.optimisation.conftest import INFO, KERNEL, MODEL
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
 
@@ -58,12 +63,12 @@ def start_run(base_url: str = "http://127.0.0.1:9/v1", **overrides: Any) -> Run:
         "budget": {"evaluations": 50},
         **overrides,
     }
-    request = services.read_run_request(document)
-    return services.start_run(user=make.make_user(), request=request, now=make.NOW)
+    request = read_run_request(document)
+    return start_a_run(user=make.make_user(), request=request, now=make.NOW)
 
 
 def advance(run: Run) -> int:
-    return services.advance_run(run_id=run.pk, now=make.later(1))
+    return advance_run(run_id=run.pk, now=make.later(1))
 
 
 def measure(run: Run) -> int:
@@ -110,7 +115,7 @@ def test_workers_that_want_one_call_send_it_once(redis: Redis) -> None:
         measure(run)
         advance(run)
         call = run.calls.get()
-        answers = at_once(*[lambda: services.answer_call(call_id=call.pk)] * 4)
+        answers = at_once(*[lambda: answer_call(call_id=call.pk)] * 4)
         assert sorted(answers) == [False, False, False, True], answers
         assert len(endpoint.asked) == 1
 
@@ -121,11 +126,8 @@ def test_a_pause_and_a_call_do_not_cross(redis: Redis) -> None:
         advance(run)
         measure(run)
         advance(run)
-        sends = [
-            lambda call_id=call.pk: services.answer_call(call_id=call_id)
-            for call in run.calls.all()
-        ]
-        pause = lambda: services.pause_run(run=run, user=run.user, now=make.NOW)  # noqa: E731
+        sends = [lambda call_id=call.pk: answer_call(call_id=call_id) for call in run.calls.all()]
+        pause = lambda: pause_run(run=run, user=run.user, now=make.NOW)  # noqa: E731
         sent = at_once(*sends[:2], pause, *sends[2:])
         assert not [answer for answer in sent if isinstance(answer, Exception)], sent
         assert len(endpoint.asked) == [*sent[:2], *sent[3:]].count(True)

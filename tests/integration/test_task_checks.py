@@ -15,11 +15,13 @@ from django.utils import timezone
 from gpu_runner.daemon import slots
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.data.formats import find_task
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.turn import exclusive
-from runs_app import queues, services
+from gpu_runner.supervisor.device.lock import exclusive
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from runs_app.checks.services import cancel_check, request_check
+from runs_app.messaging import queues
 from runs_app.models import Status, TaskCheck
-from tasks_app.services import publish
+from runs_app.runners.reconcile import reconcile
+from tasks_app.publishing.services import publish
 from tests import factories as make
 from tests.integration.test_ingestion import drain, wait_for
 from tests.unit.gpu_runner.daemon.running import RunningDaemon, descendants, supervise
@@ -66,7 +68,7 @@ def start_daemon(redis_url: str, settings: Any, cache: SupervisorConfig) -> Iter
 def ask() -> TaskCheck:
     """A check of a small built-in task, in the queue."""
     version = publish(data=find_task("vector_add"), now=timezone.now()).version
-    return services.request_check(
+    return request_check(
         version=version, device=make.make_cpu(), user=make.make_admin(), now=timezone.now()
     )
 
@@ -113,7 +115,7 @@ def test_a_cancelled_check_leaves_the_runner(
     with exclusive(cache):
         check = ask()
         wait_until(check, lambda: check.status == Status.RUNNING)
-        services.cancel_check(check=check, user=check.asked_by, now=timezone.now())
+        cancel_check(check=check, user=check.asked_by, now=timezone.now())
         wait_for(lambda: daemon.wait_for_state("ready")["current"] == [])
     drain()
     check.refresh_from_db()
@@ -130,7 +132,7 @@ def test_a_runner_of_an_older_version_ends_it_with_the_reason(
     for _ in range(3):
         wait_for(lambda: bool(queues.look(check).refusal))
         TaskCheck.objects.filter(pk=check.pk).update(queued_at=make.NOW)
-        assert services.reconcile(now=timezone.now(), listening_since=make.NOW) == 1
+        assert reconcile(now=timezone.now(), listening_since=make.NOW) == 1
         check.refresh_from_db()
     assert (check.status, check.passed) == (Status.FINISHED, None)
     assert "'gpu_runner.daemon.jobs.filter_task' is not a function" in check.reason

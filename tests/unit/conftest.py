@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.queued import Jobs
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +23,15 @@ def _site_without_redis(request: pytest.FixtureRequest) -> None:
     memory = "django.core.cache.backends.locmem.LocMemCache"
     settings.CACHES = {"default": {"BACKEND": memory, "LOCATION": request.node.nodeid}}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    """Stands in for RQ."""
+    from runs_app.messaging import queues
+    from tests.unit.queued import Jobs
+
+    fake = Jobs()
+    for name in ("enqueue", "drop", "look", "waiting_jobs"):
+        monkeypatch.setattr(queues, name, getattr(fake, name))
+    return fake

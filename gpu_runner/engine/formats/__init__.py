@@ -1,0 +1,1 @@
+"""How each format of a task calls its reference."""

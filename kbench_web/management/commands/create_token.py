@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
-from kbench_web.tokens import create_token
 
 
 class Command(BaseCommand):

@@ -7,7 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from runs_app import queues, services
+from runs_app.errors import SubmissionError
+from runs_app.messaging import queues
+from runs_app.optimisation.services.start import start_demo_run
+from runs_app.queue.find_device import resolve_device
+from runs_app.submissions.shipped import submit_demo
 
 
 class Command(BaseCommand):
@@ -25,18 +29,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Queue them, and say where they can be watched."""
         try:
-            device = services.resolve_device(options["device"])
-        except services.SubmissionError as error:
+            device = resolve_device(options["device"])
+        except SubmissionError as error:
             raise CommandError(str(error)) from None
         if failure := queues.failure():
             raise CommandError(failure)
         now = timezone.now()
-        evaluation = services.submit_demo(device=device, now=now)
+        evaluation = submit_demo(device=device, now=now)
         if evaluation is None:
             self.stdout.write(f"no demo: {device.slug} has evaluations, or no task has a kernel")
         else:
             self.stdout.write(evaluation.submission.get_absolute_url())
-        run = services.start_demo_run(device=device, now=now)
+        run = start_demo_run(device=device, now=now)
         if run is None:
             self.stdout.write("no demo run: there are runs, or no kernel to tune")
         else:

@@ -14,8 +14,12 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from gpu_runner.data.codec import DataError
-from runs_app import queues, services
-from runs_app.stream import BATCH, Entry, EventStream
+from runs_app.errors import EventError
+from runs_app.messaging import queues
+from runs_app.messaging.stream import BATCH, Entry, EventStream
+from runs_app.runners.events import record_event
+from runs_app.runners.reconcile import reconcile
+from runs_app.runners.reconcile_runs import reconcile_runs
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +79,8 @@ class Command(BaseCommand):
 
     def _record(self, stream: EventStream, entry: Entry) -> None:
         try:
-            services.record_event(event=entry.event(), now=timezone.now())
-        except (DataError, services.EventError) as error:
+            record_event(event=entry.event(), now=timezone.now())
+        except (DataError, EventError) as error:
             stream.set_aside(entry, str(error))
         except (OperationalError, InterfaceError, RedisError):
             raise  # the event is good: it waits until the database is back
@@ -92,10 +96,10 @@ class Command(BaseCommand):
         if time.monotonic() - self.reconciled_at < _RECONCILE_S:
             return
         self.reconciled_at = time.monotonic()
-        count = services.reconcile(now=now, listening_since=self.listening_since)
+        count = reconcile(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d lost or forgotten evaluation(s) or check(s) were taken up again", count)
-        count = services.reconcile_runs(now=now, listening_since=self.listening_since)
+        count = reconcile_runs(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d interrupted or forgotten call(s) were taken up again", count)
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from runs_app.advice.services import JudgeRequest, judge_task, version_of
+from runs_app.errors import SubmissionError
 from runs_app.models import TaskJudgement
-from runs_app.services.errors import SubmissionError
-from runs_app.services.task_judging import JudgeRequest, judge_task, version_of
 
 
 class Command(BaseCommand):

@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from runs_app import services
+from runs_app.runners.reconcile import reconcile
+from runs_app.runners.reconcile_runs import reconcile_runs
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -24,6 +25,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run one round and say what it touched."""
         now = timezone.now()
-        count = services.reconcile(now=now, listening_since=_EVER)
-        calls = services.reconcile_runs(now=now, listening_since=_EVER)
+        count = reconcile(now=now, listening_since=_EVER)
+        calls = reconcile_runs(now=now, listening_since=_EVER)
         self.stdout.write(f"{count} evaluation(s) and {calls} call(s) taken up again")

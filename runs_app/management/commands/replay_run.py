@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs_app import services
 from runs_app.models import Run
+from runs_app.optimisation.services.replay import replay_run
 
 
 class Command(BaseCommand):
@@ -28,10 +28,10 @@ class Command(BaseCommand):
         run = Run.objects.select_related("task_version").filter(pk=options["run"]).first()
         if run is None:
             raise CommandError(f"there is no run {options['run']}")
-        report = services.replay_run(run)
-        self.stdout.write(f"{report.steps} step(s), {report.facts} fact(s)")
+        report = replay_run(run)
+        self.stdout.write(f"{report.steps} step(s), {report.events} event(s)")
         for difference in report.differences:
-            self.stdout.write(f"fact {difference.at}")
+            self.stdout.write(f"event {difference.at}")
             self.stdout.write(f"  stored:   {difference.stored}")
             self.stdout.write(f"  replayed: {difference.replayed}")
         if report.differences:

@@ -10,8 +10,16 @@ from django.utils import timezone
 
 from gpu_runner.data.formats.mskernelbench import FORMAT
 from gpu_runner.data.verdict import Mode
-from runs_app import queues, selectors, services
-from tasks_app.importing import import_path
+from runs_app.errors import SubmissionError
+from runs_app.messaging import queues
+from runs_app.queue.devices import devices
+from runs_app.queue.find_device import resolve_device
+from runs_app.submissions.shipped import (
+    submit_first_kernels,
+    submit_offers,
+    submit_shipped_kernels,
+)
+from tasks_app.formats.importing import import_path
 
 
 class Command(BaseCommand):
@@ -34,20 +42,20 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Queue them, and say how many."""
         try:
-            chosen = [services.resolve_device(options["device"])] if options["device"] else None
-        except services.SubmissionError as error:
+            chosen = [resolve_device(options["device"])] if options["device"] else None
+        except SubmissionError as error:
             raise CommandError(str(error)) from None
         if failure := queues.failure():
             raise CommandError(failure)
         path: Path | None = options["origin"]
         offers = import_path(path, FORMAT).offers if path is not None else []
         mode = Mode(options["mode"])
-        for device in chosen or selectors.devices():
+        for device in chosen or devices():
             now = timezone.now()
             if options["tuned"]:
-                entered = services.submit_first_kernels(device=device, now=now)
+                entered = submit_first_kernels(device=device, now=now)
             elif path is None:
-                entered = services.submit_shipped_kernels(device=device, now=now, mode=mode)
+                entered = submit_shipped_kernels(device=device, now=now, mode=mode)
             else:
-                entered = services.submit_offers(offers=offers, device=device, now=now, mode=mode)
+                entered = submit_offers(offers=offers, device=device, now=now, mode=mode)
             self.stdout.write(f"{len(entered)} shipped kernel(s) queued on {device.slug}")

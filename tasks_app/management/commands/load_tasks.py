@@ -13,9 +13,12 @@ from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import catalog_folder
-from tasks_app import import_report, loader, services
-from tasks_app.importing import IMPORT_FORMATS, import_path
+from tasks_app.curation.decisions.services import label_imported, label_new
+from tasks_app.formats import loader
+from tasks_app.formats.importing import IMPORT_FORMATS, import_path
 from tasks_app.models import Soundness
+from tasks_app.publishing import import_report
+from tasks_app.publishing.services import admit_all
 
 _NONE_SHIPPED = "this version of kbench comes without soundness reports"
 
@@ -69,11 +72,11 @@ class Command(BaseCommand):
         path: Path = options["path"] or catalog_folder()
         reports, override = _reports(path, options)
         found = import_path(path, options["format"], proposals=not options["no_proposals"])
-        publications = services.admit_all(
+        publications = admit_all(
             tasks=found.tasks, reports=reports, override=override, now=timezone.now()
         )
-        services.label_new(labels=loader.labels_of(path), now=timezone.now())
-        services.label_imported(versions=[p.version for p in publications], now=timezone.now())
+        label_new(labels=loader.labels_of(path), now=timezone.now())
+        label_imported(versions=[p.version for p in publications], now=timezone.now())
         digests = {publication.version.digest for publication in publications}
         result = import_report.Result(
             found=found,

@@ -7,9 +7,10 @@
 
 namespace hostile {
 
-// Two events, and behind them the time of an empty pair, which is subtracted from every time.
+// Two events, one for whoever waits, and behind them the time of an empty pair, which is subtracted
+// from every time.
 struct Pair {
-  cudaEvent_t start, end;
+  cudaEvent_t start, end, mark;
   double overhead_ns;
 };
 
@@ -17,19 +18,19 @@ static bool is_address(uint64_t word) {
   return word > (uint64_t{1} << 32) && word < (uint64_t{1} << 47) && word % 8 == 0;
 }
 
-// Before them stand two words that are zero where the runner makes no copies. None if nothing looks
-// like it.
+// Before them stand words that are zero where the runner makes no copies, and a small number. None
+// if nothing looks like it.
 __attribute__((noinline)) static volatile Pair* pair_above() {
   volatile uint64_t here[2] = {0, 0};
   volatile uint64_t* at = here;
   asm volatile("" : "+r"(at));  // the compiler forgets where that is
   for (int i = 0; i < 256; ++i, ++at) {
-    uint64_t bits = at[4];
+    uint64_t bits = at[6];
     double overhead_ns;
     memcpy(&overhead_ns, &bits, sizeof overhead_ns);
-    bool events = is_address(at[2]) && is_address(at[3]) && at[2] != at[3];
+    bool events = is_address(at[3]) && is_address(at[4]) && is_address(at[5]) && at[3] != at[4];
     if (at[0] == 0 && at[1] == 0 && events && overhead_ns > 100 && overhead_ns < 50000)
-      return reinterpret_cast<volatile Pair*>(at + 2);
+      return reinterpret_cast<volatile Pair*>(at + 3);
   }
   return nullptr;
 }

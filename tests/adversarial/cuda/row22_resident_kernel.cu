@@ -4,6 +4,7 @@
 // mode: quick
 // workloads: n65536
 // stopped by: verdict VIOLATION: left work running
+// stopped by: verdict TIME_LIMIT
 // tries: keeps a kernel resident for ever, hands it each call through pinned memory, and launches nothing in the timed region
 #include "../common/add_cuda.h"
 #include "../common/no_wait_cuda.h"

@@ -4,6 +4,7 @@
 // mode: quick
 // workloads: n262144
 // stopped by: verdict VIOLATION: left work running
+// stopped by: verdict TIME_LIMIT
 // tries: leaves a kernel behind that reads the inputs' memory over and over, so that it is in the cache when the next call starts
 #include "../common/add_cuda.h"
 #include "../common/no_wait_cuda.h"

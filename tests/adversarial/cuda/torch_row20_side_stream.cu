@@ -1,8 +1,9 @@
 // row: 20
 // abi: torch
 // task: linear_relu
-// mode: quick
+// mode: ranked
 // workloads: b512_i4096_o4096
+// stopped by: verdict VIOLATION: the device needs at least
 // stopped by: raised
 // tries: works on a stream out of the framework's pool and returns without joining it
 #include <torch/extension.h>

@@ -1,7 +1,7 @@
 // row: 24
 // abi: torch
 // task: linear_relu
-// mode: quick
+// mode: ranked
 // workloads: b512_i4096_o4096
 // stopped by: raised
 // stopped by: construction

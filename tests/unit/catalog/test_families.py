@@ -82,7 +82,7 @@ DISHONEST: dict[str, tuple[str, Values, Instead]] = {
 
 @pytest.mark.parametrize("way", DISHONEST)
 def test_what_has_a_real_error_is_refused_in_each_evaluation(way: str) -> None:
-    """What docs/results.md names; an evaluation makes more calls than these."""
+    """What docs/bounds.md names; an evaluation makes more calls than these."""
     name, values, instead = DISHONEST[way]
     public = [w for w in task(name).workloads if DeviceKind.CPU in w.devices and not w.hidden]
     workload = max(public, key=lambda w: w.parameters["N"])

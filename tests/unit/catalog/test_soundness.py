@@ -14,8 +14,8 @@ from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.engine.filters import facts_of
 from gpu_runner.engine.soundness import Soundness, base_problem
-from gpu_runner.supervisor import filters
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.soundness import filters
 from tests.unit.catalog.judging import problem, task
 from tests.unit.catalog.test_tasks import NAMES
 

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbench_web.models import ApiToken
+from runs_app.integrity.quarantine import decide
 from runs_app.models import (
     BaselineMeasurement,
     LanguageModel,
@@ -17,11 +18,10 @@ from runs_app.models import (
     TaskJudgement,
     VerifierPrompt,
 )
-from runs_app.services import decide
 from tasks_app.models import Act, TaskVersion
-from tasks_app.services import note
+from tasks_app.publishing.trail import note
 from tests import factories as make
-from tests.unit.runs_app.suspicious import held
+from tests.unit.runs_app.integrity.suspicious import held
 
 pytestmark = pytest.mark.django_db
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
+from django.utils import timezone
 
 from kbench_web.models import ApiToken
-from kbench_web.sign_in import WRONG_PASSWORDS
-from runs_app import queues
+from runs_app.messaging import queues
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -118,16 +120,32 @@ def test_after_many_wrong_passwords_the_right_one_waits(client: Client, path: st
     for name in ("ada", "grace"):
         User.objects.create_superuser(name, password=PASSWORD)
     right = {"username": "ada", "password": PASSWORD}
-    for _ in range(2 * WRONG_PASSWORDS):  # twice, in case a window ends in between
-        text = client.post(path, right | {"password": "guess"}).content.decode()
-        if "try again in" in text:
-            break
-    assert f"{WRONG_PASSWORDS} wrong passwords for this name" in text
-    assert "try again in" in client.post(path, right).content.decode()
+    wrong = right | {"password": "guess"}
+    answers = [client.post(path, wrong, HTTP_USER_AGENT=f"{n}").status_code for n in range(10)]
+    assert answers == [200] * 9 + [429]
+    for password in (PASSWORD, "guess"):
+        refused = client.post(path, right | {"password": password})
+        assert refused.status_code == 429
+        text = " ".join(refused.content.decode().split())
+        assert "10 wrong passwords for this name" in text
+        assert "again 10 minutes after the last" in text
     elsewhere = client.post(path, right, REMOTE_ADDR="192.0.2.7")
     assert elsewhere.status_code == 302
     client.logout()
     assert client.post(path, right | {"username": "grace"}).status_code == 302
+    client.logout()
+    assert client.post(path, right).status_code == 429
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=10, seconds=1))
+    assert client.post(path, right).status_code == 302
+
+
+def test_a_right_password_forgets_the_wrong_ones(client: Client) -> None:
+    User.objects.create_user("ada", password=PASSWORD)
+    right = {"username": "ada", "password": PASSWORD}
+    for password in ["guess"] * 9 + [PASSWORD] + ["guess"] * 9:
+        client.logout()
+        answer = client.post("/sign-in/", right | {"password": password})
+        assert answer.status_code == (302 if password == PASSWORD else 200)
 
 
 def test_the_account_asks_for_a_sign_in(client: Client) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs_app import queues
+from runs_app.messaging import queues
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,9 @@ from django.test import Client
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from kbench_web.asgi import application
-from runs_app import consumers, services
+from runs_app import consumers
 from runs_app.consumers import NOT_FOUND
+from runs_app.runners.events import record_event
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("jobs")]
@@ -162,7 +163,7 @@ async def test_the_queue_socket_tells_of_work_and_runners() -> None:
     assert (await communicator.connect())[0]
     evaluation = await sync_to_async(make.make_evaluation)()
     secret = await sync_to_async(make.make_evaluation)(private=True)
-    await sync_to_async(services.record_event)(event=make.make_heartbeat(), now=make.NOW)
+    await sync_to_async(record_event)(event=make.make_heartbeat(), now=make.NOW)
     public, private, runner = await heard(communicator, 3)
     assert (public["kind"], public["device"]) == ("queued", "cpu")
     assert public["evaluation"] == str(evaluation.pk)

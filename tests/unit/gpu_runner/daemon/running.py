@@ -26,7 +26,7 @@ from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 FORK = multiprocessing.get_context("fork")
 FORKS = 3

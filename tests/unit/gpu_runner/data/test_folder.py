@@ -22,7 +22,7 @@ from gpu_runner.data.formats import (
 from gpu_runner.data.formats.folder import FAULTS_LIMIT
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import Task, Tolerance, Workload
-from tasks_app.task_writing import write_folder
+from tasks_app.formats.task_writing import write_folder
 from tests.unit.gpu_runner.data import (
     test_formats_kernelbench as kernelbench,
 )

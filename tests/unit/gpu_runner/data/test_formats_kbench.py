@@ -16,7 +16,7 @@ from gpu_runner.data.formats import (
 from gpu_runner.data.formats.text import FILES_LIMIT, TASK_LIMIT_BYTES
 from gpu_runner.data.task import ShippedKernel, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
-from tasks_app.task_writing import write_folder
+from tasks_app.formats.task_writing import write_folder
 
 SPECIFICATION = '''
 name = "row_sum"

@@ -118,7 +118,7 @@ def test_calls_are_those_of_the_plan() -> None:
     assert len(improve) == 2 * 2
     assert len(votes) == (1 + 2 + 2) * 6 + 3 * 4
     assert len({w.key for w in asked}) == len(asked)
-    assert tuner.is_done
+    assert tuner.ask() == []
     assert tuner.reason == ""
     assert len(tuner.generations) == 3
 
@@ -176,7 +176,7 @@ def test_a_failed_call_speaks_for_no_prompt() -> None:
 def test_all_calls_failing_ends_it() -> None:
     tuner = Tuner(plan(), examples())
     drive(tuner, lambda want: None)
-    assert tuner.is_done
+    assert tuner.ask() == []
     assert tuner.best is None
     assert "no vote" in tuner.reason
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from runs_app.llm import wire
-from runs_app.llm.errors import CallInterrupted, StopCall
+from runs_app.llm.errors import CallInterrupted, StopCall, Usage
 from tests.scripted_endpoint import HUGE, MODEL, Answer, ScriptedEndpoint
 from tests.unit.runs_app.llm.conftest import MESSAGES, Caller
 
@@ -21,10 +22,7 @@ def test_a_good_answer(caller: Caller) -> None:
         [asked] = endpoint.asked
     assert done.text == LONG
     assert (done.finish_reason, done.model, done.attempts) == ("stop", MODEL, 1)
-    assert (done.tokens_in, done.tokens_out, done.tokens_reasoning) == (5, 236, 10)
-    assert not done.estimated
-    assert done.first_token_s is not None
-    assert 0 < done.first_token_s <= done.latency_s
+    assert done.usage == Usage(tokens_in=5, tokens_out=236)
     assert asked.messages == MESSAGES
     assert asked.body == {
         "model": "scripted-1",
@@ -62,7 +60,16 @@ def test_an_endpoint_that_does_not_stream(caller: Caller) -> None:
     with ScriptedEndpoint([Answer(LONG, stream=False)]) as endpoint:
         done = caller.ask(endpoint.base_url)
     assert done.text == LONG
-    assert (done.first_token_s, done.estimated) == (None, False)
+    assert not done.usage.estimated
+
+
+@pytest.mark.parametrize("label", ["text/event-stream", "application/json", "text/html"])
+def test_the_bytes_say_what_an_answer_is_and_not_its_label(caller: Caller, label: str) -> None:
+    message = {"choices": [{"index": 0, "message": {"content": "yes"}, "finish_reason": "stop"}]}
+    delta = {"choices": [{"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop"}]}
+    bodies = [json.dumps(message, indent=1), f"\n\ndata: {json.dumps(delta)}\n\ndata: [DONE]\n\n"]
+    with ScriptedEndpoint([Answer(body=body, content_type=label) for body in bodies]) as endpoint:
+        assert [caller.ask(endpoint.base_url).text for _ in bodies] == ["yes", "yes"]
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -75,15 +82,15 @@ def test_content_in_parts(caller: Caller, stream: bool) -> None:
 def test_usage_that_is_missing_is_estimated_on_the_high_side(caller: Caller) -> None:
     with ScriptedEndpoint([Answer(LONG, usage="none")]) as endpoint:
         done = caller.ask(endpoint.base_url)
-    assert done.estimated
-    assert done.tokens_out == len(LONG) // 2
-    assert done.tokens_in == 8 + 2 * 16
+    assert done.usage.estimated
+    assert done.usage.tokens_out == len(LONG) // 2
+    assert done.usage.tokens_in == 8 + 2 * 16
 
 
 def test_unseen_reasoning_is_estimated_as_the_whole_allowance(caller: Caller) -> None:
     with ScriptedEndpoint([Answer("yes", usage="none")]) as endpoint:
         done = caller.ask(endpoint.base_url, token_parameter="max_completion_tokens")
-    assert (done.tokens_out, done.estimated) == (1000, True)
+    assert (done.usage.tokens_out, done.usage.estimated) == (1000, True)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +109,8 @@ def test_unseen_reasoning_is_estimated_as_the_whole_allowance(caller: Caller) ->
 def test_usage_that_cannot_be_true_is_estimated(caller: Caller, usage: dict[str, Any]) -> None:
     with ScriptedEndpoint([Answer("fine", usage=usage)]) as endpoint:
         done = caller.ask(endpoint.base_url)
-    assert (done.text, done.tokens_in, done.tokens_out) == ("fine", 40, 2)
-    assert done.estimated
+    assert (done.text, done.usage.tokens_in, done.usage.tokens_out) == ("fine", 40, 2)
+    assert done.usage.estimated
 
 
 def test_reasoning_that_is_counted_beside_the_output_is_added(caller: Caller) -> None:
@@ -111,7 +118,7 @@ def test_reasoning_that_is_counted_beside_the_output_is_added(caller: Caller) ->
     usage["completion_tokens_details"] = {"reasoning_tokens": 100}  # type: ignore[assignment]
     with ScriptedEndpoint([Answer("fine", usage=usage)]) as endpoint:
         done = caller.ask(endpoint.base_url)
-    assert (done.tokens_out, done.tokens_reasoning, done.estimated) == (105, 100, False)
+    assert done.usage == Usage(tokens_in=10, tokens_out=105)
 
 
 def test_a_large_answer_is_kept(caller: Caller) -> None:
@@ -140,7 +147,7 @@ def test_an_answer_without_end_is_cut(caller: Caller, stream: bool) -> None:
 def test_reasoning_without_end_is_cut(caller: Caller) -> None:
     with ScriptedEndpoint([Answer("never", reasoning="hm, " * 2**20 + "!")]) as endpoint:
         error = caller.fail(endpoint.base_url)
-    assert (error.kind, error.may_have_cost) == ("empty", True)
+    assert (error.kind, error.usage is not None) == ("empty", True)
 
 
 def test_what_a_database_cannot_keep_is_replaced(caller: Caller) -> None:
@@ -158,7 +165,7 @@ def test_progress_is_told_twice_a_second(caller: Caller, ticking: Callable[[], f
     assert done.text == "x" * 100
     assert told[0] == "x"
     assert told == sorted(told, key=len)
-    assert 10 < len(told) <= done.latency_s / 0.5 + 1
+    assert 10 < len(told) <= ticking() / 0.5 + 1
 
 
 def test_a_caller_may_stop_a_call(caller: Caller) -> None:

@@ -44,7 +44,7 @@ def test_what_would_fail_again_is_not_sent_again(
     with ScriptedEndpoint([Answer(status=status, code=code, message="so\nit is")]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.may_have_cost, error.attempts) == (kind, False, 1)
+    assert (error.kind, error.usage is not None, error.attempts) == (kind, False, 1)
     assert error.reason.endswith(f"(HTTP {status}): so it is")
 
 
@@ -54,7 +54,7 @@ def test_redirects_are_not_followed(caller: Caller) -> None:
         with ScriptedEndpoint([Answer(status=307, headers=headers)]) as endpoint:
             error = caller.fail(endpoint.base_url)
         assert elsewhere.asked == []
-    assert (error.kind, error.may_have_cost) == ("bad_request", False)
+    assert (error.kind, error.usage is not None) == ("bad_request", False)
     assert "base_url" in error.reason
 
 
@@ -80,7 +80,7 @@ def test_refusals(caller: Caller, answer: Answer, stream: bool) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.may_have_cost) == ("refused", True)
+    assert (error.kind, error.usage is not None) == ("refused", True)
     assert answer.refusal is None or answer.refusal in error.reason
     assert error.text == (answer.text or "")
 
@@ -102,7 +102,7 @@ def test_answers_without_text(caller: Caller, answer: Answer, stream: bool) -> N
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.may_have_cost) == ("empty", True)
+    assert (error.kind, error.usage is not None) == ("empty", True)
     assert ("only reasoning, finish_reason length" in error.reason) == bool(answer.reasoning)
 
 
@@ -132,7 +132,7 @@ def test_garbage(caller: Caller, answer: Answer) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.may_have_cost) == ("garbage", True)
+    assert (error.kind, error.usage is not None) == ("garbage", True)
     assert error.usage is not None
     assert (error.usage.tokens_out, error.usage.estimated) == (1000, True)
 
@@ -142,13 +142,13 @@ def test_strange_events_between_good_ones_are_left_aside(caller: Caller) -> None
     odd = [1, {"choices": [None, {"delta": 3}, {"index": 1, "delta": {"content": "no"}}]}]
     with ScriptedEndpoint([events(*odd, good[0], *odd, good[1], *odd)]) as endpoint:
         done = caller.ask(endpoint.base_url)
-    assert (done.text, done.finish_reason, done.estimated) == ("yes", "stop", True)
+    assert (done.text, done.finish_reason, done.usage.estimated) == ("yes", "stop", True)
 
 
 def test_a_web_page_in_place_of_an_answer_costs_nothing(caller: Caller) -> None:
     with ScriptedEndpoint([HTML]) as endpoint:
         error = caller.fail(endpoint.base_url)
-    assert (error.kind, error.may_have_cost) == ("garbage", False)
+    assert (error.kind, error.usage is not None) == ("garbage", False)
     assert "check base_url" in error.reason
 
 
@@ -158,7 +158,7 @@ def test_an_error_document_with_status_200(caller: Caller, code: object) -> None
     with ScriptedEndpoint([Answer(body=json.dumps(document)), events(document)]) as endpoint:
         for _ in range(2):
             error = caller.fail(endpoint.base_url)
-            assert (error.kind, error.may_have_cost) == ("bad_request", False)
+            assert (error.kind, error.usage is not None) == ("bad_request", False)
             assert error.reason.endswith(": no such model")
         assert len(endpoint.asked) == 2
 
@@ -204,7 +204,7 @@ def test_silence_is_interrupted(caller: Caller, answer: Answer) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url, timeout_s=0.2)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.may_have_cost, error.text) == ("interrupted", True, "")
+    assert (error.kind, error.usage is not None, error.text) == ("interrupted", True, "")
     assert error.usage is not None
     assert error.usage.tokens_out == 1000
 
@@ -226,4 +226,4 @@ def test_compressed_answers_are_not_read(caller: Caller) -> None:
     with ScriptedEndpoint([answer]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert endpoint.asked[0].headers["accept-encoding"] == "identity"
-    assert (error.kind, error.may_have_cost) == ("garbage", True)
+    assert (error.kind, error.usage is not None) == ("garbage", True)

@@ -46,14 +46,14 @@ def test_a_conflict_is_not_sent_again(caller: Caller) -> None:
     with ScriptedEndpoint([Answer(status=409), Answer("never asked for")]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 1
-    assert (error.kind, error.may_have_cost) == ("unavailable", False)
+    assert (error.kind, error.usage is not None) == ("unavailable", False)
 
 
 def test_waits_double_and_differ(caller: Caller) -> None:
     with ScriptedEndpoint([Answer(status=500)]) as endpoint:
         error = caller.fail(endpoint.base_url)
         assert len(endpoint.asked) == 5
-    assert (error.kind, error.may_have_cost, error.attempts) == ("unavailable", False, 5)
+    assert (error.kind, error.usage is not None, error.attempts) == ("unavailable", False, 5)
     assert len(caller.slept) == 4
     for slept_s, whole_s in zip(caller.slept, [1, 2, 4, 8], strict=True):
         assert whole_s / 2 <= slept_s <= whole_s
@@ -101,13 +101,13 @@ def test_forms_of_retry_after(value: str, seconds: float | None) -> None:
 
 def test_nobody_listens(caller: Caller) -> None:
     error = caller.fail(f"http://127.0.0.1:{free_port()}/v1")
-    assert (error.kind, error.may_have_cost, error.attempts) == ("unavailable", False, 5)
+    assert (error.kind, error.usage is not None, error.attempts) == ("unavailable", False, 5)
     assert len(caller.slept) == 4
 
 
 def test_a_name_that_does_not_exist(caller: Caller) -> None:
     error = caller.fail("http://no-such-host.invalid/v1")
-    assert (error.kind, error.may_have_cost) == ("unavailable", False)
+    assert (error.kind, error.usage is not None) == ("unavailable", False)
 
 
 def test_a_reset_before_any_byte(caller: Caller) -> None:
@@ -122,21 +122,35 @@ def test_a_reset_before_any_byte(caller: Caller) -> None:
     assert "broke off before an answer came" in error.reason
 
 
-def test_a_connection_that_closes_without_a_byte(caller: Caller) -> None:
+@pytest.mark.parametrize(
+    ("sent", "kind", "attempts"),
+    [
+        (b"", "interrupted", 1),
+        (b"HTTP/1.1 503 no\r\nContent-Length: 99\r\n\r\nhalf of it", "unavailable", 5),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "interrupted", 1),
+    ],
+)
+def test_a_connection_that_closes_too_soon(
+    caller: Caller, sent: bytes, kind: str, attempts: int
+) -> None:
+    """What was taken may be paid, unless the status of an error says that it was not."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        taken: list[bytes] = []
 
         def hang_up() -> None:
-            connection, _ = server.accept()
-            with connection:
-                while b"}" not in b"".join(taken):
-                    taken.append(connection.recv(65536))
+            for _ in range(attempts):
+                connection, _ = server.accept()
+                with connection:
+                    taken = b""
+                    while b"}" not in taken:
+                        taken += connection.recv(65536)
+                    connection.sendall(sent)
 
         thread = threading.Thread(target=hang_up)
         thread.start()
         error = caller.fail(f"http://127.0.0.1:{server.getsockname()[1]}/v1")
         thread.join()
-    assert (error.kind, error.may_have_cost, error.attempts) == ("interrupted", True, 1)
+    assert (error.kind, error.attempts) == (kind, attempts)
+    assert (error.usage is not None) == (kind == "interrupted")
 
 
 def test_somebody_who_does_not_speak_http(caller: Caller) -> None:

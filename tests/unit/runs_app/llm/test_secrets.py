@@ -38,7 +38,7 @@ def test_a_missing_key_names_its_variable(
         assert endpoint.asked == []
     assert isinstance(error, MissingKey)
     assert VARIABLE in error.reason
-    assert (error.kind, error.may_have_cost) == ("auth", False)
+    assert (error.kind, error.usage is not None) == ("auth", False)
 
 
 @pytest.mark.parametrize("value", [f"{KEY}\n{KEY}", f"Bearer {KEY}", f"{KEY}ä"])

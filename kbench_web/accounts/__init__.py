@@ -1,0 +1,1 @@
+"""People: signing in, signing up, their tokens."""

@@ -1,0 +1,93 @@
+"""The API's view of the leaderboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Field, Query, Router, Schema, Status
+
+from leaderboard_app.boards import export, selectors
+from leaderboard_app.boards.query import QueryError, parse_query
+from tasks_app.spreadsheet import as_csv
+
+router = Router(tags=["leaderboard"])
+
+
+class Refusal(Schema):
+    """Which parameter means nothing, and why."""
+
+    field: str = Field(examples=["device"])
+    reason: str
+
+
+class BoardIn(Schema):
+    """What the board is to show; every parameter may be left out."""
+
+    by: str = Field("", description="submission, agent or model")
+    device: str = Field("", description="A device's name; the latest result's, if left out.")
+    task: str = ""
+    scenario: str = ""
+    dtype: str = ""
+    direction: str = Field("", description="forward or backward")
+    p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
+    sort: str = Field("", description="speedup, latency, fast, correct, score or floor")
+    verified: str = Field("", description="1: only results whose submission passed an audit.")
+    contaminated: str = Field(
+        "", description="1: with contaminated tasks, which a board over tasks leaves out."
+    )
+
+
+class ContaminatedOut(Schema):
+    """A task that counts in no figure over tasks."""
+
+    task: str = Field(examples=["softmax"])
+    reason: str
+
+
+class BoardOut(Schema):
+    """A ranked board. Rows by submission and rows by agent or model have different fields."""
+
+    by: str
+    device: str
+    p: float
+    sort: str
+    verified: bool
+    contaminated: bool = Field(description="Whether contaminated tasks were asked for.")
+    contaminated_tasks: list[ContaminatedOut] = Field(
+        description="Those of this selection; left out unless asked for, or named as `task`."
+    )
+    problems: int = Field(description="Tasks, each in each of its directions, on this board.")
+    rows: list[dict[str, Any]]
+
+
+@router.get("/leaderboard", response={200: BoardOut, 422: Refusal}, summary="The leaderboard")
+def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str = "json") -> Any:
+    """Answer with the ranked rows, as JSON or with `format=csv` as a file."""
+    tasks = selectors.board_tasks()
+    try:
+        if format not in ("json", "csv"):
+            raise QueryError("format", f"{format[:20]!r} is not one of json, csv")
+        query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device())
+    except QueryError as error:
+        return Status(422, {"field": error.field, "reason": error.reason})
+    board = selectors.board(query, tasks)
+    rows = export.records(board)
+    if format == "csv":
+        response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+        name = f"kbench-{query.by}-{query.device}.csv"
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        return response
+    return {
+        "by": query.by.value,
+        "device": query.device,
+        "p": query.p,
+        "sort": query.sort.value,
+        "verified": query.verified,
+        "contaminated": query.contaminated,
+        "contaminated_tasks": [
+            {"task": task.slug, "reason": task.contaminated} for task in board.contaminated
+        ],
+        "problems": len(board.problems),
+        "rows": rows,
+    }

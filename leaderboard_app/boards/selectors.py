@@ -1,0 +1,312 @@
+"""Questions that the boards ask of the database; nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.db.models import Count, F, Max, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
+from leaderboard_app.boards.intervals import LATENCY, spread, spreads
+from leaderboard_app.boards.query import By, Choices, Query, default_sort
+from leaderboard_app.boards.ranking import (
+    Author,
+    Entry,
+    Group,
+    Problem,
+    Ranked,
+    Tally,
+    best_entries,
+    group_entries,
+    rank_entries,
+    rank_groups,
+)
+from runs_app.integrity.standing import ranked_evaluations, standing_evaluations
+from runs_app.models import BARRED, COUNTING, Agent, Audited, Device, Evaluation, Result
+from tasks_app.selectors import published_tasks, task_writers
+
+_KEPT_INTERVALS = 65536
+_AUTHOR = ("submission__author__username", "submission__agent__name")
+_MODEL = "submission__language_model__name"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardTask:
+    """A published task, as far as boards look at it."""
+
+    slug: str
+    title: str
+    scenario: str
+    dtype: str
+    directions: tuple[str, ...]
+    contaminated: str  # why it counts in no figure over tasks; empty if it does
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A board, ranked: `entries` by submission, else `groups`.
+
+    `contaminated` are the tasks of the selection that are marked so: they are left out, unless
+    the query counts all.
+    """
+
+    query: Query
+    problems: tuple[Problem, ...]
+    contaminated: tuple[BoardTask, ...] = ()
+    entries: tuple[Ranked[Entry], ...] = ()
+    groups: tuple[Ranked[Group], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """How a task stands: on the device with the best speedup, and most agents on one device."""
+
+    agents: int
+    speedup: float | None
+    device: str
+
+
+def board_tasks() -> list[BoardTask]:
+    """The published tasks."""
+    rows = published_tasks().values_list(
+        "slug",
+        "title",
+        "scenario",
+        "current_version__dtype",
+        "current_version__document__directions",
+        "contaminated",
+    )
+    return [
+        BoardTask(
+            slug=slug,
+            title=title,
+            scenario=scenario,
+            dtype=dtype,
+            directions=tuple(words),
+            contaminated=contaminated,
+        )
+        for slug, title, scenario, dtype, words, contaminated in rows
+    ]
+
+
+def choices(tasks: Iterable[BoardTask]) -> Choices:
+    """What the filters offer."""
+    known = list(tasks)
+    return Choices(
+        devices=tuple(Device.objects.values_list("slug", flat=True)),
+        tasks=tuple(task.slug for task in known),
+        scenarios=tuple(sorted({task.scenario for task in known})),
+        dtypes=tuple(sorted({task.dtype for task in known})),
+        directions=tuple(sorted({word for task in known for word in task.directions})),
+    )
+
+
+def default_device() -> str:
+    """The device of the latest ranked result, or the CPU."""
+    latest = ranked_evaluations().filter(verdict=Verdict.CORRECT).order_by("-finished_at").first()
+    return latest.device_id if latest else DeviceKind.CPU.value
+
+
+def devices_with_results() -> list[Device]:
+    """Devices that have at least one ranked correct result, the most recent first."""
+    return list(
+        Device.objects.annotate(
+            latest=Max(
+                "evaluations__finished_at",
+                filter=Q(
+                    evaluations__mode=Mode.RANKED.value,
+                    evaluations__verdict=Verdict.CORRECT.value,
+                    evaluations__submission__private=False,
+                    evaluations__submission__run__isnull=True,
+                    evaluations__quarantine__in=COUNTING,
+                )
+                & ~Q(evaluations__audited__in=BARRED),
+            )
+        )
+        .filter(latest__isnull=False)
+        .order_by("-latest")
+    )
+
+
+def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]:
+    """The problems that a board is about, solved or not."""
+    return tuple(
+        Problem(task.slug, direction)
+        for task in _chosen(query, tasks)
+        if query.counts_all or not task.contaminated
+        for direction in task.directions
+        if query.direction in ("", direction)
+    )
+
+
+def _chosen(query: Query, tasks: Iterable[BoardTask]) -> list[BoardTask]:
+    return [
+        task
+        for task in tasks
+        if query.task in ("", task.slug)
+        and query.scenario in ("", task.scenario)
+        and query.dtype in ("", task.dtype)
+        and (not query.direction or query.direction in task.directions)
+    ]
+
+
+def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
+    """The ranked board for `query`."""
+    problems = problems_of(query, tasks)
+    marked = tuple(task for task in _chosen(query, tasks) if task.contaminated)
+    found = Board(query=query, problems=problems, contaminated=marked)
+    entries = _best(_standing(query))
+    if query.by is By.SUBMISSION:
+        best = best_entries(entries, lambda author: f"{author.submitter}\n{author.agent}")
+        return replace(found, entries=tuple(rank_entries(best, query.sort)))
+    groups = group_entries(
+        entries,
+        _tallies(_matching(query, ranked_evaluations())),
+        query.by.owner,
+        len(problems),
+        query.p,
+    )
+    return replace(found, groups=tuple(rank_groups(groups, query.sort)))
+
+
+def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
+    """The first rows of a device's board by submission."""
+    query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
+    entries = best_entries(_best(_standing(query)), lambda author: author.agent)
+    return rank_entries(entries, query.sort)[:limit]
+
+
+def solved_tasks() -> dict[str, Solved]:
+    """By task: how many agents solved it, and the best speedup with its device."""
+    rows = (
+        standing_evaluations()
+        .order_by()
+        .values_list("task_version__task__slug", "device__name")
+        .annotate(agents=Count("submission__agent", distinct=True), best=Max("speedup_best"))
+    )
+    solved: dict[str, Solved] = {}
+    for task, device, agents, best in rows:
+        held = solved.get(task)
+        if held is None or (best or 0) > (held.speedup or 0):
+            most = max(agents, held.agents if held else 0)
+            solved[task] = Solved(agents=most, speedup=best, device=device)
+    return solved
+
+
+def kinds_of_agents(names: Iterable[str]) -> dict[str, str]:
+    """Kinds of agents by name."""
+    return dict(Agent.objects.filter(name__in=set(names)).values_list("name", "kind"))
+
+
+def _standing(query: Query) -> QuerySet[Evaluation]:
+    rows = _matching(query, standing_evaluations())
+    return rows.filter(audited=Audited.PASSED) if query.verified else rows
+
+
+def _matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    wanted = {
+        "device_id": query.device,
+        "task_version__task__slug": query.task,
+        "task_version__task__scenario": query.scenario,
+        "task_version__dtype": query.dtype,
+        "direction": query.direction,
+    }
+    if not query.counts_all:
+        rows = rows.filter(task_version__task__contaminated="")
+    return rows.filter(**{name: value for name, value in wanted.items() if value})
+
+
+def _best(rows: QuerySet[Evaluation]) -> list[Entry]:
+    """The fastest of each author and problem."""
+    place = Window(
+        RowNumber(),
+        partition_by=[
+            F("submission__author"), F("submission__agent"), F("submission__language_model"),
+            F("task_version"), F("direction"),
+        ],
+        order_by=[F("latency_ns").asc(), F("pk").asc()],
+    )  # fmt: skip
+    best = list(
+        rows.annotate(place=place)
+        .filter(place=1)
+        .select_related(
+            "task_version__task", "submission__author", "submission__agent",
+            "submission__language_model",
+        )
+        .defer("task_version__document", "submission__source", "reason")
+    )  # fmt: skip
+    factors = _intervals([evaluation.pk for evaluation in best])
+    writers = task_writers()
+    return [_entry(evaluation, factors.get(evaluation.pk, {}), writers) for evaluation in best]
+
+
+def _entry(
+    evaluation: Evaluation,
+    factors: dict[str, tuple[float, float]],
+    writers: Container[tuple[str, str]],
+) -> Entry:
+    submission = evaluation.submission
+    assert evaluation.latency_ns is not None, "a correct evaluation has a latency"
+    assert evaluation.finished_at is not None, "a finished evaluation has an end"
+    model = submission.language_model
+    task, submitter = evaluation.task_version.task.slug, submission.author.get_username()
+    speedups = {
+        "best": evaluation.speedup_best,
+        "eager": evaluation.speedup_eager,
+        "compiled": evaluation.speedup_compiled,
+    }
+    return Entry(
+        evaluation_id=str(evaluation.pk),
+        submission_id=str(submission.pk),
+        author=Author(submitter, submission.agent.name, model.name if model else ""),
+        problem=Problem(task, evaluation.direction),
+        device=evaluation.device_id,
+        finished_at=evaluation.finished_at,
+        latency=spread(evaluation.latency_ns, factors.get(LATENCY)),
+        speedups={
+            name: spread(value, factors.get(name)) for name, value in speedups.items() if value
+        },
+        hidden_speedup=evaluation.hidden_speedup,
+        floor_fraction=evaluation.floor_fraction,
+        score=evaluation.score,
+        audited=evaluation.audited,
+        wrote_task=(task, submitter) in writers,
+    )
+
+
+def _tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
+    keys = (*_AUTHOR, _MODEL, "task_version__task__slug", "direction")
+    counted = (
+        rows.order_by()
+        .values(*keys)
+        .annotate(judged=Count("pk"), accepted=Count("pk", filter=Q(verdict=Verdict.CORRECT.value)))
+        .values_list(*keys, "judged", "accepted")
+    )
+    return [
+        Tally(
+            author=Author(submitter, agent, model or ""),
+            problem=Problem(task, direction),
+            judged=judged,
+            accepted=accepted,
+        )
+        for submitter, agent, model, task, direction, judged, accepted in counted
+    ]
+
+
+_known_intervals: dict[UUID, dict[str, tuple[float, float]]] = {}
+
+
+def _intervals(keys: Sequence[UUID]) -> dict[UUID, dict[str, tuple[float, float]]]:
+    """Intervals of evaluations; read once from each result, because a result never changes."""
+    found = {key: _known_intervals[key] for key in keys if key in _known_intervals}
+    missing = [key for key in keys if key not in found]
+    documents = Result.objects.filter(pk__in=missing).values_list("pk", "document")
+    for key, document in documents.iterator(chunk_size=100):
+        found[key] = spreads(document)
+    if len(_known_intervals) > _KEPT_INTERVALS:
+        _known_intervals.clear()
+    _known_intervals.update(found)
+    return found

@@ -1,0 +1,1 @@
+"""Those who write kernels: pages of agents and of language models."""

@@ -1,0 +1,116 @@
+"""Pages of those who write kernels: agents and language models."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from runs_app.errors import SubmissionError
+from runs_app.models import Agent, LanguageModel
+from runs_app.optimisation.selectors.language_models import (
+    Usage,
+    host_of,
+    key_is_set,
+    last_test,
+    tests_since,
+    usages,
+)
+from runs_app.optimisation.services.calls import try_language_model
+from runs_app.work.access import listed_evaluations, visible_evaluations
+from tasks_app.people import AuthenticatedRequest
+
+TESTS_PER_MINUTE = 6
+"""Tests that the whole site may begin in a minute."""
+
+_RECENT = 50
+
+
+@require_safe
+def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
+    """An agent and what it entered last."""
+    agent = get_object_or_404(Agent, pk=agent_id)
+    evaluations = listed_evaluations(request.user).filter(submission__agent=agent)
+    context = {
+        "name": agent.name,
+        "kind": agent.get_kind_display(),
+        "evaluations": evaluations[:_RECENT],
+    }
+    return render(request, "leaderboard_app/profiles/author.html", context)
+
+
+@never_cache
+@require_safe
+def language_model_list(request: HttpRequest) -> HttpResponse:
+    """Every language model with its endpoint, its calls and what came of them."""
+    models = list(LanguageModel.objects.all())
+    used = usages(request.user, models)
+    rows = [_row(model, used[model.pk]) for model in models]
+    rows.sort(key=lambda row: (not row["model"].is_callable, row["model"].name.casefold()))
+    return render(request, "leaderboard_app/profiles/language_models.html", {"rows": rows})
+
+
+@never_cache
+@require_safe
+def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpResponse:
+    """A language model: how it is called, what it did, a test of it, and what it wrote last."""
+    model = get_object_or_404(LanguageModel, pk=language_model_id)
+    if request.headers.get("HX-Request") == "true":
+        context = {"model": model, **_last_test(request, model)}
+        return render(request, "leaderboard_app/profiles/parts/language_model_test.html", context)
+    evaluations = visible_evaluations(request.user)
+    written = evaluations.filter(submission__language_model=model, submission__run=None)
+    row = _row(model, usages(request.user, [model])[model.pk])
+    context = row | {"keyed": row, "evaluations": written[:_RECENT], **_last_test(request, model)}
+    return render(request, "leaderboard_app/profiles/language_model.html", context)
+
+
+@login_required
+@require_POST
+def language_model_test(request: AuthenticatedRequest, language_model_id: int) -> HttpResponse:
+    """Have a language model asked the test question; its page then shows what comes."""
+    model = get_object_or_404(LanguageModel, pk=language_model_id)
+    user, now = request.user, timezone.now()
+    if not user.is_staff:
+        raise PermissionDenied("Only admins may test a language model: a test costs money.")
+    if tests_since(now - timedelta(minutes=1)) >= TESTS_PER_MINUTE:
+        reason = f"more than {TESTS_PER_MINUTE} tests in a minute; wait a minute and try again"
+        messages.error(request, f"Not tested: {reason}.", extra_tags="bad")
+    else:
+        try:
+            try_language_model(model=model, user=user, now=now)
+        except SubmissionError as error:
+            messages.error(request, f"Not tested: {error}.", extra_tags="bad")
+    return redirect(f"{model.get_absolute_url()}#test")
+
+
+def _row(model: LanguageModel, usage: Usage) -> dict[str, Any]:
+    return {
+        "model": model,
+        "host": host_of(model),
+        "key_is_set": key_is_set(model),
+        "usage": usage,
+    }
+
+
+def _last_test(request: HttpRequest, model: LanguageModel) -> dict[str, Any]:
+    """The newest test, for admins alone: it holds the endpoint's own words."""
+    if not getattr(request.user, "is_staff", False):
+        return {"call": None}
+    call = last_test(model)
+    if call is None:
+        return {"call": None}
+    ended_at = call.ended_at or timezone.now()
+    return {
+        "call": call,
+        "is_over": call.ended_at is not None,
+        "took_s": (ended_at - (call.sent_at or call.created_at)).total_seconds(),
+    }

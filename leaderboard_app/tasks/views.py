@@ -1,0 +1,113 @@
+"""Pages about tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from gpu_runner.data.verdict import Abi, Direction
+from tasks_app import selectors
+from tasks_app.formats.loader import command_argument
+from tasks_app.models import Task, TaskVersion
+from tasks_app.pages import building_page, soundness_page, task_page
+from tasks_app.pages.task_filter import (
+    FILTERS,
+    TaskRow,
+    chosen,
+    options,
+    read_filters,
+    task_rows,
+)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def task_list(request: HttpRequest) -> HttpResponse:
+    """All published tasks, filtered by what stands in the address."""
+    rows = task_rows()
+    filters = read_filters(request.GET)
+    choices = [_choice(name, rows, filters[name]) for name in FILTERS]
+    fragment = request.headers.get("HX-Request") == "true"
+    context = {
+        "fragment": fragment,
+        "rows": chosen(rows, filters),
+        "total": len(rows),
+        "in_review": selectors.tasks_in_review(request.user),
+        "filters": filters,
+        "filtered": any(filters.values()),
+        "choices": [choice for choice in choices if choice["options"] or choice["value"]],
+    }
+    name = "parts/task_table.html" if fragment else "task_list.html"
+    return render(request, f"leaderboard_app/tasks/{name}", context)
+
+
+@require_safe
+def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """One task: what it asks for, on which workloads, and who solved it."""
+    task, version = _found(request, slug)
+    return render(
+        request, "leaderboard_app/tasks/task_detail.html", _detail(request, task, version)
+    )
+
+
+@require_safe
+def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
+    """What proves the current version of a task sound, with the numbers.
+
+    Of several reports `device` chooses one, by kind.
+    """
+    task, version = _found(request, slug)
+    kind = request.GET.get("device", "")
+    context = soundness_page.page_context(task, version, request.user, kind)
+    return render(request, "leaderboard_app/tasks/task_soundness.html", context)
+
+
+def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
+    version = selectors.shown_version(slug, request.user)
+    if version is None:
+        raise Http404(f"There is no task {slug!r}.")
+    return version.task, version
+
+
+def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
+    data = version.data
+    files: dict[str, str] = selectors.task_document(version, request.user)["files"]
+    return {
+        "task": task,
+        "version": version,
+        "data": data,
+        "works": [(d.value, data.work.get(d)) for d in data.directions],
+        "tables": [(d.value, task_page.workload_rows(data, d)) for d in data.directions],
+        "hidden": task_page.hidden_count(data),
+        "tolerance": task_page.tolerance_text(data),
+        "entrances": task_page.entrances(data),
+        "buildings": building_page.buildings(data),
+        "starter": task_page.starter(data, data.directions[0]),
+        "kernels": task_page.kernel_views(data, files),
+        "references": task_page.reference_files(files),
+        "soundness": version.report,
+        "override": version.override,
+        "refusal": version.briefly_unproven if task.state == Task.State.REVIEW else "",
+        "proposal": selectors.proposal_of(task),
+        "versions": selectors.seen_versions(task, request.user),
+        "why_retired": selectors.why_retired(task),
+        "is_c": data.abi is Abi.C,
+        "host": request.build_absolute_uri("/").rstrip("/"),
+        "command": _command(task.slug, data.directions[0]),
+    }
+
+
+def _command(slug: str, direction: Direction) -> str:
+    extra = "" if direction is Direction.FORWARD else f" --direction {direction}"
+    command = ".venv/bin/python -m gpu_runner evaluate"
+    return f"{command} --task {command_argument(slug)} --kernel kernel.cpp --device cpu{extra}"
+
+
+def _choice(name: str, rows: list[TaskRow], value: str) -> dict[str, Any]:
+    known = options(name, rows)
+    label = {"abi": "ABI"}.get(name, name.capitalize())
+    return {"name": name, "label": label, "options": known, "value": value}

@@ -1,0 +1,16 @@
+"""The API's view of submissions, queues, runs, and what language models say of tasks."""
+
+from __future__ import annotations
+
+from ninja import Router
+
+from runs_app.advice.api import router as judgements_router
+from runs_app.optimisation.api import router as runs_router
+from runs_app.submissions.api import router as submissions_router
+
+router = Router()
+router.add_router("", submissions_router)
+router.add_router("", runs_router)
+router.add_router("", judgements_router)
+
+__all__ = ["router"]

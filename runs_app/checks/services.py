@@ -1,0 +1,123 @@
+"""Have a runner check a task version, or have it stop; and take its report."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.verdict import DeviceKind
+from runs_app.checks.selectors import check_time, may_cancel, may_check
+from runs_app.messaging import queues
+from runs_app.models import UNDER_WAY, Device, Status, TaskCheck
+from runs_app.work import job_lifecycle
+from tasks_app.errors import CurationError
+from tasks_app.formats.loader import report_of
+from tasks_app.formats.soundness_report import LARGEST
+from tasks_app.models import Act, TaskVersion
+from tasks_app.publishing.services import record_report
+from tasks_app.publishing.trail import note
+
+
+@transaction.atomic
+def request_check(*, version: TaskVersion, device: Device, user: User, now: datetime) -> TaskCheck:
+    """Queue the making of a version's soundness report, and note it in the trail.
+
+    One that waits or runs on the device already is returned instead. Raises `CurationError` naming
+    the field: for those who may not, for a device that the task has no workload for, and, of
+    somebody who is no admin, for a second check at a time and where a day's time is used up.
+    """
+    if not may_check(version, user):
+        raise CurationError("", "only admins and who works on its draft may have a task checked")
+    TaskVersion.objects.select_for_update(no_key=True).get(pk=version.pk)  # two requests take turns
+    under_way = TaskCheck.objects.filter(status__in=UNDER_WAY)
+    known = under_way.filter(version=version, device=device).first()
+    if known is not None:
+        return known
+    _refuse_device(version, device)
+    _refuse_more(user, now)
+    check = TaskCheck.objects.create(
+        version=version, device=device, asked_by=user, created_at=now, queued_at=now
+    )
+    drafts = [draft for draft in version.drafts.all() if draft.open_to(user)]
+    draft = min(drafts, key=lambda draft: draft.author_id != user.pk, default=None)
+    details = {"device": device.slug, "check": str(check.pk)}
+    note(Act.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now)
+    job_lifecycle.queue(check)
+    return check
+
+
+@transaction.atomic
+def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
+    """Take a check out of the queue, or stop it, and note it in the trail.
+
+    Raises `CurationError` where that cannot be.
+    """
+    locked = TaskCheck.objects.select_for_update(of=("self",)).get(pk=check.pk)
+    if locked.is_over:
+        raise CurationError("", f"this check is {locked.status.lower()} already")
+    if not may_cancel(locked, user):
+        raise CurationError("", "only who asked for a check and admins may cancel it")
+    reason = f"cancelled by {user.get_username()}"
+    job_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
+    details = {"device": locked.device_id, "check": str(locked.pk)}
+    asked = Act.objects.filter(kind=Act.Kind.CHECKED, details__check=str(locked.pk)).first()
+    note(
+        Act.Kind.CANCELLED,
+        version=locked.version,
+        draft=asked.draft if asked is not None else None,
+        actor=user,
+        details=details,
+        now=now,
+    )
+    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+
+
+def finish(check: TaskCheck, document: Any, now: datetime) -> None:
+    """End it with the report that its runner has made; raises `DataError` for any other."""
+    if not isinstance(document, dict):
+        raise DataError("report", "is not a JSON object")
+    if len(json.dumps(document)) > LARGEST:
+        raise DataError("report", f"is larger than {LARGEST} bytes")
+    report = report_of(document)
+    task = check.version.data
+    facts = {
+        "task": (report.task, task.name),
+        "digest": (report.digest, task.digest()),
+        "device": (report.device, check.device_id),
+    }
+    for field, (found, expected) in facts.items():
+        if found != expected:
+            raise DataError(field, f"is {found!r}, expected {expected!r}")
+    record_report(check.version, report, now, made_here=True)
+    job_lifecycle.end(check, passed=report.passed, now=now)
+
+
+def _refuse_device(version: TaskVersion, device: Device) -> None:
+    kind = DeviceKind(device.kind)
+    for direction in version.data.directions:
+        if not version.data.workloads_for(kind, direction, hidden=False):
+            reason = f"the task has no public {direction} workload for a {kind} device"
+            raise CurationError("device", reason)
+
+
+def _refuse_more(user: User, now: datetime) -> None:
+    """A check has its device to itself, so that others wait for those of one user."""
+    if user.is_staff:
+        return
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # two requests take turns
+    other = TaskCheck.objects.filter(asked_by=user, status__in=UNDER_WAY).first()
+    if other is not None:
+        reason = (
+            f"your check of {other.version} on {other.device} is under way, and you may have one"
+            " at a time: wait for its end, or cancel it"
+        )
+        raise CurationError("", reason)
+    time = check_time(user, now)
+    if time.left == 0:
+        reason = f"your checks have held devices for {time.limit} minutes in the last 24 hours"
+        raise CurationError("", f"{reason}, the most that they may: ask again later")

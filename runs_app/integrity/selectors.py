@@ -1,0 +1,55 @@
+"""What waits for a person, what was decided, and what audits say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+
+from gpu_runner.data.integrity import Check
+from runs_app.models import Evaluation, Quarantine, QuarantineCase
+
+
+def open_case_count() -> int:
+    """How many cases wait for a decision."""
+    return QuarantineCase.objects.filter(state=Quarantine.OPEN).count()
+
+
+def open_cases() -> QuerySet[QuarantineCase]:
+    """Cases that wait for a decision, the oldest first, with their evaluations."""
+    return _cases().filter(state=Quarantine.OPEN)
+
+
+def decided_cases() -> QuerySet[QuarantineCase]:
+    """Cases that were decided, the newest first, with their evaluations and decisions."""
+    return _cases().exclude(state=Quarantine.OPEN).order_by("-created_at", "-pk")
+
+
+def public_suspicions(evaluation: Evaluation, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Suspicions of a result as its reader may see it, with those that only its audit tells of."""
+    found = [dict(each) for each in document.get("suspicions", ())]
+    if evaluation.quarantine_case is None or any(s["check"] == Check.AUDIT for s in found):
+        return found
+    checks = (document.get("audit") or {}).get("checks", ())
+    return found + [
+        {"check": Check.AUDIT.value, "reason": f"{each['name']}: {each['reason']}", "line": None}
+        for each in checks
+        if each["state"] == "suspicious"
+    ]
+
+
+def decision_reason(evaluation: Evaluation) -> str:
+    """Why a person cleared or upheld the evaluation; empty until one did."""
+    case = evaluation.quarantine_case
+    decision = case.decisions.first() if case else None
+    return decision.reason if decision else ""
+
+
+def _cases() -> QuerySet[QuarantineCase]:
+    evaluations = Evaluation.objects.select_related(
+        "device", "submission__agent", "submission__author"
+    ).order_by("created_at")
+    return QuarantineCase.objects.select_related("task_version__task").prefetch_related(
+        Prefetch("evaluations", queryset=evaluations), "decisions__decided_by"
+    )

@@ -1,0 +1,99 @@
+"""Whether a result counts, in words and signs."""
+
+from __future__ import annotations
+
+from django import template
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from runs_app.integrity.selectors import open_case_count
+from runs_app.models.standing import COUNTING
+
+register = template.Library()
+
+_QUARANTINE = {
+    "open": ("warn", "!", "In quarantine"),
+    "cleared": ("good", "✓", "Cleared by a person"),
+    "upheld": ("bad", "✗", "Rejected by a person: counts nowhere"),
+}
+_UNVERIFIED = "Unverified"
+_DECISIONS = {"cleared": "Cleared", "upheld": "Rejected"}
+_AUDITED = {
+    "none": ("", "○", _UNVERIFIED, "not audited: only the leader of a board is, on its own"),
+    "waiting": ("", "○", _UNVERIFIED, "its audit is under way"),
+    "passed": (
+        "good",
+        "✓",
+        "Verified",
+        "new seeds, sanitizers and a profiler agreed",
+    ),
+    "failed": ("bad", "✗", "Audit failed", "it is on no board"),
+    "suspicious": ("warn", "!", "Audit in quarantine", "it is on no board until a person decided"),
+    "inconclusive": (
+        "",
+        "○",
+        _UNVERIFIED,
+        "its audit has no result, or could not make every check that it needs; its page says why",
+    ),
+}
+
+
+@register.simple_tag
+def quarantine_badge(state: str) -> SafeString:
+    """A badge with the state of a quarantine; nothing where nothing is suspicious."""
+    if state not in _QUARANTINE:
+        return SafeString("")
+    return format_html(
+        '<span class="badge {}"><span aria-hidden="true">{}</span>{}</span>', *_QUARANTINE[state]
+    )
+
+
+@register.filter
+def decision_words(state: str) -> str:
+    """What a person decided, before the person's name."""
+    return _DECISIONS[state]
+
+
+@register.simple_tag
+def audited_badge(state: str, quarantine: str = "none") -> SafeString:
+    """A badge with what audits say of a place on a board.
+
+    Nothing of a result that is unverified and held back: no audit is due before a person lets it.
+    """
+    kind, sign, words, meaning = _AUDITED[state]
+    if quarantine not in COUNTING and words == _UNVERIFIED:
+        return SafeString("")
+    return format_html(
+        '<span class="badge {}" title="{}"><span aria-hidden="true">{}</span>{}</span>',
+        kind, meaning, sign, words,
+    )  # fmt: skip
+
+
+@register.simple_tag
+def audited_words(state: str, submission_id: object = "") -> SafeString:
+    """The same in a line below a name, with a link to an audit that ended and leaves it there."""
+    _, sign, words, meaning = _AUDITED[state]
+    text = format_html('<span aria-hidden="true">{}</span> {}', sign, words.lower())
+    if state in ("passed", "inconclusive") and submission_id:
+        address = f"{reverse('submission', args=[submission_id])}#h-audited"
+        text = format_html('<a href="{}">{}</a>', address, text)
+    return format_html('<span class="sub" title="{}">{}</span>', meaning, text)
+
+
+@register.filter
+def audited_meaning(state: str) -> str:
+    """What the state of an audit means, in a few words."""
+    return _AUDITED[state][3]
+
+
+@register.simple_tag
+def quarantine_link(path: str) -> SafeString:
+    """The navigation's link for admins, with the number of cases that wait."""
+    address = reverse("quarantine")
+    count = open_case_count()
+    current = SafeString(' aria-current="page"') if path.startswith(address) else ""
+    return format_html(
+        '<a href="{}"{} aria-label="Quarantine, {} open">Quarantine ({})</a>',
+        address, current, count, count,
+    )  # fmt: skip

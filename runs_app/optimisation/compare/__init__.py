@@ -1,0 +1,1 @@
+"""Runs and settings side by side: curves, tables, and ablations."""

@@ -1,0 +1,237 @@
+"""What runs cost and came to, side by side, and how their best grew."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.ablation import Trial
+from runs_app.evolve.commands import Edit, Role
+from runs_app.models import Candidate, LanguageModelCall, Run
+from runs_app.optimisation.selectors.runs import active_s, visible_runs
+from runs_app.optimisation.selectors.settings import SEED, settings_of
+from tasks_app.people import Viewer
+
+CODE_ROLES = tuple(role.value for role in Role if role.writes_code)
+MOST_RUNS = 500
+"""Runs that one ablation looks at, the newest first."""
+
+_TOLD = ("started", "measured", "paused", "resumed", "stopped", "finished")
+_CLOCK = {"started": True, "resumed": True, "paused": False, "stopped": False, "finished": False}
+_CALLS = LanguageModelCall.Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """The best so far, after that many evaluations, dollars, and seconds of running."""
+
+    evaluations: int
+    usd: float
+    active_s: float
+    latency_ns: float
+    speedup: float | None  # against the best baseline
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One column of a comparison.
+
+    measured: candidates of which hardware has spoken; a lost evaluation says nothing.
+    speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
+    by verdict, dropped ones, answers without a kernel, failed calls.
+    """
+
+    run: Run
+    settings: Mapping[str, str]
+    active_s: float
+    speedup_seed: float | None
+    speedup_baseline: float | None
+    measured: int
+    correct: int
+    proposals: int
+    valid: int
+    failures: Mapping[str, int]
+    points: tuple[Point, ...] = ()
+
+    @property
+    def correct_share(self) -> float | None:
+        """Correct candidates over measured ones."""
+        return self.correct / self.measured if self.measured else None
+
+    @property
+    def valid_share(self) -> float | None:
+        """Correct candidates over proposals of language models."""
+        return self.valid / self.proposals if self.proposals else None
+
+    @property
+    def improved(self) -> bool:
+        """Whether it found a kernel faster than its seed; without a seed, any correct one."""
+        best = self.run.best
+        if best is None or best.edit == Edit.SEED:
+            return False
+        return self.run.seed_latency_ns is None or (self.speedup_seed or 0.0) > 1.0
+
+
+def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> list[RunSummary]:
+    """A summary of each run, in the order of `runs`; with `points`, its curve too."""
+    rows = list(runs.defer(None).defer("task_version__document", "best__source", "best__feedback"))
+    candidates = _candidate_counts(rows)
+    calls = _call_counts(rows)
+    return [
+        _summary(run, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points)
+        for run in rows
+    ]
+
+
+def _candidate_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, str, int, int]]]:
+    """For each run: state, verdict, how many there are, how many a language model wrote."""
+    rows = Candidate.objects.filter(run__in=runs).order_by()
+    found: dict[Any, list[tuple[str, str, int, int]]] = {}
+    counted = rows.values_list("run_id", "state", "verdict")
+    written = Count("call")  # those with one
+    for run_id, state, verdict, count, by_model in counted.annotate(Count("pk"), written):
+        found.setdefault(run_id, []).append((state, verdict, count, by_model))
+    return found
+
+
+def _call_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, bool, int]]]:
+    """For each run, of calls that write kernels: status, whether the answer was usable, count."""
+    rows = LanguageModelCall.objects.filter(run__in=runs, role__in=CODE_ROLES).order_by()
+    found: dict[Any, list[tuple[str, bool, int]]] = {}
+    for usable in (True, False):
+        part = rows.filter(problem="") if usable else rows.exclude(problem="")
+        counted = part.values_list("run_id", "status").annotate(count=Count("pk"))
+        for run_id, status, count in counted:
+            found.setdefault(run_id, []).append((status, usable, count))
+    return found
+
+
+def _summary(
+    run: Run,
+    candidates: list[tuple[str, str, int, int]],
+    calls: list[tuple[str, bool, int]],
+    now: datetime,
+    *,
+    points: bool,
+) -> RunSummary:
+    failures: Counter[str] = Counter()
+    measured = correct = valid = 0
+    for state, verdict, count, written in candidates:
+        if state == Candidate.State.DROPPED:
+            failures["dropped before hardware"] += count
+        elif verdict:
+            measured += count if verdict != Verdict.SYSTEM_ERROR else 0
+            if verdict == Verdict.CORRECT:
+                correct += count
+                valid += written
+            else:
+                failures[verdict] += count
+    for status, usable, count in calls:
+        if status in (_CALLS.FAILED, _CALLS.INTERRUPTED):
+            failures["call failed"] += count
+        elif status == _CALLS.ANSWERED and not usable:
+            failures["no kernel in the answer"] += count
+    ended = (_CALLS.ANSWERED, _CALLS.FAILED, _CALLS.INTERRUPTED)
+    return RunSummary(
+        run=run,
+        settings=settings_of(run),
+        active_s=active_s(run, now),
+        speedup_seed=_quotient(run.seed_latency_ns, run.best_latency_ns),
+        speedup_baseline=run.best.speedup if run.best else None,
+        measured=measured,
+        correct=correct,
+        proposals=sum(count for status, _, count in calls if status in ended),
+        valid=valid,
+        failures=failures,
+        points=tuple(curve(run)) if points else (),
+    )
+
+
+def curve(run: Run) -> list[Point]:
+    """The best so far, a point for each improvement and one for the end."""
+    evaluations, usd, seconds = 0, 0.0, 0.0
+    since: datetime | None = None
+    paid = deque(_payments(run))
+    found: list[Point] = []
+    best: dict[str, Any] | None = None
+    rows = run.events.filter(kind__in=_TOLD).order_by("seq")
+    for kind, payload, at in rows.values_list("kind", "payload", "created_at"):
+        if since is not None:
+            seconds += max((at - since).total_seconds(), 0.0)
+        running = _CLOCK.get(kind, since is not None)
+        since = at if running else None
+        while paid and paid[0][0] <= at:
+            usd += paid.popleft()[1]
+        if kind != "measured" or payload["verdict"] == Verdict.SYSTEM_ERROR:
+            continue
+        evaluations += 1
+        if payload.get("best") and payload.get("latency_ns"):
+            best = payload
+            found.append(_point(best, evaluations, usd, seconds))
+    if best is not None:
+        usd += sum(cost for _, cost in paid)
+        found.append(_point(best, evaluations, usd, seconds))
+    return found
+
+
+def _payments(run: Run) -> list[tuple[datetime, float]]:
+    """When each call that cost something ended, and what it cost, in order."""
+    rows = run.calls.filter(ended_at__isnull=False, cost_usd__gt=0).order_by("ended_at")
+    return [(at, cost) for at, cost in rows.values_list("ended_at", "cost_usd") if at is not None]
+
+
+def _point(best: Mapping[str, Any], evaluations: int, usd: float, seconds: float) -> Point:
+    return Point(
+        evaluations=evaluations,
+        usd=usd,
+        active_s=seconds,
+        latency_ns=best["latency_ns"],
+        speedup=best.get("speedup"),
+    )
+
+
+def problems_with_runs(user: Viewer) -> list[tuple[str, str, str, int]]:
+    """Task, device and direction of finished runs that `user` may see, with their number."""
+    rows = visible_runs(user).filter(status=Run.Status.FINISHED).order_by()
+    counted = rows.values_list("task_version__task__slug", "device_id", "direction")
+    return sorted(counted.annotate(count=Count("pk")), key=lambda row: (-row[3], row[:3]))
+
+
+def ablation_runs(user: Viewer, task: str, device: str, direction: str) -> QuerySet[Run]:
+    """Runs of one problem that `user` may see, whatever their status."""
+    return visible_runs(user).filter(
+        task_version__task__slug=task, device_id=device, direction=direction
+    )
+
+
+def trials(user: Viewer, problem: tuple[str, str, str], metric: str, now: datetime) -> list[Trial]:
+    """The newest `MOST_RUNS` finished runs of (task, device, direction), as statistics see them.
+
+    metric: "seed" or "baseline", what the speedup is over.
+    """
+    runs = ablation_runs(user, *problem).filter(status=Run.Status.FINISHED)
+    return [_trial(summary, metric) for summary in summaries(runs.all()[:MOST_RUNS], now)]
+
+
+def _trial(summary: RunSummary, metric: str) -> Trial:
+    speedup = summary.speedup_seed if metric == "seed" else summary.speedup_baseline
+    return Trial(
+        run=str(summary.run.pk),
+        setting={name: value for name, value in summary.settings.items() if name != SEED},
+        speedup=speedup,
+        improved=summary.improved,
+        usd=summary.run.usd,
+        tokens=summary.run.tokens,
+        measured=summary.measured,
+        correct=summary.correct,
+    )
+
+
+def _quotient(above: float | None, below: float | None) -> float | None:
+    return above / below if above and below else None

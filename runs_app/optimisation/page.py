@@ -1,0 +1,181 @@
+"""What the pages of optimisation runs show, ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.judging import VERIFIERS, truth
+from runs_app.evolve.strategies import STRATEGIES
+from runs_app.models import Candidate, Run
+from runs_app.optimisation.selectors.runs import budgets
+from runs_app.optimisation.selectors.settings import parameters_of
+
+_LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
+_METERS = (
+    ("usd", "Money"),
+    ("tokens", "Tokens"),
+    ("evaluations", "Evaluations"),
+    ("wall_time_s", "Running time"),
+)
+_OF_MODELS = {"usd", "tokens"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A run in a list; `over_seed` is its best candidate's speedup over the seed kernel."""
+
+    run: Run
+    over_seed: float | None
+    over_baseline: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """What was spent of a budget; `cap` is None where there is none."""
+
+    name: str
+    label: str
+    value: float
+    cap: float | None
+
+    @property
+    def share(self) -> float | None:
+        """What was spent over the cap; None without one, or with a cap of 0."""
+        return self.value / self.cap if self.cap else None
+
+
+def run_rows(runs: Iterable[Run]) -> list[RunRow]:
+    """Runs as lists show them."""
+    return [
+        RunRow(
+            run=run, over_seed=over_seed(run), over_baseline=run.best.speedup if run.best else None
+        )
+        for run in runs
+    ]
+
+
+def over_seed(run: Run) -> float | None:
+    """How many times as fast as the seed kernel the best candidate is."""
+    if not run.seed_latency_ns or not run.best_latency_ns:
+        return None
+    return run.seed_latency_ns / run.best_latency_ns
+
+
+def budget(run: Run) -> dict[str, Any]:
+    """The caps of now: those of the start, or of the latest extension."""
+    return budgets([run])[run.pk]
+
+
+def meters(run: Run, active_s: float) -> list[Meter]:
+    """What the run has spent, against its caps; money and tokens where it has language models."""
+    caps = budget(run)
+    spent = {
+        "usd": run.usd,
+        "tokens": run.tokens,
+        "evaluations": run.evaluations,
+        "wall_time_s": active_s,
+    }
+    return [
+        Meter(name=name, label=label, value=spent[name], cap=caps.get(name))
+        for name, label in _METERS
+        if run.config.get("models") or name not in _OF_MODELS
+    ]
+
+
+def config_rows(run: Run) -> list[tuple[str, str]]:
+    """How the run was to go, as labels and values."""
+    config = run.config
+    rows = [
+        ("Language models", ", ".join(model["name"] for model in config.get("models", []))),
+        ("Temperatures", _numbers(config.get("temperatures", [])) if config.get("models") else ""),
+        ("Verifiers", _verifier_words(config.get("verifiers", {}))),
+        ("Profile in prompts", config.get("profile", "") if config.get("models") else ""),
+        ("Seed kernel", run.problem.get("seed_title", "")),
+        ("Seed number", str(run.seed)),
+    ]
+    rows += [(name.replace("_", " "), _words(value)) for name, value in parameters_of(run).items()]
+    return [(label, value) for label, value in rows if value]
+
+
+def reference_lines(run: Run) -> dict[str, float]:
+    """Times of the baselines and of the physical limit in nanoseconds, where they are known.
+
+    The best candidate's own speedups tell them where they can: they are of this device and today.
+    """
+    problem = run.problem
+    lines = {_LINES.get(name, name): ns for name, ns in problem.get("baselines_ns", {}).items()}
+    if problem.get("floor_ns"):
+        lines["physical limit"] = problem["floor_ns"]
+    best = run.candidates.filter(verdict="CORRECT").order_by("latency_ns").first()
+    if best is None or best.latency_ns is None:
+        return lines
+    speedups = (best.feedback or {}).get("speedups", {})
+    known = {_LINES[name]: best.latency_ns * s for name, s in speedups.items() if name in _LINES}
+    if best.floor_fraction:
+        known["physical limit"] = best.latency_ns * best.floor_fraction
+    lines |= known
+    if {"eager", "compiled"} & lines.keys():
+        lines.pop("best baseline", None)  # it is one of the others
+    return lines
+
+
+def script_config(run: Run) -> dict[str, Any]:
+    """What the page's script needs to begin."""
+    return {
+        "id": str(run.pk),
+        "strategy": run.strategy,
+        "budget": run.config.get("budget", {}),
+        "lines": reference_lines(run),
+        "truth": _truths(),
+        "hasSeed": bool(run.problem.get("seed_source")),
+        "urls": {
+            "events": reverse("run-events", args=[run.pk]),
+            "head": reverse("run-head", args=[run.pk]),
+            "candidate": reverse("run-candidate", args=[run.pk, 0]),
+            "socket": f"/ws/runs/{run.pk}/",
+        },
+    }
+
+
+def strategy_title(name: str) -> str:
+    """A strategy's name for people."""
+    info = STRATEGIES.get(name)
+    return info.title if info else name
+
+
+def candidate_over_seed(run: Run, candidate: Candidate) -> float | None:
+    """Speedup of a candidate over the seed kernel, where both have a time."""
+    if not run.seed_latency_ns or not candidate.latency_ns:
+        return None
+    return run.seed_latency_ns / candidate.latency_ns
+
+
+def _verifier_words(verifiers: Mapping[str, Any]) -> str:
+    names = ", ".join(verifiers.get("names", []))
+    if not names:
+        return ""
+    if verifiers.get("soft", True):
+        return f"{names}; of each generation the best {verifiers.get('survivors')} are measured"
+    return f"{names}; dropped below {verifiers.get('threshold'):g} of the votes"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _truths() -> dict[str, dict[str, bool | None]]:
+    """What each verifier should have voted, by verdict."""
+    return {name: {verdict: truth(name, verdict) for verdict in Verdict} for name in VERIFIERS}
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

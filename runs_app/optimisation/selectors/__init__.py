@@ -1,0 +1,1 @@
+"""Questions about runs, their settings, their money, and the language models that they call."""

@@ -1,0 +1,148 @@
+"""The page on which an optimisation run is started, and its estimate of cost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs_app.errors import SubmissionError
+from runs_app.evolve.strategies import STRATEGIES
+from runs_app.models import Run
+from runs_app.optimisation.selectors.runs import callable_models
+from runs_app.optimisation.selectors.spending import money_limits
+from runs_app.optimisation.services.estimate import estimate_run
+from runs_app.optimisation.services.request import read_run_request
+from runs_app.optimisation.services.start import start_run
+from runs_app.optimisation.start.forms import (
+    PROFILES,
+    SEED_KERNELS,
+    VERIFIER_USE,
+    VERIFIERS,
+    RunForm,
+)
+from runs_app.optimisation.start.parameters import field_name
+from runs_app.queue.selectors import queue_overview
+from runs_app.work.access import find_submission
+from tasks_app.people import Viewer
+from tasks_app.selectors import published_tasks
+
+_FROM_ADDRESS = ("task", "device", "direction", "strategy")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_start(request: HttpRequest) -> HttpResponse:
+    """Show the form, or start the run that it asks for; an error is said beside its field."""
+    if request.method != "POST":
+        return _page(request, RunForm(initial=_initial(request)))
+    if not request.user.is_authenticated:
+        return redirect_to_login(request.path)
+    form = RunForm(request.POST)
+    run = _start(request.user, form) if form.is_valid() else None
+    if run is None:
+        return _page(request, form, status=422)
+    return redirect(run)
+
+
+@never_cache
+@require_POST
+def run_estimate(request: HttpRequest) -> HttpResponse:
+    """What the run that the form asks for would cost, and the same request over the API."""
+    if not isinstance(request.user, User):  # a rehearsal costs time: not for everybody
+        return render(
+            request, "runs_app/optimisation/start/parts/run_estimate.html", {"stranger": True}
+        )
+    form = RunForm(request.POST)
+    context: dict[str, Any] = {"host": request.build_absolute_uri("/").rstrip("/")}
+    if form.is_valid():
+        context["command"] = _command(form.request())
+        try:
+            context["estimate"] = estimate_run(
+                request=read_run_request(form.request()), user=request.user
+            )
+        except SubmissionError as error:
+            form.add_refusal(error.field, error.reason)
+    context["problems"] = form.problems()
+    return render(request, "runs_app/optimisation/start/parts/run_estimate.html", context)
+
+
+def _start(user: User, form: RunForm) -> Run | None:
+    """The started run, or None with the reason on the form."""
+    try:
+        wanted = read_run_request(form.request())
+        return start_run(user=user, request=wanted, now=timezone.now())
+    except SubmissionError as error:
+        form.add_refusal(error.field, error.reason)
+        return None
+
+
+def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpResponse:
+    context = {
+        "form": form,
+        "strategies": [_strategy_context(form, name) for name in STRATEGIES],
+        "chosen_strategy": form["strategy"].value(),
+        "language_models": callable_models(),
+        "chosen_models": form["models"].value() or [],
+        "verifiers": VERIFIERS,
+        "chosen_verifiers": form["verifiers"].value() or [],
+        "verifier_uses": VERIFIER_USE,
+        "profiles": PROFILES,
+        "seed_kernels": SEED_KERNELS,
+        "queues": queue_overview(request.user, timezone.now()),
+        "money": money_limits(request.user, timezone.now()),
+        "directions": {
+            task.slug: task.current_version.document.get("directions") or ["forward"]
+            for task in published_tasks()
+            if task.current_version
+        },
+    }
+    return render(request, "runs_app/optimisation/start/run_start.html", context, status=status)
+
+
+def _strategy_context(form: RunForm, name: str) -> dict[str, Any]:
+    info = STRATEGIES[name]
+    fields = [form[field_name(name, parameter)] for parameter in info.help]
+    return {"info": info, "fields": fields}
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """What the address says; `?submission=` begins with that submission's kernel."""
+    initial: dict[str, Any] = {
+        name: request.GET[name] for name in _FROM_ADDRESS if name in request.GET
+    }
+    submission_id = request.GET.get("submission", "")
+    submission = _submission(submission_id, request.user) if submission_id else None
+    if submission is not None:
+        initial |= {
+            "task": submission.task_version.task.slug,
+            "direction": submission.direction,
+            "seed_kernel": "own",
+            "source": submission.source,
+        }
+    return initial
+
+
+def _submission(submission_id: str, user: Viewer) -> Any:
+    try:
+        return find_submission(submission_id, user)
+    except (ValueError, ValidationError):
+        return None
+
+
+def _command(wanted: dict[str, Any]) -> str:
+    """The request as a command; a source of one's own is read from a file."""
+    source = wanted.pop("source", "")
+    body = json.dumps(wanted, indent=2)
+    if source:
+        return f"jq --rawfile source kernel.cpp '. + {{source: $source}}' <<'END' |\n{body}\nEND\n"
+    quoted = body.replace("'", "'\\''")
+    return f"echo '{quoted}' |\n"

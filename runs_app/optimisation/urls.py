@@ -1,0 +1,28 @@
+"""Addresses of optimisation runs and their candidates."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs_app.optimisation import views
+
+urlpatterns = [
+    path("runs/", views.run_list, name="runs"),
+    path("runs/<uuid:run_id>/", views.run_detail, name="run"),
+    path("runs/<uuid:run_id>/head/", views.run_head, name="run-head"),
+    path("runs/<uuid:run_id>/events/", views.run_events, name="run-events"),
+    path("runs/<uuid:run_id>/pause/", views.run_control, {"action": "pause"}, name="run-pause"),
+    path("runs/<uuid:run_id>/resume/", views.run_control, {"action": "resume"}, name="run-resume"),
+    path("runs/<uuid:run_id>/stop/", views.run_control, {"action": "stop"}, name="run-stop"),
+    path("runs/<uuid:run_id>/extend/", views.run_extend, name="run-extend"),
+    path(
+        "runs/<uuid:run_id>/candidates/<int:number>/",
+        views.candidate_detail,
+        name="run-candidate",
+    ),
+    path(
+        "runs/<uuid:run_id>/candidates/<int:number>/enter/",
+        views.candidate_enter,
+        name="run-candidate-enter",
+    ),
+]

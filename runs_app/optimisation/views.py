@@ -1,0 +1,269 @@
+"""Pages of optimisation runs: the list, the live page, and one candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from csp.decorators import csp_update
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_POST, require_safe
+
+from runs_app.errors import SubmissionError
+from runs_app.evolve.strategies import STRATEGIES
+from runs_app.models import Candidate, Run
+from runs_app.optimisation import candidate_page
+from runs_app.optimisation import page as run_page
+from runs_app.optimisation.selectors.runs import (
+    EVENTS_AT_ONCE,
+    RUN_FILTERS,
+    compact_events,
+    filtered_runs,
+    find_candidate,
+    find_run,
+    may_control,
+    run_summary,
+    run_waiting_reason,
+)
+from runs_app.optimisation.selectors.runs import (
+    active_s as active_seconds,
+)
+from runs_app.optimisation.services.control import (
+    changed_budget,
+    extend_run,
+    pause_run,
+    resume_run,
+    stop_run,
+)
+from runs_app.optimisation.services.enter import enter_candidate
+from runs_app.optimisation.start.forms import BudgetForm
+from runs_app.plotly_policy import PLOTLY_STYLES
+from runs_app.queue.devices import devices
+from tasks_app.disclosure import sees_hidden
+from tasks_app.people import AuthenticatedRequest
+from tasks_app.selectors import published_tasks
+
+_ROWS = 50
+_TABLE_ROWS = 100
+_LARGEST = 2**31 - 1
+_MINUTE_S = 60
+
+
+@never_cache
+@require_safe
+def run_list(request: HttpRequest) -> HttpResponse:
+    """The runs that the address asks for, the newest first."""
+    filters = {name: request.GET.get(name, "") for name in RUN_FILTERS}
+    runs = filtered_runs(request.user, filters)
+    page = Paginator(runs, _ROWS).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "rows": run_page.run_rows(page.object_list),
+        "filters": filters,
+        "filtered": any(filters.values()),
+        "moving": any(run.status == Run.Status.RUNNING for run in page.object_list),
+        "query": "&".join(f"{name}={value}" for name, value in filters.items() if value),
+        "tasks": published_tasks().values_list("slug", flat=True),
+        "devices": devices(),
+        "strategies": [(info.name, info.title) for info in STRATEGIES.values()],
+        "statuses": Run.Status.choices,
+    }
+    fragment = request.headers.get("HX-Request") == "true"
+    name = "parts/run_table.html" if fragment else "run_list.html"
+    return render(request, f"runs_app/optimisation/{name}", context)
+
+
+@never_cache
+@require_safe
+@csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type]  # takes any view
+def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """The live page of a run."""
+    run = _run(request, run_id)
+    return _run_response(request, run, BudgetForm(initial=_budget_initial(run)))
+
+
+@never_cache
+@require_safe
+def run_head(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """The part of the live page that tells the status and holds the buttons."""
+    run = _run(request, run_id)
+    context = _head_context(request, run, BudgetForm(initial=_budget_initial(run)))
+    return render(request, "runs_app/optimisation/parts/run_head.html", context)
+
+
+@never_cache
+@require_safe
+@gzip_page  # no secret is in it beside anything that a stranger chose
+def run_events(request: HttpRequest, run_id: UUID) -> JsonResponse:
+    """Stored events after `?since=N`, in order, at most `?limit=` of them, with the run's summary.
+
+    An event is [seq, kind, milliseconds since 1970, payload]; `last` is the newest number.
+    """
+    run = _run(request, run_id)
+    since = _number(request.GET.get("since"), 0)
+    limit = min(_number(request.GET.get("limit"), EVENTS_AT_ONCE), EVENTS_AT_ONCE)
+    events = compact_events(run, since, max(limit, 1))
+    document = {
+        "run": run_summary(run, timezone.now()),
+        "last": max([run.events_stored, *(event[0] for event in events[-1:])]),
+        "events": events,
+    }
+    return JsonResponse(document, json_dumps_params={"separators": (",", ":")})
+
+
+@login_required
+@require_POST
+def run_control(request: AuthenticatedRequest, run_id: UUID, action: str) -> HttpResponse:
+    """Pause, resume or stop a run."""
+    run = _run(request, run_id)
+    actions: dict[str, tuple[Callable[..., Any], str]] = {
+        "pause": (pause_run, "paused"),
+        "resume": (resume_run, "resumed"),
+        "stop": (stop_run, "stopped"),
+    }
+    act, done = actions[action]
+    try:
+        act(run=run, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"Not {done}: {error.reason}.", extra_tags="bad")
+    return redirect(run)
+
+
+@login_required
+@require_POST
+@csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type]  # takes any view
+def run_extend(request: AuthenticatedRequest, run_id: UUID) -> HttpResponse:
+    """Give a run another budget; an error is said beside its field."""
+    run = _run(request, run_id)
+    form = BudgetForm(request.POST)
+    if form.is_valid():
+        try:
+            budget = changed_budget(run, form.caps())
+            extend_run(run=run, user=request.user, budget=budget, now=timezone.now())
+        except SubmissionError as error:
+            form.add_refusal(error.field, error.reason)
+    if form.errors:
+        return _run_response(request, run, form, status=422)
+    messages.success(request, "The run has its new budget.", extra_tags="good")
+    return redirect(run)
+
+
+@never_cache
+@require_safe
+def candidate_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpResponse:
+    """A candidate: a fragment for the drawer, and a whole page for everybody else."""
+    run = _run(request, run_id)
+    context = _candidate_context(request, run, _candidate(run, number))
+    fragment = request.headers.get("HX-Request") == "true"
+    name = "parts/candidate.html" if fragment else "run_candidate.html"
+    return render(request, f"runs_app/optimisation/{name}", context)
+
+
+@login_required
+@require_POST
+def candidate_enter(request: AuthenticatedRequest, run_id: UUID, number: int) -> HttpResponse:
+    """Submit a candidate in the name of the run's agent."""
+    run = _run(request, run_id)
+    candidate = _candidate(run, number)
+    try:
+        submission = enter_candidate(candidate=candidate, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"Not submitted: {error.reason}.", extra_tags="bad")
+        return redirect(run)
+    return redirect(submission)
+
+
+def _run_response(
+    request: HttpRequest, run: Run, form: BudgetForm, status: int = 200
+) -> HttpResponse:
+    rows = run.candidates.defer("source", "feedback").order_by("-number")
+    context = _head_context(request, run, form) | {
+        "config": run_page.script_config(run),
+        "config_rows": run_page.config_rows(run),
+        "table": Paginator(rows, _TABLE_ROWS).get_page(request.GET.get("page")),
+        "over_seed": run_page.over_seed(run),
+    }
+    return render(request, "runs_app/optimisation/run.html", context, status=status)
+
+
+def _head_context(request: HttpRequest, run: Run, form: BudgetForm) -> dict[str, Any]:
+    now = timezone.now()
+    active_s = active_seconds(run, now)
+    return {
+        "run": run,
+        "strategy": run_page.strategy_title(run.strategy),
+        "models": [model["name"] for model in run.config.get("models", [])],
+        "meters": run_page.meters(run, active_s),
+        "active_s": active_s,
+        "waiting_reason": run_waiting_reason(run, now),
+        "may_control": may_control(request.user, run),
+        "budget_form": form,
+        "most_usd": None if sees_hidden(request.user) else settings.MAX_RUN_USD,
+    }
+
+
+def _candidate_context(request: HttpRequest, run: Run, candidate: Candidate) -> dict[str, Any]:
+    parents = candidate_page.parents_of(run, candidate)
+    seed = candidate_page.seed_of(run)
+    parent = parents[0] if parents else None
+    calls = candidate_page.calls_about(run, candidate)
+    before, after = candidate_page.neighbours(run, candidate.number)
+    own_call = next((call for call in calls if call.pk == candidate.call_id), None)
+    return {
+        "run": run,
+        "candidate": candidate,
+        "feedback": candidate.feedback or {},
+        "language": run.problem.get("language", "cpp"),
+        "over_seed": run_page.candidate_over_seed(run, candidate),
+        "parents": parents,
+        "diff": candidate_page.diff_lines(parent.source, candidate.source) if parent else [],
+        "times": candidate_page.workload_times(
+            candidate.feedback,
+            seed.feedback if seed else None,
+            parent.feedback if parent else None,
+        ),
+        "votes": candidate_page.votes(candidate),
+        "calls": calls,
+        "own_call": own_call,
+        "thought": candidate_page.thought(own_call),
+        "cost_usd": sum(call.cost_usd for call in calls),
+        "tokens": sum(call.tokens_in + call.tokens_out for call in calls),
+        "profile": candidate_page.profile_rows(candidate.feedback),
+        "before": before,
+        "after": after,
+        "may_control": may_control(request.user, run),
+    }
+
+
+def _budget_initial(run: Run) -> dict[str, Any]:
+    caps = run_page.budget(run)
+    seconds = caps.pop("wall_time_s", None)
+    return caps | {"minutes": None if seconds is None else f"{seconds / _MINUTE_S:g}"}
+
+
+def _run(request: HttpRequest, run_id: UUID) -> Run:
+    run = find_run(run_id, request.user)
+    if run is None:
+        raise Http404("There is no such run, or it is private.")
+    return run
+
+
+def _candidate(run: Run, number: int) -> Candidate:
+    candidate = find_candidate(run, number) if number <= _LARGEST else None
+    if candidate is None:
+        raise Http404("The run has no such candidate.")
+    return candidate
+
+
+def _number(text: str | None, default: int) -> int:
+    is_number = text is not None and text.isascii() and text.isdigit()
+    return min(int((text or "")[:10]), _LARGEST) if is_number else default

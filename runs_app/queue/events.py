@@ -1,0 +1,27 @@
+"""Stored events, in the form in which sockets show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runs_app.messaging import broadcast
+from runs_app.models import Evaluation, EvaluationEvent
+
+_QUEUE_REPLAY_LIMIT = 500
+
+
+def events(evaluation: Evaluation, since: int = 0) -> list[dict[str, Any]]:
+    """What happened to the evaluation after event number `since`, in order."""
+    hidden = evaluation.task_version.hidden_names
+    rows = evaluation.events.filter(position__gt=since, ignored=False).order_by("position")
+    return [broadcast.event_message(row, hidden) for row in rows]
+
+
+def queue_events(since: int) -> list[dict[str, Any]]:
+    """What happened to all queues after event number `since`: at most the newest 500, in order."""
+    rows = (
+        EvaluationEvent.objects.filter(pk__gt=since, ignored=False, kind__in=broadcast.LIFECYCLE)
+        .select_related("evaluation__submission")
+        .order_by("-pk")[:_QUEUE_REPLAY_LIMIT]
+    )
+    return [broadcast.queue_message(row, row.evaluation) for row in reversed(rows)]

@@ -1,0 +1,246 @@
+"""What waits, for how long, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Case, Q, Value, When
+
+from gpu_runner.data.queue import Urgency, queue_name
+from gpu_runner.data.verdict import Mode
+from runs_app.checks.selectors import CheckEntry, check_entries
+from runs_app.messaging import queues
+from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Status
+from runs_app.queue.devices import devices
+from runs_app.queue.runners import RunnerStatus, age, runner_list
+from runs_app.work.access import may_see
+from runs_app.work.estimate import estimate, in_words, work_s
+from tasks_app.people import Viewer
+
+_SHOWN = 100  # entries of a queue on a page
+_SAMPLE = 500  # evaluations behind the percentiles of waiting times
+
+_PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
+# `Evaluation.urgency` as a number, for the database to sort by: runners take the smallest first
+_PLACE_OF_QUEUE = Case(
+    When(background=True, mode=Mode.AUDIT.value, then=Value(_PLACES[Urgency.AUDITS])),
+    When(background=True, then=Value(_PLACES[Urgency.BACKGROUND])),
+    When(submission__run__isnull=False, then=Value(_PLACES[Urgency.RUNS])),
+    When(mode=Mode.COMPILE.value, then=Value(_PLACES[Urgency.BUILDS])),
+    default=Value(_PLACES[Urgency.PEOPLE]),
+)
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """A place in a queue; `evaluation` is None where the viewer may not see it.
+
+    `own` is true of the site's own work, which nobody waits for.
+    """
+
+    position: int
+    waiting_s: float
+    evaluation: Evaluation | None
+    own: bool
+
+
+@dataclass(frozen=True)
+class DeviceQueue:
+    """A device with its queue and runners.
+
+    `waiting` holds the first places, `depth` counts them all, and `behind` those among them that
+    wait behind people's; `own_depth` counts the site's own. `wait_p50_s` and
+    `wait_p95_s` are the median and the 95th percentile of the last day's waiting times; None where
+    nothing has run. `checks` of tasks and `measurements` of baselines count into none of these.
+    `reason` says why nothing would be taken now; empty if something would.
+    """
+
+    device: Device
+    depth: int
+    behind: int
+    own_depth: int
+    waiting: list[QueueEntry]
+    running: list[QueueEntry]
+    checks: list[CheckEntry]
+    measurements: list[BaselineMeasurement]
+    runners: list[RunnerStatus]
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    reason: str
+
+    @property
+    def waiting_own(self) -> list[QueueEntry]:
+        """The entries of `waiting` that are the site's own."""
+        return [entry for entry in self.waiting if entry.own]
+
+    @property
+    def waiting_of_people(self) -> list[QueueEntry]:
+        """The entries of `waiting` that people submitted, or that belong to their runs."""
+        return [entry for entry in self.waiting if not entry.own]
+
+    @property
+    def ahead(self) -> int:
+        """How many a new submission would wait for, beside those that run."""
+        return self.depth - self.behind
+
+
+def queue_overview(user: Viewer, now: datetime) -> list[DeviceQueue]:
+    """Every device's queue and runners, as `user` may see them."""
+    return [_device_queue(device, user, now) for device in devices()]
+
+
+def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
+    """Why a queued evaluation has not begun; empty for any other.
+
+    Says so if nobody will take it; otherwise gives its place, what its runners do, and when its
+    verdict will come, by what its like took lately.
+    """
+    if evaluation.status != Status.QUEUED:
+        return ""
+    runners = runner_list(now, evaluation.device_id)
+    blocked = why_blocked(evaluation.device_id, runners)
+    ahead = _ahead_of(evaluation)
+    place = ahead.count() + 1
+    position = "next in the queue" if place == 1 else f"number {place} in the queue"
+    if blocked:
+        return f"{position}, but {blocked}"
+    if evaluation.urgency is Urgency.AUDITS and _takes_no_audits(evaluation.device_id):
+        return f"{position}, but its runners are of a version that takes no audits: update them"
+    ready = [status.runner for status in runners if status.takes_work]
+    busy = [runner.name for runner in ready if runner.current]
+    known = estimate(evaluation.device_id, evaluation.mode)
+    when = ""
+    if known is not None:
+        before_s = _before_s(evaluation.device_id, ahead, evaluation.urgency)
+        when = f"; its verdict will come in about {in_words(before_s + known.median_s)}"
+    if len(busy) == len(ready):
+        return f"{position}; busy with others: {', '.join(busy)}{when}"
+    return f"{position}; a runner is free and takes it within seconds{when}"
+
+
+def wait_of_people(device_slug: str) -> str:
+    """What somebody who submits now waits for, in words: work of other people."""
+    ahead = _waiting(device_slug).filter(place_of_queue__lte=_PLACES[Urgency.PEOPLE])
+    seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
+    return f"about {in_words(seconds)} of other people's work before yours" if seconds else ""
+
+
+def _ahead_of(evaluation: Evaluation) -> Any:
+    earlier = Q(queued_at__lt=evaluation.queued_at)
+    earlier |= Q(queued_at=evaluation.queued_at, pk__lt=evaluation.pk)
+    own_queue = _PLACES[evaluation.urgency]
+    ahead = Q(place_of_queue__lt=own_queue) | (Q(place_of_queue=own_queue) & earlier)
+    return _waiting(evaluation.device_id).filter(ahead)
+
+
+def _before_s(device_slug: str, ahead: Any, urgency: Urgency) -> float:
+    """Seconds of work that the device does first: what runs counts half, it is under way.
+
+    What is less urgent steps aside, and a build needs no device.
+    """
+    if urgency is Urgency.BUILDS:
+        return 0.0
+    running = Evaluation.objects.filter(device_id=device_slug, status=Status.RUNNING)
+    ours = _placed(running).filter(place_of_queue__lte=_PLACES[urgency])
+    needing = ~Q(mode=Mode.COMPILE.value)
+    waiting_s = work_s(device_slug, ahead.filter(needing))
+    return waiting_s + work_s(device_slug, ours.filter(needing)) / 2
+
+
+def _takes_no_audits(device_slug: str) -> bool:
+    """Whether the runners of a device listen to people's queue alone; False without Redis."""
+    audits = queue_name(device_slug, Urgency.AUDITS)
+    return queues.has_worker(queue_name(device_slug)) and not queues.has_worker(audits)
+
+
+def _device_queue(device: Device, user: Viewer, now: datetime) -> DeviceQueue:
+    runners = runner_list(now, device.slug)
+    waiting = _waiting(device.slug)
+    running = _with_lists(Evaluation.objects.filter(device=device, status=Status.RUNNING))
+    waits = _waits(device, now)
+    return DeviceQueue(
+        device=device,
+        depth=waiting.count(),
+        behind=waiting.filter(place_of_queue__gt=_PLACES[Urgency.PEOPLE]).count(),
+        own_depth=waiting.filter(background=True, submission__run=None).count(),
+        waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
+        running=_entries(running.order_by("started_at"), user, now),
+        checks=check_entries(device.slug, user, now),
+        measurements=list(_measurements(device)),
+        runners=runners,
+        wait_p50_s=_percentile(waits, 0.50),
+        wait_p95_s=_percentile(waits, 0.95),
+        reason=why_blocked(device.slug, runners),
+    )
+
+
+def _measurements(device: Device) -> Any:
+    """Those under way, of tasks that everybody may see."""
+    rows = BaselineMeasurement.objects.filter(device=device, status__in=UNDER_WAY)
+    published = rows.exclude(version__published_at=None)
+    return published.select_related("version__task").order_by("queued_at", "pk")
+
+
+def _waiting(device_slug: str) -> Any:
+    rows = Evaluation.objects.filter(device_id=device_slug, status=Status.QUEUED)
+    return _placed(rows).order_by("place_of_queue", "queued_at", "pk")
+
+
+def _placed(rows: Any) -> Any:
+    return rows.annotate(place_of_queue=_PLACE_OF_QUEUE)
+
+
+def _with_lists(rows: Any) -> Any:
+    return rows.select_related(
+        "submission__author", "submission__agent", "task_version__task", "runner"
+    ).defer("task_version__document", "submission__source")
+
+
+def _entries(rows: Any, user: Viewer, now: datetime) -> list[QueueEntry]:
+    return [
+        QueueEntry(
+            position=place,
+            waiting_s=max(((row.started_at or now) - row.queued_at).total_seconds(), 0.0),
+            evaluation=row if may_see(user, row.submission) else None,
+            own=row.background and row.submission.run_id is None,
+        )
+        for place, row in enumerate(rows, start=1)
+    ]
+
+
+def why_blocked(device_slug: str, runners: list[RunnerStatus]) -> str:
+    """Why no runner of a device would take work; empty if one would."""
+    if any(status.takes_work for status in runners):
+        return ""
+    if not runners:
+        return f"no runner for {device_slug} has ever reported"
+    alive = [status for status in runners if status.alive]
+    if alive:
+        names = "; ".join(f"{status.runner.name} is {status.summary}" for status in alive)
+        return f"no runner takes work: {names}"
+    latest = min(runners, key=lambda status: status.age_s)
+    name, silence = latest.runner.name, age(latest.age_s)
+    return f"no runner for {device_slug} is alive: {name} was last heard {silence} ago"
+
+
+def _waits(device: Device, now: datetime) -> list[float]:
+    """Waiting times of the last day's evaluations in seconds, in ascending order."""
+    rows = (
+        Evaluation.objects.filter(
+            device=device, started_at__isnull=False, created_at__gte=now - timedelta(days=1)
+        )
+        .order_by("-created_at")
+        .values_list("queued_at", "started_at")[:_SAMPLE]
+    )
+    return sorted(
+        max((started - queued).total_seconds(), 0.0) for queued, started in rows if started
+    )
+
+
+def _percentile(ascending: list[float], share: float) -> float | None:
+    """The smallest value that at least `share` of all values do not exceed."""
+    if not ascending:
+        return None
+    return ascending[min(int(share * len(ascending)), len(ascending) - 1)]

@@ -1,0 +1,19 @@
+"""Says on a task's page which compilers build kernels, for which devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from gpu_runner.data.task import Task
+from runs_app.queue import runners
+
+register = template.Library()
+
+
+@register.inclusion_tag("runs_app/queue/parts/toolchains.html")
+def toolchains(data: Task) -> dict[str, Any]:
+    """A row for each device that the task has workloads for and that has runners."""
+    kinds = {kind.value for workload in data.workloads for kind in workload.devices}
+    return {"toolchains": runners.toolchains(kinds)}

@@ -1,0 +1,369 @@
+"""The API's view of submissions and queues."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Field, Router, Schema, Status
+from pydantic import ConfigDict
+
+from gpu_runner.data.verdict import Direction, Mode
+from runs_app.baselines.selectors import awaited_baselines as baselines_awaited
+from runs_app.errors import SubmissionError
+from runs_app.integrity.audits import request_audit
+from runs_app.integrity.selectors import decision_reason
+from runs_app.models import Evaluation, Submission
+from runs_app.queue.find_device import resolve_device
+from runs_app.queue.runners import RunnerStatus
+from runs_app.queue.selectors import QueueEntry, queue_overview
+from runs_app.queue.selectors import waiting_reason as reason_to_wait
+from runs_app.submissions.quota import quota as quota_of
+from runs_app.submissions.services import submit
+from runs_app.work.access import (
+    find_submission,
+    public_reason,
+    result_document,
+    visible_evaluations,
+)
+from runs_app.work.board_audit import board_audit
+from tasks_app.models import TaskVersion
+from tasks_app.people import AuthenticatedRequest, Viewer
+from tasks_app.selectors import find_task
+
+router = Router(tags=["submissions"])
+
+
+class Problem(Schema):
+    """What is wrong with a request; nothing was stored."""
+
+    field: str = Field(examples=["language"], description="Empty if it is about no single field.")
+    reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
+
+
+class SubmissionIn(Schema):
+    """A kernel to be evaluated."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str = Field(examples=["vector_add"])
+    source: str = Field(
+        examples=[
+            'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
+            " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
+        ]
+    )
+    language: str = Field(examples=["cpp"], description="cuda or cpp")
+    abi: str = Field("", description="c or torch; the task decides, so it can be left out")
+    direction: str = Field(Direction.FORWARD.value, description="forward or backward")
+    device: str = Field(
+        "",
+        examples=["cpu"],
+        description='A device from /queue, or "cuda" for the only CUDA device.',
+    )
+    mode: str = Field(
+        Mode.QUICK.value,
+        description="compile, test, quick, profile or ranked; profile is quick, and then a profile",
+    )
+    agent: str = Field("", description="Who wrote the kernel; you, if left out.")
+    model: str = Field("", description="The language model that wrote it, if one did.")
+    private: bool = Field(False, description="Seen by you and admins only.")
+
+
+class SubmissionCreated(Schema):
+    """Where the new submission is."""
+
+    id: UUID
+    url: str = Field(examples=["/submissions/0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11/"])
+    evaluation: UUID
+    waiting_reason: str = Field(examples=["next in the queue; a runner is free"])
+
+
+class EvaluationOut(Schema):
+    """One measurement of the submission."""
+
+    id: UUID
+    device: str
+    mode: str
+    status: str = Field(examples=["FINISHED"])
+    verdict: str = Field(examples=["CORRECT"], description="Empty until status is FINISHED.")
+    reason: str
+    stage: str
+    attempt: int
+    waiting_reason: str
+    awaited_baselines: str = Field(
+        description="Which baselines its result lacks, and when they come; empty if none."
+    )
+    latency_ns: float | None
+    speedup: float | None = Field(description="Against the best baseline of each workload.")
+    speedup_eager: float | None
+    speedup_compiled: float | None
+    hidden_speedup: float | None = Field(
+        description="Against eager on the hidden workloads; compare with speedup_eager."
+    )
+    floor_fraction: float | None
+    score: float | None
+    quarantine: str = Field(
+        description="none, open, cleared or upheld: an open or upheld result counts nowhere."
+    )
+    quarantine_reason: str = Field(description="Why a person decided so; empty until one did.")
+    audited: str = Field(
+        description="Of a ranked evaluation: none, waiting, passed, failed, suspicious or"
+        " inconclusive. Only passed is verified; failed and suspicious are on no board."
+    )
+    audited_reason: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    result: dict[str, Any] | None = Field(description="The whole result, once there is one.")
+
+
+class SubmissionOut(Schema):
+    """A submission with all its evaluations, the newest first."""
+
+    id: UUID
+    url: str
+    task: str
+    task_version: int
+    author: str
+    agent: str
+    model: str
+    language: str
+    direction: str
+    private: bool
+    source: str
+    created_at: datetime
+    evaluations: list[EvaluationOut]
+
+
+class AuditIn(Schema):
+    """Which place of a submission is to be audited."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    device: str = Field("", examples=["cpu"], description="Where its ranked result was measured.")
+
+
+class AuditCreated(Schema):
+    """Where the audit can be followed."""
+
+    evaluation: UUID
+    url: str
+
+
+class QueueEntryOut(Schema):
+    """A place in a queue; the ids are null for what you may not see."""
+
+    position: int
+    waiting_s: float
+    evaluation: UUID | None
+    submission: UUID | None
+    task: str | None
+
+
+class RunnerOut(Schema):
+    """A runner."""
+
+    name: str
+    state: str
+    alive: bool
+    age_s: float = Field(description="Seconds since its last heartbeat.")
+    reason: str
+    jail: bool
+    version: str
+
+
+class DeviceQueueOut(Schema):
+    """A device with its queue and runners."""
+
+    device: str
+    kind: str
+    name: str
+    depth: int
+    reason: str = Field(description="Why nothing would be taken now; empty if something would.")
+    wait_p50_s: float | None
+    wait_p95_s: float | None
+    waiting: list[QueueEntryOut]
+    running: list[QueueEntryOut]
+    runners: list[RunnerOut]
+
+
+@router.post(
+    "/submissions",
+    response={201: SubmissionCreated, 401: Problem, 404: Problem, 422: Problem, 429: Problem},
+    summary="Submit a kernel",
+)
+def create_submission(
+    request: AuthenticatedRequest, response: HttpResponse, payload: SubmissionIn
+) -> Status[dict[str, Any]]:
+    """Queue a kernel for evaluation."""
+    now = timezone.now()
+    user = request.user
+    submission = submit(
+        user=user,
+        task_version=_version(payload, user),
+        source=payload.source,
+        language=payload.language or "(empty)",
+        direction=payload.direction,
+        device=payload.device,
+        mode=payload.mode,
+        agent=payload.agent,
+        language_model=payload.model,
+        private=payload.private,
+        now=now,
+    )
+    evaluation = submission.evaluations.get()
+    quota = quota_of(user, now)
+    response["X-Quota-Limit"] = str(quota.daily_limit)
+    response["X-Quota-Remaining"] = str(quota.remaining)
+    response["X-Quota-Reset"] = quota.resets_at.isoformat()
+    response["Location"] = submission.get_absolute_url()
+    return Status(
+        201,
+        {
+            "id": submission.pk,
+            "url": submission.get_absolute_url(),
+            "evaluation": evaluation.pk,
+            "waiting_reason": reason_to_wait(evaluation, now),
+        },
+    )
+
+
+@router.get(
+    "/submissions/{submission_id}",
+    response={200: SubmissionOut, 404: Problem},
+    summary="One submission",
+)
+def show_submission(request: HttpRequest, submission_id: str) -> dict[str, Any]:
+    """Answer with a submission, its evaluations and their results."""
+    submission = find_submission(_identity(submission_id), request.user)
+    if submission is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    return _submission(submission, request.user)
+
+
+@router.post(
+    "/submissions/{submission_id}/audit",
+    response={201: AuditCreated, 401: Problem, 403: Problem, 404: Problem, 409: Problem},
+    summary="Audit a submission (admins)",
+)
+def create_audit(
+    request: AuthenticatedRequest, submission_id: str, payload: AuditIn
+) -> Status[dict[str, Any]]:
+    """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
+    user = request.user
+    submission = find_submission(_identity(submission_id), user)
+    if submission is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    evaluation = request_audit(
+        submission=submission,
+        device=resolve_device(payload.device, submission.language),
+        user=user,
+        now=timezone.now(),
+    )
+    url = f"{submission.get_absolute_url()}?evaluation={evaluation.pk}"
+    return Status(201, {"evaluation": evaluation.pk, "url": url})
+
+
+@router.get("/queue", response=list[DeviceQueueOut], tags=["queue"], summary="Queues and runners")
+def show_queue(request: HttpRequest) -> list[dict[str, Any]]:
+    """Answer with every device's queue and runners."""
+    return [
+        {
+            "device": queue.device.slug,
+            "kind": queue.device.kind,
+            "name": queue.device.name,
+            "depth": queue.depth,
+            "reason": queue.reason,
+            "wait_p50_s": queue.wait_p50_s,
+            "wait_p95_s": queue.wait_p95_s,
+            "waiting": [_entry(entry) for entry in queue.waiting],
+            "running": [_entry(entry) for entry in queue.running],
+            "runners": [_runner(status) for status in queue.runners],
+        }
+        for queue in queue_overview(request.user, timezone.now())
+    ]
+
+
+def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
+    task = find_task(payload.task, user)
+    if task is None or task.current_version is None:
+        reason = f"there is no task {payload.task!r}; see /api/v1/tasks"
+        raise SubmissionError("task", reason)
+    version = task.current_version
+    if payload.abi and payload.abi != version.abi:
+        raise SubmissionError("abi", f"task {task.slug} has the abi {version.abi}")
+    return version
+
+
+def _identity(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Http404(f"{text!r} is no id of a submission") from None
+
+
+def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
+    evaluations = visible_evaluations(user).filter(submission=submission)
+    return {
+        "id": submission.pk,
+        "url": submission.get_absolute_url(),
+        "task": submission.task_version.task.slug,
+        "task_version": submission.task_version.number,
+        "author": submission.author.get_username(),
+        "agent": submission.agent.name,
+        "model": submission.language_model.name if submission.language_model else "",
+        "language": submission.language,
+        "direction": submission.direction,
+        "private": submission.private,
+        "source": submission.source,
+        "created_at": submission.created_at,
+        "evaluations": [_evaluation(row, user) for row in evaluations.order_by("-created_at")],
+    }
+
+
+def _evaluation(evaluation: Evaluation, user: Viewer) -> dict[str, Any]:
+    same = ("id", "mode", "status", "verdict", "stage", "attempt", "latency_ns", "speedup_eager")
+    more = ("speedup_compiled", "hidden_speedup", "floor_fraction", "score")
+    trust = ("quarantine", "audited")
+    times = ("created_at", "started_at", "finished_at")
+    audit = board_audit(evaluation.submission, evaluation.device_id)
+    document = result_document(evaluation, user)
+    return {
+        **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},
+        "device": evaluation.device_id,
+        "reason": public_reason(evaluation, user),
+        "speedup": evaluation.speedup_best,
+        "waiting_reason": reason_to_wait(evaluation, timezone.now()),
+        "quarantine_reason": decision_reason(evaluation),
+        "audited_reason": audit.reason if audit and evaluation.audited != "none" else "",
+        "awaited_baselines": baselines_awaited(evaluation, document or {}),
+        "result": document,
+    }
+
+
+def _entry(entry: QueueEntry) -> dict[str, Any]:
+    row = entry.evaluation
+    return {
+        "position": entry.position,
+        "waiting_s": entry.waiting_s,
+        "evaluation": row.pk if row else None,
+        "submission": row.submission_id if row else None,
+        "task": row.task_version.task.slug if row else None,
+    }
+
+
+def _runner(status: RunnerStatus) -> dict[str, Any]:
+    runner = status.runner
+    return {
+        "name": runner.name,
+        "state": runner.state,
+        "alive": status.alive,
+        "age_s": status.age_s,
+        "reason": runner.reason,
+        "jail": runner.jail,
+        "version": runner.version,
+    }

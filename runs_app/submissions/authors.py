@@ -1,0 +1,78 @@
+"""Find or enter those who write kernels."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from runs_app.errors import SubmissionError
+from runs_app.models import Agent, LanguageModel
+from tasks_app.agents import is_kept_agent
+
+_NAME = re.compile(r"^[A-Za-z0-9][\w .:/@+()-]{0,99}$", re.ASCII)
+
+
+def agent_of(user: User, name: str, now: datetime) -> Agent:
+    """The agent of that name, or the one that stands for `user` in person.
+
+    Raises `SubmissionError` for a name that stands for somebody else or is no name.
+    """
+    name = name.strip()
+    if not name or name == user.get_username():
+        return _person(user, now)
+    _check_name("agent", name)
+    if is_kept_agent(name):
+        raise SubmissionError("agent", f"{name!r} is kept for kernels that come with the tasks")
+    agent, _ = Agent.objects.get_or_create(
+        name=name, defaults={"kind": Agent.Kind.AGENT, "created_at": now}
+    )
+    if agent.kind != Agent.Kind.AGENT:
+        raise SubmissionError(
+            "agent", f"{name!r} is taken: it stands for {agent.get_kind_display()}"
+        )
+    return agent
+
+
+def shipped_agent(name: str, now: datetime) -> Agent:
+    """The agent under which kernels that come with the tasks stand on the board.
+
+    Where the name stands for somebody else already, one beside it: nobody who writes a task stands
+    in another's name, or keeps a task's other kernels from being entered.
+    """
+    for shown in (name, f"{name[:90]} (shipped)"):
+        agent, _ = Agent.objects.get_or_create(
+            name=shown, defaults={"kind": Agent.Kind.SHIPPED, "created_at": now}
+        )
+        if agent.kind == Agent.Kind.SHIPPED:
+            return agent
+    raise SubmissionError("agent", f"{shown!r} stands for somebody else: rename that agent")
+
+
+def language_model_of(name: str, now: datetime) -> LanguageModel | None:
+    """The language model of that name; None for no name."""
+    name = name.strip()
+    if not name:
+        return None
+    _check_name("language_model", name)
+    return LanguageModel.objects.get_or_create(name=name, defaults={"created_at": now})[0]
+
+
+def _person(user: User, now: datetime) -> Agent:
+    existing = Agent.objects.filter(user=user).first()
+    if existing is not None:
+        return existing
+    name = user.get_username()
+    if Agent.objects.filter(name=name).exists():  # an agent had the name before the person came
+        name = f"{name} (person {user.pk})"
+    return Agent.objects.create(name=name, kind=Agent.Kind.PERSON, user=user, created_at=now)
+
+
+def _check_name(field: str, name: str) -> None:
+    if not _NAME.match(name):
+        raise SubmissionError(
+            field,
+            "must begin with a letter or digit, and hold at most 100 letters, digits, blanks"
+            " and _ . : / @ + ( ) -",
+        )

@@ -1,0 +1,97 @@
+"""The form in which a person enters a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
+from gpu_runner.data.verdict import Direction, Mode
+from runs_app.queue.devices import devices as known_devices
+from tasks_app.people import Viewer
+from tasks_app.selectors import evaluable_tasks
+
+_QUICK = "is it right, and how fast, about? public workloads; speedups where baselines are known"
+MODES = (
+    (Mode.RANKED, "Ranked", "three processes or more, hidden workloads; goes on the leaderboard"),
+    (Mode.QUICK, "Quick", _QUICK),
+    (Mode.PROFILE, "Profile", "as quick, then a profile: where the time goes"),
+    (Mode.TEST, "Test", "a few calls: is it correct? its time is rough"),
+    (Mode.COMPILE, "Compile", "builds it and shows the compiler's log"),
+)
+WRITTEN_BY = (("person", "A person"), ("agent", "An agent or language model"))
+_FIELDS_OF_SERVICE = {"language": "device", "model": "language_model"}
+
+
+class SubmissionForm(forms.Form):
+    """Fields of `runs_app.services.submit`; the source comes as text or as a file."""
+
+    task = forms.ChoiceField(error_messages={"required": "Choose a task."})
+    direction = forms.ChoiceField(
+        choices=[(d.value, d.value.capitalize()) for d in Direction],
+        initial=Direction.FORWARD.value,
+        required=False,
+    )
+    device = forms.ChoiceField(error_messages={"required": "Choose a device."})
+    mode = forms.ChoiceField(
+        choices=[(mode.value, label) for mode, label, _ in MODES], initial=Mode.RANKED.value
+    )
+    source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
+    file = forms.FileField(required=False)
+    written_by = forms.ChoiceField(choices=WRITTEN_BY, initial="person")
+    agent = forms.CharField(required=False, max_length=100)
+    language_model = forms.CharField(required=False, max_length=100)
+    private = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, user: Viewer | None = None, **kwargs: Any) -> None:
+        """Offer the tasks that there are now for `user`, and the devices."""
+        super().__init__(*args, **kwargs)
+        tasks = evaluable_tasks(user).values_list("slug", "title")
+        devices = known_devices()
+        self._choices(
+            "task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)]
+        )
+        self._choices("device", [(device.slug, device.name) for device in devices])
+
+    def clean(self) -> dict[str, Any]:
+        """Take the source from the file, if there is one; name an author who is no person."""
+        values = super().clean() or {}
+        upload = values.get("file")
+        if upload is not None:
+            values["source"] = self._text(upload)
+        if not values.get("source", "").strip() and not self.errors.get("file"):
+            self.add_error("source", "Paste the kernel's source, or choose a file.")
+        if values.get("written_by") == "agent" and not values.get("agent", "").strip():
+            self.add_error("agent", "Name the agent, or say that a person wrote it.")
+        return values
+
+    def add_refusal(self, field: str, reason: str) -> None:
+        """Show a service's refusal beside the field that it names."""
+        name = _FIELDS_OF_SERVICE.get(field, field)
+        text = f"{reason[:1].upper()}{reason[1:]}."
+        self.add_error(name if name in self.fields else None, text)
+
+    def keep_upload(self) -> None:
+        """Show an uploaded source in the editor, so that an error does not lose it."""
+        source = self.cleaned_data.get("source", "")
+        if source and self.files.get("file") is not None:
+            self.data = {name: self.data.get(name) for name in self.data} | {"source": source}
+
+    def _text(self, upload: Any) -> str:
+        if upload.size > SOURCE_LIMIT_BYTES:
+            limit = SOURCE_LIMIT_BYTES // 1024
+            self.add_error("file", f"The file has {upload.size} bytes; the limit is {limit} KiB.")
+            return ""
+        try:
+            return decoded(upload.read(), "file")
+        except DataError as error:
+            self.add_error("file", f"The file {error.reason}.")
+            return ""
+
+    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
+        field.choices = choices

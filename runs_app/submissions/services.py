@@ -1,0 +1,174 @@
+"""Enter a kernel, measure it again, or take it back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.formats.text import plain
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
+from runs_app.checks.selectors import may_check
+from runs_app.errors import NotAllowed, SubmissionError
+from runs_app.integrity.standing import may_stop
+from runs_app.messaging import queues
+from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.queue.find_device import resolve_device
+from runs_app.submissions.authors import agent_of, language_model_of
+from runs_app.submissions.check_quota import check_quota
+from runs_app.submissions.shipped import bring_kernels
+from runs_app.work import journal, lifecycle
+from runs_app.work.lifecycle import evaluate
+from tasks_app.models import TaskVersion
+
+
+@transaction.atomic
+def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
+    *,
+    user: User,
+    task_version: TaskVersion,
+    source: str,
+    device: str,
+    now: datetime,
+    language: str = "",
+    direction: str = Direction.FORWARD.value,
+    mode: str = Mode.QUICK.value,
+    agent: str = "",
+    language_model: str = "",
+    private: bool = False,
+) -> Submission:
+    """Enter a kernel and queue its first evaluation.
+
+    `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
+    decides. An empty `agent` means that `user` wrote the kernel. Raises `SubmissionError` naming
+    the field; nothing is stored then. A task's first ranked submission on a device brings the
+    task's own kernels along.
+    """
+    target = resolve_device(device, language)
+    solution = _solution(source, language, direction, target)
+    _check_open(task_version, user)
+    _check_fit(task_version, solution.direction.value, target)
+    chosen_mode = _mode(mode)
+    check_quota(user, now)
+    submission = Submission.objects.create(
+        author=user,
+        task_version=task_version,
+        source=solution.source,
+        language=solution.language.value,
+        direction=solution.direction.value,
+        digest=solution.digest(),
+        agent=agent_of(user, agent, now),
+        language_model=language_model_of(language_model, now),
+        private=private,
+        created_at=now,
+    )
+    evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+    if chosen_mode is Mode.RANKED and settings.SUBMIT_SHIPPED_KERNELS:
+        # After the commit: nothing that is wrong with them may cost anybody a submission.
+        transaction.on_commit(lambda: bring_kernels(task_version, target, now), robust=True)
+    return submission
+
+
+@transaction.atomic
+def rerun(
+    *, submission: Submission, user: User, now: datetime, device: str = "", mode: str = ""
+) -> Evaluation:
+    """Measure a submission again, on its latest device and in its latest mode unless told else.
+
+    Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
+    """
+    _check_owner(submission, user)
+    if submission.run_id is not None:
+        reason = "this is a trial of a run; enter its candidate to have it measured again"
+        raise NotAllowed("", reason)
+    entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
+    latest = entered.order_by("-created_at").select_related("device").first()
+    if latest is None and not (device and mode):
+        raise SubmissionError("device", "name a device and a mode: there is no earlier evaluation")
+    target = (
+        resolve_device(device, submission.language) if device or latest is None else latest.device
+    )
+    if target.language.value != submission.language:
+        raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
+    if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
+        _check_open(submission.task_version, user)
+    _check_fit(submission.task_version, submission.direction, target)
+    chosen_mode = _mode(mode) if mode or latest is None else Mode(latest.mode)
+    check_quota(user, now)
+    return evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
+
+
+@transaction.atomic
+def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
+    """Take an evaluation out of the queue, or stop it.
+
+    Raises `NotAllowed` if it is over, or for admins alone to stop; see `selectors.may_stop`.
+    """
+    _check_owner(evaluation.submission, user)
+    locked = lifecycle.lock(evaluation.pk)
+    if locked.is_over:
+        raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
+    if not may_stop(locked, user):
+        what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
+        raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
+    lifecycle.end(locked, Status.CANCELLED, now=now)
+    journal.write(locked, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
+    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+    return locked
+
+
+def _solution(source: str, language: str, direction: str, device: Device) -> Solution:
+    try:
+        chosen = Language(language or device.language)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Language)
+        raise SubmissionError("language", f"{language!r} is not one of {allowed}") from None
+    if chosen is not device.language:
+        needed = device.language.value
+        raise SubmissionError("language", f"device {device.slug} runs {needed}, not {chosen.value}")
+    try:
+        chosen_direction = Direction(direction)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Direction)
+        raise SubmissionError("direction", f"{direction!r} is not one of {allowed}") from None
+    try:  # with the ends of lines of no system, so that the same kernel has one digest
+        return Solution(source=plain(source), language=chosen, direction=chosen_direction)
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+    except UnicodeEncodeError:
+        raise SubmissionError("source", "holds characters that UTF-8 cannot encode") from None
+
+
+def _check_open(version: TaskVersion, user: User) -> None:
+    trying = version.task.state == version.task.State.REVIEW and user.is_staff
+    if version.task.state != version.task.State.PUBLISHED and not trying:
+        raise SubmissionError("task", f"{version.task.slug} takes no submissions: it is not public")
+
+
+def _check_fit(version: TaskVersion, direction: str, device: Device) -> None:
+    if direction not in version.directions:
+        have = ", ".join(version.directions)
+        raise SubmissionError("direction", f"task {version.task.slug} has only: {have}")
+    kind = DeviceKind(device.kind)
+    if not version.data.workloads_for(kind, Direction(direction), hidden=False):
+        reason = f"task {version.task.slug} has no {direction} workload for {kind}"
+        raise SubmissionError("device", reason)
+
+
+def _mode(mode: str) -> Mode:
+    if mode == Mode.AUDIT:
+        raise SubmissionError("mode", "records are audited without being asked; admins may ask")
+    try:
+        return Mode(mode)
+    except ValueError:
+        allowed = ", ".join(entry.value for entry in Mode if entry is not Mode.AUDIT)
+        raise SubmissionError("mode", f"{mode!r} is not one of {allowed}") from None
+
+
+def _check_owner(submission: Submission, user: User) -> None:
+    if submission.author_id != user.pk and not user.is_staff:
+        raise NotAllowed("", "only its author and admins may do this")

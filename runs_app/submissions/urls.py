@@ -1,0 +1,29 @@
+"""Addresses of entering kernels and watching their evaluations."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs_app.submissions import views
+
+urlpatterns = [
+    path("submit/", views.submit, name="submit"),
+    path("submissions/<uuid:submission_id>/", views.submission_detail, name="submission"),
+    path(
+        "submissions/<uuid:submission_id>/source/",
+        views.submission_source,
+        name="submission-source",
+    ),
+    path(
+        "submissions/<uuid:submission_id>/rerun/",
+        views.submission_rerun,
+        name="submission-rerun",
+    ),
+    path("evaluations/<uuid:evaluation_id>/live/", views.evaluation_live, name="evaluation-live"),
+    path("evaluations/<uuid:evaluation_id>/json/", views.evaluation_json, name="evaluation-json"),
+    path(
+        "evaluations/<uuid:evaluation_id>/cancel/",
+        views.evaluation_cancel,
+        name="evaluation-cancel",
+    ),
+]

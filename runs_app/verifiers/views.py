@@ -1,0 +1,119 @@
+"""Pages about verifiers: how right their votes were, and how their prompts were tuned."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from csp.decorators import csp_update
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from runs_app.evolve.judging import VERIFIERS
+from runs_app.models import Tuning, VerifierPrompt
+from runs_app.optimisation.compare.figures import calibration_figure, tuning_figure
+from runs_app.optimisation.selectors.runs import visible_runs
+from runs_app.plotly_policy import PLOTLY_STYLES
+from runs_app.verifiers.calibration import MOST_CANDIDATES, tuning_is_alive, verification
+
+_TUNINGS = 50
+
+
+@require_safe
+@csp_update({"style-src": PLOTLY_STYLES})
+def verifiers(request: HttpRequest) -> HttpResponse:
+    """All verifiers over the runs that the viewer may see, and the tunings of their prompts."""
+    found = verification(visible_runs(request.user).order_by().values("pk"))
+    in_use = {prompt.verifier: prompt for prompt in VerifierPrompt.objects.filter(in_use=True)}
+    context = {
+        "found": found,
+        "most": MOST_CANDIDATES,
+        "usd_per_hour": settings.DEVICE_USD_PER_HOUR,
+        "usd_saved": found.usd_saved(settings.DEVICE_USD_PER_HOUR),
+        "figure": calibration_figure(found.bins) if found.checked else None,
+        "prompts": [(name, in_use.get(name)) for name in VERIFIERS],
+        "tunings": [
+            _tuning_row(t) for t in Tuning.objects.select_related("language_model")[:_TUNINGS]
+        ],
+    }
+    return render(request, "runs_app/verifiers/verifiers.html", context)
+
+
+@require_safe
+@csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type] # it knows no arguments
+def tuning(request: HttpRequest, tuning_id: UUID) -> HttpResponse:
+    """One tuning: accuracy by generation, the prompts with what changed, and the cost."""
+    row = get_object_or_404(Tuning.objects.select_related("language_model"), pk=tuning_id)
+    generations = row.generations
+    context = _tuning_row(row) | {
+        "generations": [
+            {**each, "shown": [_prompt(each, prompt, generations) for prompt in each["prompts"]]}
+            for each in generations
+        ],
+        "figure": tuning_figure(generations) if generations else None,
+        "prompts": row.prompts.all(),
+        "examples": _counts(row.examples),
+        "silent": row.ended_at is None and not tuning_is_alive(row, timezone.now()),
+    }
+    return render(request, "runs_app/verifiers/tuning.html", context)
+
+
+def _tuning_row(row: Tuning) -> dict[str, Any]:
+    """The tuning with its first and its chosen generation; the chosen is the best by training."""
+    known = [each for each in row.generations if each.get("train")]
+    chosen = max(known, key=_train_accuracy, default=None)
+    return {"tuning": row, "first": known[0] if known else None, "chosen": chosen}
+
+
+def _train_accuracy(generation: Mapping[str, Any]) -> float:
+    """Of ties `max` takes the first, as the tuning does."""
+    train = generation["train"]
+    return float(train["right"] / train["of"]) if train["of"] else 0.0
+
+
+def _prompt(
+    generation: Mapping[str, Any],
+    prompt: Mapping[str, Any],
+    generations: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    parent = _text_of(prompt.get("parent"), generations)
+    return {
+        **prompt,
+        "best": prompt["slot"] == generation.get("best"),
+        "diff": diff(parent, prompt["text"]) if parent is not None and prompt["text"] else "",
+    }
+
+
+def _text_of(place: Sequence[int] | None, generations: Sequence[Mapping[str, Any]]) -> str | None:
+    """Text of the prompt at (generation, slot)."""
+    if not place:
+        return None
+    found = [
+        prompt["text"]
+        for each in generations
+        if each["number"] == place[0]
+        for prompt in each["prompts"]
+        if prompt["slot"] == place[1]
+    ]
+    return found[0] if found else None
+
+
+def diff(before: str, after: str) -> str:
+    """A unified diff without its file names."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
+
+
+def _counts(examples: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, int, int]]:
+    """(name of the set, kernels, of them passing, tasks)."""
+    rows = []
+    for label, held_out in (("training", False), ("held out", True)):
+        part = [each for each in examples if bool(each["held_out"]) is held_out]
+        passing = sum(bool(each["passes"]) for each in part)
+        rows.append((label, len(part), passing, len({each["task"] for each in part})))
+    return rows

@@ -1,0 +1,12 @@
+"""Addresses of what is done to many tasks at once."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from tasks_app.curation.bulk import views
+
+urlpatterns = [
+    path("curate/check/", views.tasks_check, name="tasks-check"),
+    path("curate/reevaluate/", views.tasks_reevaluate, name="tasks-reevaluate"),
+]

@@ -1,0 +1,14 @@
+"""Addresses of checks and dry runs of drafts."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from tasks_app.curation.checks import views
+
+urlpatterns = [
+    path("drafts/<uuid:draft_id>/check/", views.draft_check, name="draft-check"),
+    path("drafts/<uuid:draft_id>/try/", views.draft_try, name="draft-try"),
+    path("drafts/<uuid:draft_id>/trials/", views.draft_trials, name="draft-trials"),
+    path("checks/<uuid:check_id>/cancel/", views.check_cancel, name="check-cancel"),
+]

@@ -1,0 +1,273 @@
+"""What admins decide about tasks: whether they take part and count, their labels and versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from gpu_runner.data.task import TaskFormat
+from tasks_app.errors import CurationError
+from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.publishing.services import make_current, must_be_seen, override_gate
+from tasks_app.publishing.trail import note
+
+MOST_TAGS = 10
+LONGEST_TAG = 30  # characters
+LONGEST_REASON = 2000  # characters
+IMPORTED = "imported"
+"""Tag of tasks in another format than kbench's own; the format's name is another one."""
+
+_TAG = re.compile(rf"[a-z0-9-]{{1,{LONGEST_TAG}}}")
+_IN_USE = (Task.State.PUBLISHED, Task.State.REVIEW)
+_UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
+
+
+@transaction.atomic
+def retire(*, task: Task, user: User, reason: str, now: datetime) -> Task:
+    """Take a task out of use: it takes no submissions and stands on no board; history stays."""
+    locked = _locked(task, user, Act.Kind.RETIRED)
+    why = clean_reason(reason, "say why it is retired")
+    details = {"from": locked.state}
+    locked.state = Task.State.RETIRED
+    locked.save(update_fields=["state"])
+    note(
+        Act.Kind.RETIRED,
+        now=now,
+        actor=user,
+        task=locked,
+        version=locked.current_version,
+        reason=why,
+        details=details,
+    )
+    return locked
+
+
+@transaction.atomic
+def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
+    """Take a retired task into use again, in review if its version is not proven sound.
+
+    As with loading, a version that was public without a report may be so again, but not one whose
+    report speaks against it.
+    """
+    locked = _locked(task, user, Act.Kind.RESTORED)
+    why = optional_reason(reason)
+    version = locked.current_version
+    assert version is not None, "what is refused without a version comes not here"
+    was_public = version.published_at is not None
+    sound = not version.unproven or (was_public and version.report is None)
+    locked.state = Task.State.PUBLISHED if sound else Task.State.REVIEW
+    make_current(locked, version, now)
+    details = {"to": locked.state}
+    note(
+        Act.Kind.RESTORED,
+        now=now,
+        actor=user,
+        task=locked,
+        version=version,
+        reason=why,
+        details=details,
+    )
+    return locked
+
+
+@transaction.atomic
+def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> Task:
+    """Leave a task out of every figure over tasks, because its answers are known too well.
+
+    Its own board, its submissions and its history stay, and it goes on to take submissions.
+    """
+    locked = _locked(task, user, Act.Kind.CONTAMINATED)
+    locked.contaminated = clean_reason(reason, "say why it may not count: everybody reads it")
+    locked.save(update_fields=["contaminated"])
+    why = locked.contaminated
+    note(Act.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)
+    return locked
+
+
+@transaction.atomic
+def clear_contamination(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
+    """Let a task count again."""
+    locked = _locked(task, user, Act.Kind.CLEARED)
+    why = optional_reason(reason)
+    details = {"was": locked.contaminated}
+    locked.contaminated = ""
+    locked.save(update_fields=["contaminated"])
+    note(Act.Kind.CLEARED, now=now, actor=user, task=locked, reason=why, details=details)
+    return locked
+
+
+@transaction.atomic
+def label(
+    *, task: Task, user: User, tags: Iterable[str], difficulty: str, now: datetime, reason: str = ""
+) -> Task:
+    """Set a task's tags and its difficulty, which may be empty; what it has already is no act."""
+    must_curate(user)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    after: dict[str, Any] = {"tags": clean_tags(tags), "difficulty": clean_difficulty(difficulty)}
+    why = optional_reason(reason)
+    before = {"tags": list(locked.tags), "difficulty": locked.difficulty}
+    changed = {
+        name: {"from": before[name], "to": after[name]}
+        for name in after
+        if before[name] != after[name]
+    }
+    if not changed:
+        return locked
+    locked.tags, locked.difficulty = after["tags"], after["difficulty"]
+    locked.save(update_fields=["tags", "difficulty"])
+    note(Act.Kind.LABELLED, now=now, actor=user, task=locked, reason=why, details=changed)
+    return locked
+
+
+@transaction.atomic
+def label_new(*, labels: Mapping[str, tuple[str, list[str]]], now: datetime) -> None:
+    """Give tasks that nobody has ever labelled a difficulty and tags, by their names."""
+    labelled = Act.objects.filter(kind=Act.Kind.LABELLED, task__isnull=False).values("task")
+    new = Task.objects.filter(slug__in=labels, difficulty="", tags=[]).exclude(pk__in=labelled)
+    for task in new.select_for_update(no_key=True):
+        difficulty, tags = labels[task.slug]
+        task.difficulty, task.tags = clean_difficulty(difficulty), clean_tags(tags)
+        task.save(update_fields=["tags", "difficulty"])
+        details: dict[str, Any] = {"tags": {"from": [], "to": task.tags}}
+        if task.difficulty:
+            details["difficulty"] = {"from": "", "to": task.difficulty}
+        note(Act.Kind.LABELLED, now=now, task=task, details=details)
+
+
+def label_imported(*, versions: Iterable[TaskVersion], now: datetime) -> None:
+    """Tag the tasks of versions in another format, as `label_new` does: their code may be known."""
+    formats = {version.task.slug: version.data.format for version in versions}
+    labels = {
+        slug: ("", [IMPORTED, task_format.value])
+        for slug, task_format in formats.items()
+        if task_format is not TaskFormat.KBENCH
+    }
+    label_new(labels=labels, now=now)
+
+
+@transaction.atomic
+def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was seen
+    *,
+    task: Task,
+    version: TaskVersion,
+    user: User,
+    reason: str,
+    now: datetime,
+    override: str = "",
+    reports: str | None = None,
+) -> TaskVersion:
+    """Make a stored version the task's public one, be it an older one or one that never was.
+
+    Raises `CurationError` with the field "override" if the version is not proven sound and
+    `override` does not say why it may go all the same; that is kept and shown. `reports` is the
+    version's `evidence` that was looked at: with another one it is refused.
+    """
+    must_curate(user)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    if version.task_id != locked.pk:
+        raise CurationError("version", f"is of another task, not of {locked.slug}")
+    if why_not := public_refusal(locked, version):
+        raise CurationError("version", why_not)
+    why = clean_reason(reason, "say why this version is to be public")
+    must_be_seen(version, reports)
+    if version.unproven:
+        if not override.strip():
+            raise CurationError("override", version.briefly_unproven)
+        spoken = clean_reason(override, "")
+        override_gate(version=version, user=user, reason=spoken, now=now)
+        note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, reason=spoken)
+    before = locked.current_version if locked.state == Task.State.PUBLISHED else None
+    details = {"from": before.number if before else None, "to": version.number}
+    kind = Act.Kind.CHANGED_VERSION if before else Act.Kind.PUBLISHED
+    locked.state = Task.State.PUBLISHED
+    make_current(locked, version, now)
+    label_imported(versions=[version], now=now)
+    note(kind, now=now, actor=user, version=version, reason=why, details=details)
+    return version
+
+
+def refusal(kind: Act.Kind, task: Task) -> str:
+    """Why this cannot be done to the task as it stands; empty if it can, and for other acts."""
+    state = f"is {Task.State(task.state).label.lower()}"
+    if kind is Act.Kind.RETIRED and (task.state not in _IN_USE or task.current_version_id is None):
+        return state if task.state == Task.State.RETIRED else f"{state}: close its draft instead"
+    if kind is Act.Kind.RESTORED and task.state != Task.State.RETIRED:
+        return f"{state}, not retired"
+    if kind is Act.Kind.RESTORED and task.current_version_id is None:
+        return "has no version that could be public"
+    if kind is Act.Kind.CONTAMINATED and task.contaminated:
+        return f"is marked contaminated: {task.contaminated}"
+    if kind is Act.Kind.CLEARED and not task.contaminated:
+        return "is not marked contaminated"
+    return ""
+
+
+def public_refusal(task: Task, version: TaskVersion) -> str:
+    """Why a version cannot be made public, its soundness apart; empty if it can."""
+    if task.state == Task.State.RETIRED:
+        return "the task is retired: restore it first"
+    if task.state == Task.State.PUBLISHED and task.current_version_id == version.pk:
+        return f"version {version.number} is public"
+    drafts = version.drafts.filter(state__in=_UNDER_WAY)
+    if version.published_at is None and (draft := drafts.defer("files").first()):
+        state = Draft.State(draft.state).label.lower()
+        return f"version {version.number} is of a draft in the state “{state}”: publish that one"
+    return ""
+
+
+def clean_tags(tags: Iterable[str]) -> list[str]:
+    """Tags in lower case, sorted and each once; raises `CurationError` for what is none."""
+    found = sorted({tag for text in tags if (tag := text.strip().lower())})
+    for tag in found:
+        if not _TAG.fullmatch(tag):
+            shown = tag[: LONGEST_TAG + 5]
+            reason = f"{shown!r} is not of 1 to {LONGEST_TAG} characters a-z, 0-9 and -"
+            raise CurationError("tags", reason)
+    if len(found) > MOST_TAGS:
+        raise CurationError("tags", f"are {len(found)}, at most {MOST_TAGS}")
+    return found
+
+
+def clean_difficulty(difficulty: str) -> str:
+    """A difficulty, or nothing; raises `CurationError` for anything else."""
+    kept = difficulty.strip().lower()
+    if kept and kept not in Task.Difficulty.values:
+        known = ", ".join(Task.Difficulty.values)
+        raise CurationError("difficulty", f"{kept[:LONGEST_TAG]!r} is not one of {known}")
+    return kept
+
+
+def clean_reason(reason: str, missing: str) -> str:
+    """The reason as it is stored; raises `CurationError`, with `missing` if there is none."""
+    kept = optional_reason(reason)
+    if not kept:
+        raise CurationError("reason", missing)
+    return kept
+
+
+def must_curate(user: User) -> None:
+    """Raises `CurationError` for anybody but admins."""
+    if not (user.is_active and user.is_staff):
+        raise CurationError("", "only admins do that")
+
+
+def optional_reason(reason: str) -> str:
+    """The reason as it is stored, which may be empty; raises `CurationError` if it is too long."""
+    kept = reason.replace("\0", "").strip()
+    if len(kept) > LONGEST_REASON:
+        raise CurationError("reason", f"has {len(kept)} characters, at most {LONGEST_REASON}")
+    return kept
+
+
+def _locked(task: Task, user: User, kind: Act.Kind) -> Task:
+    """The task, locked, if `user` may do this to it as it stands."""
+    must_curate(user)
+    locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    if why_not := refusal(kind, locked):
+        raise CurationError("", f"{locked.slug} {why_not}")
+    return locked

@@ -1,0 +1,16 @@
+"""Addresses of evaluating submissions again."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from tasks_app.curation.reevaluation import views
+
+urlpatterns = [
+    path("tasks/<slug:slug>/reevaluate/", views.task_reevaluate, name="task-reevaluate"),
+    path(
+        "tasks/<slug:slug>/reevaluate/<int:act_id>/cancel/",
+        views.task_reevaluate_cancel,
+        name="task-reevaluate-cancel",
+    ),
+]

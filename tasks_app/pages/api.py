@@ -1,0 +1,357 @@
+"""The API's view of tasks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+
+from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.verdict import DeviceKind
+from tasks_app import selectors
+from tasks_app.models import Task, TaskVersion
+from tasks_app.pages import soundness_page, version_page
+from tasks_app.pages.task_filter import (
+    FilterError,
+    check_filters,
+    chosen,
+    read_filters,
+    task_rows,
+)
+from tasks_app.pages.text_diff import Budget
+from tasks_app.people import Viewer
+
+router = Router(tags=["tasks"])
+
+
+class TaskSummary(Schema):
+    """A task in the list."""
+
+    name: str = Field(examples=["softmax"])
+    title: str = Field(examples=["Row-wise softmax"])
+    scenario: str = Field(examples=["llm"])
+    abi: str = Field(examples=["c"])
+    dtype: str = Field(examples=["float32"])
+    directions: list[str] = Field(examples=[["forward"]])
+    version: int = Field(examples=[1])
+    url: str = Field(examples=["/tasks/softmax/"])
+    tags: list[str] = Field(examples=[["attention", "reduction"]])
+    difficulty: str = Field(description="easy, medium or hard; empty: nobody has said it.")
+    contaminated: str = Field(description="Why it counts in no aggregate; empty if it does.")
+
+
+class SoundnessOut(Schema):
+    """What became of wrong kernels made from the reference, and of the task's filters."""
+
+    passed: bool
+    mutants: int
+    survivors: list[str] = Field(description="Wrong kernels that pass the task.")
+    filters: int = Field(description="0: the report was made before there were any.")
+    flagged: list[str] = Field(description="Filters that speak against the task.")
+    refusal: str = Field(description="Why the version is not sound; empty if it is.")
+    device: str = Field(examples=["cpu"])
+    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
+
+
+class FilterOut(Schema):
+    """What a filter found in one direction."""
+
+    name: str = Field(examples=["input impact: weight"])
+    direction: str
+    workload: str
+    value: float | str | None = Field(description="Null: it cannot be said.")
+    limit: str = Field(examples=["at most 0.9"])
+    passed: bool | None = Field(description="Null: it cannot be said.")
+    text: str
+
+
+class TriedKernelOut(Schema):
+    """A kernel made from the reference, on the workload that says most."""
+
+    name: str = Field(examples=["half the reduction"])
+    direction: str
+    workload: str
+    scaled: float | str | None = Field(
+        description="Largest error over what is allowed; inf and nan are words."
+    )
+
+
+class MutantOut(TriedKernelOut):
+    """A wrong kernel."""
+
+    state: str = Field(
+        description="failed, survived, equivalent: it is the reference on every workload; or"
+        " untried: it is the reference where it could be tried, but that is not everywhere."
+    )
+
+
+class HonestOut(TriedKernelOut):
+    """A right kernel."""
+
+    reason: str = Field(default="", description="Where it is off; empty if it is right.")
+
+
+class SoundnessDetail(Schema):
+    """A whole report of a task's current version, with the keys that the command writes."""
+
+    task: str
+    version: int
+    digest: str
+    device: str = Field(examples=["cpu"])
+    kind: str = Field(examples=["cpu"], description="Of the device; each kind has its own report.")
+    created_at: datetime = Field(description="When the site got it.")
+    passed: bool
+    refusal: str = Field(description="Why the version is not sound; empty if it is.")
+    survivors: list[str]
+    mutants: list[MutantOut]
+    honest: list[HonestOut] = Field(description="Right kernels; one with a reason is off.")
+    filters: list[FilterOut]
+
+
+class TaskDetail(TaskSummary):
+    """A task with everything that an author of a kernel needs."""
+
+    digest: str = Field(description="SHA-256 of the version; scores attach to it.")
+    state: str = Field(examples=["published"])
+    soundness: SoundnessOut | None = Field(
+        description="Of several reports the one that decides. None: nobody has proven it."
+    )
+    unseen: list[str] = Field(description="Kinds of devices with workloads that no report is of.")
+    override: str = Field(description="Why it was published without a proof; mostly empty.")
+    document: dict[str, Any] = Field(
+        description="The task: signature, workloads, tolerance, work formula, reference source."
+    )
+
+
+class VersionSummary(Schema):
+    """A version of a task; admins see those that were never public as well."""
+
+    number: int = Field(examples=[2])
+    digest: str = Field(description="SHA-256 of the version; scores attach to it.")
+    current: bool = Field(description="Whether results on it are ranked, while the task is public.")
+    published_at: datetime | None = Field(description="Null: it was never public.")
+    created_at: datetime
+    changes: str = Field(
+        description="What changed against the public version before; empty: not compared.",
+        examples=["1 file changed, +2 −1 lines; 1 workload new: n8192"],
+    )
+    url: str = Field(examples=["/tasks/softmax/versions/2/"])
+
+
+class FactChangeOut(Schema):
+    """A fact about the task, or a workload, in both versions; empty where one lacks it."""
+
+    name: str = Field(examples=["Tolerance"])
+    before: str
+    after: str
+
+
+class FileChangeOut(Schema):
+    """A file that differs."""
+
+    path: str = Field(examples=["task.toml"])
+    state: str = Field(description="new, gone or changed.")
+    added: int = Field(description="Lines.")
+    removed: int = Field(description="Lines.")
+    diff: str | None = Field(description="Unified diff without its head; null: too large.")
+
+
+class VersionDetail(Schema):
+    """A version, and what differs from another."""
+
+    task: str = Field(examples=["softmax"])
+    number: int
+    digest: str
+    published_at: datetime | None
+    created_at: datetime
+    against: int | None = Field(description="The other version; null: all of it is new.")
+    facts: list[FactChangeOut]
+    workloads: list[FactChangeOut]
+    files: list[FileChangeOut] = Field(
+        description="Of the task as a folder; hidden workloads are shown to admins only."
+    )
+    hidden_differ: bool = Field(description="Hidden workloads differ, and are not shown here.")
+    withheld_differ: bool = Field(description="Files differ that could list hidden workloads.")
+    document: dict[str, Any] = Field(description="The task, as under /tasks/{slug}.")
+
+
+class TaskFilters(Schema):
+    """Which tasks are asked for; every parameter may be left out."""
+
+    q: str = Field("", description="Words that its name, title or description has.")
+    scenario: str = ""
+    difficulty: str = Field("", description="easy, medium or hard")
+    tag: str = ""
+    abi: str = Field("", description="c or torch")
+    direction: str = Field("", description="forward or backward")
+    dtype: str = ""
+
+
+class TaskFilterRefusal(Schema):
+    """Which parameter has a value that no task has."""
+
+    field: str = Field(examples=["tag"])
+    reason: str
+
+
+@router.get(
+    "/tasks",
+    response={200: list[TaskSummary], 422: TaskFilterRefusal},
+    summary="All published tasks",
+)
+def list_tasks(request: HttpRequest, filters: Query[TaskFilters]) -> Any:
+    """Answer with the published tasks that fit, by name."""
+    rows, wanted = task_rows(), read_filters(filters.dict())
+    try:
+        check_filters(rows, wanted)
+    except FilterError as error:
+        return Status(422, {"field": error.field, "reason": error.reason})
+    return [_summary(row.task) for row in chosen(rows, wanted)]
+
+
+@router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
+def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
+    """Answer with one task; hidden workloads are shown to admins only."""
+    version = selectors.shown_version(slug, request.user)
+    if version is None:
+        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+    document = selectors.task_document(version, request.user)
+    task, override = version.task, version.override
+    return {
+        **_summary(task, version),
+        "digest": version.digest,
+        "state": task.state,
+        "soundness": version.report,
+        "unseen": version.unseen,
+        "override": override.reason if override else "",
+        "document": document,
+    }
+
+
+@router.get("/tasks/{slug}/soundness", response=SoundnessDetail, summary="What proves a task sound")
+def show_soundness(
+    request: HttpRequest, slug: str, kind: DeviceKind | None = None
+) -> dict[str, Any]:
+    """Answer with filters, wrong and honest kernels; hidden workloads are shown to admins only.
+
+    Without a kind of device, with the report that decides: the newest that speaks against the
+    task, or the newest.
+    """
+    version = selectors.shown_version(slug, request.user)
+    found = version.reports.all() if version else ()
+    soundness = next((each for each in found if kind in (None, each.kind)), None)
+    if soundness is None:
+        where = f" on {kind} devices" if kind else ""
+        raise Http404(f"there is no soundness report of a task {slug!r}{where}")
+    report = soundness_page.report_for(soundness, request.user)
+    return {
+        "task": slug,
+        "version": soundness.version.number,
+        "digest": soundness.version.digest,
+        "device": soundness.device,
+        "kind": soundness.kind,
+        "created_at": soundness.created_at,
+        "passed": soundness.passed,
+        "refusal": soundness.refusal,
+        "survivors": soundness.survivors,
+        **encode(report),
+    }
+
+
+@router.get(
+    "/tasks/{slug}/versions", response=list[VersionSummary], summary="All versions of a task"
+)
+def list_versions(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
+    """Answer with the versions that were public, the newest first; retired tasks have them too."""
+    task = selectors.known_task(slug, request.user)
+    rows = version_page.rows(task, request.user) if task else []
+    if not rows:
+        raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+    return [
+        {
+            "number": row.version.number,
+            "digest": row.version.digest,
+            "current": row.is_current,
+            "published_at": row.version.published_at,
+            "created_at": row.version.created_at,
+            "changes": row.comparison.summary if row.comparison else "",
+            "url": reverse("task-version", args=[slug, row.version.number]),
+        }
+        for row in rows
+    ]
+
+
+@router.get(
+    "/tasks/{slug}/versions/{number}", response=VersionDetail, summary="What a version changed"
+)
+def show_version(
+    request: HttpRequest,
+    slug: str,
+    number: int,
+    against: int | None = Query(  # type: ignore[type-arg]
+        None,
+        ge=0,
+        lt=2**31,
+        description="Another version; the public one before if left out, 0 for none.",
+    ),
+) -> dict[str, Any]:
+    """Answer with a version and its differences to another."""
+    version = _version(slug, number, request.user)
+    older = version_page.public_before(version)
+    if against is not None:
+        older = _version(slug, against, request.user) if against else None
+    try:
+        comparison = version_page.compare(older, version, request.user, Budget())
+    except DataError:
+        raise Http404("one of these versions has nothing that may be shown") from None
+    return {
+        "task": slug,
+        "number": number,
+        "digest": version.digest,
+        "published_at": version.published_at,
+        "created_at": version.created_at,
+        "against": older.number if older else None,
+        "facts": comparison.facts,
+        "workloads": comparison.workloads,
+        "files": [
+            {
+                "path": change.path,
+                "state": change.state,
+                "added": change.diff.added,
+                "removed": change.diff.removed,
+                "diff": change.diff.unified,
+            }
+            for change in comparison.files
+        ],
+        "hidden_differ": comparison.hidden_differ,
+        "withheld_differ": comparison.withheld_differ,
+        "document": selectors.task_document(version, request.user),
+    }
+
+
+def _version(slug: str, number: int, user: Viewer) -> TaskVersion:
+    version = selectors.find_version(slug, number, user)
+    if version is None:
+        raise Http404(f"there is no version {number} of a task {slug!r}")
+    return version
+
+
+def _summary(task: Task, version: TaskVersion | None = None) -> dict[str, Any]:
+    version = version or task.current_version
+    assert version is not None, "a published task has a current version"
+    return {
+        "name": task.slug,
+        "title": task.title,
+        "scenario": task.scenario,
+        "abi": version.abi,
+        "dtype": version.dtype,
+        "directions": list(version.directions),
+        "version": version.number,
+        "url": task.get_absolute_url(),
+        "tags": task.tags,
+        "difficulty": task.difficulty,
+        "contaminated": task.contaminated,
+    }

@@ -1,1 +1,0 @@
-"""The pages about tasks, one module a group of them."""

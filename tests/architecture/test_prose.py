@@ -1,0 +1,136 @@
+"""The documents can be read in a hurry: short sentences, short pages, links that lead on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture import decisions, tree
+from tests.architecture.prose import (
+    COLUMNS,
+    MEAN_WORDS,
+    anchors,
+    links,
+    measured,
+    wide_lines,
+    words,
+)
+from tests.architecture.wrap import wrapped
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+README_LINES = 120
+ARCHITECTURE_WORDS = 1_500
+INTEGRITY_WORDS = 2_500
+DECISION_LINES = 40
+PICTURE_BYTES = 300_000
+
+
+def page_id(path: Path) -> str:
+    """How a document is called in the names of its tests."""
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_sentences_are_short(path: Path) -> None:
+    prose = measured(path.read_text())
+    assert prose.too_long == ()
+    assert prose.mean_words <= MEAN_WORDS
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_lines_are_short(path: Path) -> None:
+    assert list(wide_lines(path.read_text())) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_links_lead_somewhere(path: Path) -> None:
+    """Also to a heading, where they name one."""
+    for link in links(path.read_text()):
+        name, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = path.parent / name if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text()), link
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
+
+
+def test_the_architecture_is_short() -> None:
+    """The drawn tree and other blocks of code are not counted."""
+    assert words(re.sub(r"```.*?```", "", tree.PAGE.read_text(), flags=re.S)) <= ARCHITECTURE_WORDS
+
+
+def test_integrity_is_short() -> None:
+    assert words((DOCS / "integrity.md").read_text()) <= INTEGRITY_WORDS
+
+
+@pytest.mark.parametrize("path", decisions.pages(), ids=page_id)
+def test_a_decision_has_its_form(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert len(lines) <= DECISION_LINES
+    assert lines[0].startswith("# ")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", lines[2])
+    headings = [line for line in lines if line.startswith("## ")]
+    assert headings == ["## Context", "## Decision", "## Cost"]
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    """If not: `python -m tests.architecture.decisions` draws the index again."""
+    numbers = [page.name[:4] for page in decisions.pages()]
+    assert numbers
+    assert len(set(numbers)) == len(numbers)
+    assert decisions.stored() == decisions.drawn()
+
+
+def test_measurements_are_dated_and_listed() -> None:
+    pages = [path.name for path in (DOCS / "measurements").glob("*.md")]
+    assert pages
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d-[a-z0-9-]+\.md", name) for name in pages)
+    listed = {
+        link.split("#")[0].removeprefix("measurements/")
+        for link in links((DOCS / "benchmarks.md").read_text())
+    }
+    assert set(pages) <= listed
+
+
+def test_the_picture_is_there_and_small() -> None:
+    picture = DOCS / "screenshot.png"
+    assert 0 < picture.stat().st_size <= PICTURE_BYTES
+
+
+def test_the_folder_tree_is_up_to_date() -> None:
+    """If not: `python -m tests.architecture.tree` draws it again."""
+    assert tree.stored(tree.PAGE.read_text()) == tree.drawn()
+
+
+def test_every_folder_of_the_tree_says_what_it_is_for() -> None:
+    assert tree.without_words() == []
+    assert [name for name in tree.OTHERS if not (ROOT / name).is_dir()] == []
+
+
+def test_prose_is_wrapped_and_the_rest_left_alone() -> None:
+    item = "- " + "words " * 30
+    code = "```\n" + "code " * 30 + "\n```\n"
+    text = f"# Title\n\n{item}\n\n{code}"
+    lines = wrapped(text).splitlines()
+    assert max(len(line) for line in lines[:6]) <= COLUMNS
+    assert lines[3].startswith("  words")
+    assert wrapped(text).endswith(code)
+    assert wrapped(wrapped(text)) == wrapped(text)
+
+
+def test_a_long_sentence_is_found() -> None:
+    """The measure itself: tables and lists count, code is one word."""
+    long = "Word" + " word" * 35
+    text = f"A short one. {long}.\n\n- {long}.\n\n| `a` | {long} |\n\n```\n{long}\n```\n"
+    assert [words(sentence) for sentence in measured(text).too_long] == [36, 36, 36]
+    assert measured("Use `a b c d` now. Then `stop`.").mean_words == pytest.approx(2.5)
+    assert [number for number, _ in wide_lines("a" * COLUMNS + "\n" + "b" * 101)] == [2]
+    assert anchors("# A `b` c?\n## A b c\n") == {"a-b-c", "a-b-c-1"}

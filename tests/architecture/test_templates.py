@@ -1,0 +1,97 @@
+"""Templates point one way, as imports do: none uses what stands above its app."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from django.template import engines
+from django.template.backends.django import DjangoTemplates
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "templates"
+
+ORDER = ("tasks_app", "runs_app", "tasks_app.curation", "leaderboard_app", "kbench_web")
+"""From the bottom to the top, as the import contracts have it."""
+SHARED = -1
+"""The place of templates that anybody includes, and of tags that are Django's or a library's."""
+
+_TAG = re.compile(r"\{%\s*(load|include|extends)\s+(.*?)\s*%\}", re.DOTALL)
+_NAME = re.compile(r"""["']([\w/]+\.html)["']""")
+
+
+def place_of(dotted: str) -> int:
+    """Where a module, or a template's folders joined by dots, stands in `ORDER`."""
+    for place, layer in sorted(enumerate(ORDER), key=lambda each: -len(each[1])):
+        if f"{dotted}.".startswith(f"{layer}."):
+            return place
+    return SHARED
+
+
+def place_of_template(name: str) -> int:
+    """Shared parts stand at the bottom; the site's frame and its error pages at the top."""
+    folder = name.rpartition("/")[0]
+    return ORDER.index("kbench_web") if not folder else place_of(folder.replace("/", "."))
+
+
+def libraries() -> dict[str, str]:
+    """The module of each library of tags, by the name that templates load."""
+    backend = engines["django"]
+    assert isinstance(backend, DjangoTemplates)
+    return dict(backend.engine.libraries)
+
+
+def uses(name: str) -> list[tuple[str, int]]:
+    """What a template loads, includes and extends, each with its place.
+
+    The frame of all pages may be extended from below: it is filled, and shows nothing by itself.
+    """
+    found = []
+    for kind, rest in _TAG.findall((TEMPLATES / name).read_text()):
+        if kind == "load":
+            known = libraries()
+            found += [(library, place_of(known[library])) for library in rest.split()]
+            continue
+        target = rest.split()[0].strip("\"'")
+        assert (TEMPLATES / target).is_file(), f"{name}: {kind} {rest}: say which, by name"
+        if kind == "include" or target != "base.html":
+            found.append((target, place_of_template(target)))
+    return found
+
+
+def names() -> list[str]:
+    """All templates, by the names under which they are found."""
+    return sorted(str(path.relative_to(TEMPLATES)) for path in TEMPLATES.rglob("*.html"))
+
+
+def test_the_order_is_that_of_the_import_contracts() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert (
+        'layers = ["kbench_web", "leaderboard_app", "runs_app", "tasks_app", "gpu_runner"]' in text
+    )
+    assert 'forbidden_modules = ["tasks_app.curation"]' in text
+
+
+def test_no_template_uses_what_stands_above_its_app() -> None:
+    known = [(name, *use) for name in names() for use in uses(name)]
+    assert len(known) > 100
+    upward = [f"{name}: {used}" for name, used, place in known if place > place_of_template(name)]
+    assert not upward
+
+
+def test_no_module_renders_a_template_from_above() -> None:
+    rendered = [
+        (path.relative_to(ROOT), name)
+        for app in ("kbench_web", "leaderboard_app", "runs_app", "tasks_app")
+        for path in sorted((ROOT / app).rglob("*.py"))
+        for name in _NAME.findall(path.read_text())
+        if (TEMPLATES / name).is_file()
+    ]
+    assert len(rendered) > 30
+    module_of = {path: ".".join(path.with_suffix("").parts) for path, _ in rendered}
+    upward = [
+        f"{path}: {name}"
+        for path, name in rendered
+        if place_of_template(name) > place_of(module_of[path])
+    ]
+    assert not upward

@@ -1,0 +1,212 @@
+"""Which evaluations stand on a board, and how the page, the API and the files show it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from gpu_runner.data import codec
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards import selectors
+from leaderboard_app.boards.query import By, Query
+from runs_app.models import Evaluation
+from runs_app.submissions.services import rerun as rerun_submission
+from tasks_app.models import TaskVersion
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+ENTRIES = Query(device="cpu")
+AGENTS = Query(device="cpu", by=By.AGENT)
+
+
+@pytest.fixture
+def version() -> TaskVersion:
+    """A published task."""
+    return factories.make_task_version()
+
+
+def ranked(
+    version: TaskVersion, speedup: float = 1.5, verdict: Verdict = Verdict.CORRECT, **overrides: Any
+) -> Evaluation:
+    """A finished ranked evaluation, of this speedup if it is correct."""
+    result: dict[str, Any] = {}
+    if verdict is Verdict.CORRECT:
+        result = {
+            "latency_ns": 1500.0 / speedup,
+            "speedups": {"best": speedup, "eager": speedup, "compiled": speedup},
+        }
+    fields = {"mode": "ranked", "task_version": version} | overrides
+    return factories.make_finished_evaluation(verdict=verdict, result=result, **fields)
+
+
+def shown(query: Query = ENTRIES) -> list[str]:
+    """Ids of the evaluations on a board by submission, in order."""
+    found = selectors.board(query, selectors.board_tasks())
+    return [ranked_row.row.evaluation_id for ranked_row in found.entries]
+
+
+def test_only_correct_ranked_public_results_of_the_current_version_stand(
+    version: TaskVersion,
+) -> None:
+    good = ranked(version)
+    ranked(version, verdict=Verdict.WRONG_RESULT)
+    ranked(version, verdict=Verdict.UNSTABLE)
+    ranked(version, speedup=9.0, mode="quick")
+    ranked(version, speedup=9.0, private=True)
+    assert shown() == [str(good.pk)]
+
+    factories.make_task_version(title="Scale a vector, again")
+    assert shown() == []
+
+
+def test_an_author_stands_once_per_task_with_the_fastest(version: TaskVersion) -> None:
+    user = factories.make_user()
+    ranked(version, speedup=1.2, user=user)
+    fast = ranked(version, speedup=1.8, user=user)
+    ranked(version, speedup=1.4, user=user)
+    agent = ranked(version, speedup=1.3, user=user, agent="robot")
+    assert shown() == [str(fast.pk), str(agent.pk)]
+
+
+def again(
+    evaluation: Evaluation, seconds: float, speedup: float, verdict: Verdict = Verdict.CORRECT
+) -> Evaluation:
+    """A finished re-run of an evaluation."""
+    rerun = rerun_submission(
+        submission=evaluation.submission,
+        user=evaluation.submission.author,
+        now=factories.later(seconds),
+    )
+    numbers = {"latency_ns": 1500.0 / speedup, "speedups": {"best": speedup}}
+    right = numbers if verdict is Verdict.CORRECT else {}
+    result = codec.encode(factories.make_result(rerun, verdict=verdict, **right))
+    factories.start(rerun)
+    factories.send(rerun, EventKind.FINISHED, {"result": result}, seq=2)
+    return rerun
+
+
+def test_a_submission_stands_with_its_latest_run_and_not_with_the_luckiest(
+    version: TaskVersion,
+) -> None:
+    user = factories.make_user()
+    lucky = ranked(version, speedup=1.9, user=user)
+    slower = again(lucky, 1, 1.3)
+    assert shown() == [str(slower.pk)]
+    assert selectors.solved_tasks()["scale"].speedup == 1.3
+    other = ranked(version, speedup=1.6, user=user)
+    assert shown() == [str(other.pk)]
+    again(other, 2, 1.0, Verdict.WRONG_RESULT)
+    assert shown() == [str(slower.pk)]
+
+
+def test_a_device_has_its_own_board(version: TaskVersion) -> None:
+    factories.make_device()
+    ranked(version)
+    elsewhere = ranked(version, device="nvidia-h200")
+    assert shown(Query(device="nvidia-h200")) == [str(elsewhere.pk)]
+
+
+def test_agents_keep_their_failures_and_a_system_error_is_not_one(version: TaskVersion) -> None:
+    user = factories.make_user()
+    ranked(version, user=user, agent="robot")
+    ranked(version, verdict=Verdict.COMPILE_ERROR, user=user, agent="robot")
+    ranked(version, verdict=Verdict.WRONG_RESULT, user=user, agent="loser")
+    lost = factories.make_evaluation(mode="ranked", task_version=version, user=user, agent="robot")
+    Evaluation.objects.filter(pk=lost.pk).update(
+        status="FINISHED", verdict="SYSTEM_ERROR", finished_at=timezone.now()
+    )
+    groups = {r.row.owner: r.row for r in selectors.board(AGENTS, selectors.board_tasks()).groups}
+    assert (groups["robot"].judged, groups["robot"].accepted) == (2, 1)
+    assert (groups["loser"].solved, groups["loser"].attempted) == (0, 1)
+    assert groups["robot"].problems == 1
+
+
+def test_language_models_stand_apart_from_agents(version: TaskVersion) -> None:
+    user = factories.make_user()
+    ranked(version, speedup=1.2, user=user, agent="robot", language_model="alpha")
+    ranked(version, speedup=1.9, user=user, agent="robot", language_model="beta")
+    ranked(version, user=user)
+    query = Query(device="cpu", by=By.MODEL, task="scale")
+    board = selectors.board(query, selectors.board_tasks())
+    assert [r.row.owner for r in board.groups] == ["beta", "alpha"]
+
+
+def test_intervals_come_from_the_result(version: TaskVersion) -> None:
+    ranked(version)
+    [row] = selectors.board(ENTRIES, selectors.board_tasks()).entries
+    assert row.row.latency.low < row.row.latency.value < row.row.latency.high
+    assert row.row.speedup is not None
+    assert row.row.speedup.low < 1.5 < row.row.speedup.high
+
+
+def test_the_page_shows_good_and_not_wrong(client: Client, version: TaskVersion) -> None:
+    good = ranked(version, agent="good-robot", language_model="alpha")
+    wrong = ranked(version, verdict=Verdict.WRONG_RESULT, agent="bad-robot")
+    text = client.get("/leaderboard/?device=cpu").content.decode()
+    assert f"/submissions/{good.submission_id}/" in text
+    assert str(wrong.submission_id) not in text
+    assert "bad-robot" not in text
+
+
+def test_an_unknown_filter_is_said_and_is_no_server_error(client: Client) -> None:
+    answer = client.get("/leaderboard/?device=abacus")
+    assert answer.status_code == 400
+    assert "abacus" in answer.content.decode()
+
+
+def test_htmx_gets_the_board_alone(client: Client, version: TaskVersion) -> None:
+    ranked(version)
+    text = client.get("/leaderboard/?by=agent", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert "fast-p-figure" in text
+
+
+def test_an_empty_board_says_what_to_do(client: Client) -> None:
+    for address in ("/leaderboard/", "/leaderboard/?by=agent", "/leaderboard/?by=model"):
+        assert "/submit/" in client.get(address).content.decode()
+
+
+def test_json_export(client: Client, version: TaskVersion) -> None:
+    evaluation = ranked(version)
+    answer = client.get("/api/v1/leaderboard?device=cpu").json()
+    assert (answer["by"], answer["device"], answer["problems"]) == ("submission", "cpu", 1)
+    [row] = answer["rows"]
+    assert row["evaluation_id"] == str(evaluation.pk)
+    assert row["rank"] == 1
+    assert row["latency_ns_low"] < row["latency_ns"] == 1000.0
+
+
+def test_csv_export_disarms_formulas(client: Client, version: TaskVersion) -> None:
+    user = factories.make_user(username="@SUM(A1)")
+    ranked(version, user=user)
+    answer = client.get("/api/v1/leaderboard?device=cpu&format=csv")
+    assert answer["Content-Type"].startswith("text/csv")
+    [row] = csv.DictReader(io.StringIO(answer.content.decode()))
+    assert row["submitter"] == "'@SUM(A1)"
+    assert float(row["speedup_best"]) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("address", "field"), [("device=abacus", "device"), ("p=x", "p"), ("format=xml", "format")]
+)
+def test_the_api_names_the_field(client: Client, address: str, field: str) -> None:
+    answer = client.get(f"/api/v1/leaderboard?{address}")
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+
+
+def test_names_from_strangers_are_escaped(client: Client, version: TaskVersion) -> None:
+    evaluation = ranked(version, agent="robot")
+    agent = evaluation.submission.agent
+    agent.name = "<script>alert(1)</script>"
+    agent.save()
+    for address in ("/leaderboard/", "/leaderboard/?by=agent", "/", "/tasks/scale/"):
+        text = client.get(address).content.decode()
+        assert "<script>alert" not in text, address

@@ -1,0 +1,152 @@
+"""Ranking: best results, means, fast_p and ties."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from leaderboard_app.boards.ranking import (
+    Author,
+    Entry,
+    Estimate,
+    Problem,
+    Sort,
+    Tally,
+    best_entries,
+    fast_curve,
+    fast_p,
+    geometric_mean,
+    group_entries,
+    rank_entries,
+    rank_groups,
+)
+
+SOFTMAX = Problem("softmax", "forward")
+RMS_NORM = Problem("rms_norm", "forward")
+
+
+def author(agent: str = "", submitter: str = "ada") -> Author:
+    """An author without a language model."""
+    return Author(submitter, agent, "")
+
+
+def tally(agent: str, judged: int, accepted: int, problem: Problem = SOFTMAX) -> Tally:
+    """How an agent fared at one problem."""
+    return Tally(author=author(agent), problem=problem, judged=judged, accepted=accepted)
+
+
+def entry(name: str, speedup: float = 2.0, noise: float = 0.01, **overrides: Any) -> Entry:
+    """An entry with this speedup against the best baseline."""
+    latency = 1000 / speedup
+    values: dict[str, Any] = {
+        "evaluation_id": name,
+        "submission_id": name,
+        "author": author(),
+        "problem": SOFTMAX,
+        "device": "cpu",
+        "finished_at": datetime(2026, 11, 20, tzinfo=UTC),
+        "latency": Estimate(latency, latency * (1 - noise), latency * (1 + noise)),
+        "speedups": {"best": Estimate(speedup, speedup * (1 - noise), speedup * (1 + noise))},
+    }
+    return Entry(**(values | overrides))
+
+
+def test_geometric_mean_of_reciprocals_is_one() -> None:
+    """2x and 0.5x make 1x, and the interval narrows with the number of problems."""
+    mean = geometric_mean([Estimate(2, 1.8, 2.2), Estimate(0.5, 0.45, 0.55)])
+    assert mean is not None
+    assert mean.value == pytest.approx(1)
+    assert math.log(mean.high) == pytest.approx(math.log(1.1) / math.sqrt(2))
+    assert geometric_mean([]) is None
+
+
+def test_fast_p_counts_problems_without_a_result_as_slow() -> None:
+    """Two solved of four, one faster than the baseline: 25 %."""
+    solved = [Estimate(2, 1.9, 2.1), Estimate(0.9, 0.8, 1.1)]
+    assert fast_p(solved, problems=4, p=1) == Estimate(0.25, 0.25, 0.5)
+    assert fast_p(solved, problems=4, p=0).value == 0.5
+    assert fast_p([], problems=0, p=1).value == 0
+
+
+def test_fast_curve_never_rises() -> None:
+    """A larger p can only lower the share."""
+    curve = fast_curve([Estimate.exact(s) for s in (0.5, 1.5, 3.0)], problems=3)
+    assert [p for p, _ in (curve[0], curve[-1])] == pytest.approx([1 / 16, 16])
+    shares = [share for _, share in curve]
+    assert shares == sorted(shares, reverse=True)
+    assert (shares[0], shares[-1]) == (1.0, 0.0)
+
+
+def test_best_entry_per_owner_problem_and_device() -> None:
+    """A slower result gives way; another device stands beside."""
+    rows = [entry("slow", 1.5), entry("fast", 3.0), entry("other", 1.0, device="nvidia-h200")]
+    best = best_entries(rows, lambda who: who.submitter)
+    assert {row.evaluation_id for row in best} == {"fast", "other"}
+
+
+def test_overlapping_intervals_tie() -> None:
+    """2.00 and 2.01 within 1 % share rank 1; the clearly slower row is third."""
+    ranked = rank_entries([entry("c", 1.0), entry("b", 2.0), entry("a", 2.01)], Sort.SPEEDUP)
+    assert [(r.row.evaluation_id, r.rank, r.tied) for r in ranked] == [
+        ("a", 1, True),
+        ("b", 1, True),
+        ("c", 3, False),
+    ]
+
+
+def test_latency_ranks_the_shorter_time_first() -> None:
+    """Sorting by latency is ascending."""
+    ranked = rank_entries([entry("slow", 1.0), entry("fast", 4.0)], Sort.LATENCY)
+    assert [(r.row.evaluation_id, r.rank) for r in ranked] == [("fast", 1), ("slow", 2)]
+
+
+def test_a_row_without_the_value_comes_last_without_a_rank() -> None:
+    """No work formula, no fraction of the limit, no rank by it."""
+    rows = [entry("none"), entry("some", floor_fraction=0.4)]
+    ranked = rank_entries(rows, Sort.FLOOR)
+    assert [(r.row.evaluation_id, r.rank) for r in ranked] == [("some", 1), ("none", 0)]
+
+
+def test_groups_state_coverage_and_keep_the_unsuccessful() -> None:
+    """An agent with only wrong results stands with nothing solved; no agent, no group."""
+    rows = [
+        entry("1", 2.0, author=author("x")),
+        entry("2", 4.0, author=author("x")),
+        entry("5", 9.0),
+    ]
+    tallies = [tally("x", 2, 2), tally("x", 1, 0, RMS_NORM), tally("y", 1, 0), tally("", 1, 1)]
+    made = group_entries(rows, tallies, lambda who: who.agent, problems=4, p=1)
+    groups = {group.owner: group for group in made}
+    assert set(groups) == {"x", "y"}
+    x = groups["x"]
+    assert (x.attempted, x.problems, x.judged, x.accepted) == (2, 4, 3, 2)
+    assert x.correct_share == 0.25
+    assert x.fast.value == 0.25
+    mean = x.speedup()
+    assert mean is not None
+    assert mean.value == 4.0
+    assert groups["y"].speedup() is None
+
+
+def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -> None:
+    """One spectacular kernel does not outrank two good ones when sorting by fast_p."""
+    rows = [
+        entry("1", 30.0, author=author("narrow")),
+        entry("2", 2.0, author=author("broad")),
+        entry("3", 2.0, author=author("broad"), problem=RMS_NORM),
+    ]
+    tallies = [tally("narrow", 1, 1), tally("broad", 1, 1), tally("broad", 1, 1, RMS_NORM)]
+    groups = group_entries(rows, tallies, lambda who: who.agent, problems=2, p=1)
+    assert [r.row.owner for r in rank_groups(groups, Sort.FAST)] == ["broad", "narrow"]
+    assert [r.row.owner for r in rank_groups(groups, Sort.SPEEDUP)] == ["narrow", "broad"]
+
+
+def test_hidden_ratio_compares_public_with_hidden() -> None:
+    """4x in public and 2x hidden against the same baseline is a ratio of 2."""
+    speedups = {"best": Estimate.exact(3.0), "eager": Estimate.exact(4.0)}
+    assert entry("a", speedups=speedups, hidden_speedup=2.0).hidden_ratio == 2.0
+    assert entry("a", speedups=speedups).hidden_ratio is None
+    assert entry("a", 3.0, hidden_speedup=2.0).hidden_ratio is None  # eager is not known

@@ -1,0 +1,86 @@
+"""What an audit has not passed is called so, and can be left out of boards."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from gpu_runner.data.integrity import AuditCheck, AuditState
+from leaderboard_app.boards import selectors
+from leaderboard_app.boards.query import By, Query
+from runs_app.integrity.standing import leader
+from runs_app.models import Evaluation
+from tests.unit.runs_app.integrity.suspicious import MEMCHECK, end_audit, held, ranked
+
+pytestmark = pytest.mark.django_db
+
+FAILED = AuditCheck(name="racecheck", state=AuditState.FAILED, reason="2 hazards")
+
+
+@pytest.fixture
+def pair() -> tuple[Evaluation, Evaluation]:
+    """A leader whose audit passed, and a slower result that nobody has audited."""
+    first = ranked(agent="swift")
+    end_audit(first, MEMCHECK)
+    slower = {"latency_ns": 2000.0, "speedups": {"best": 1.0, "eager": 1.0}}
+    second = ranked(
+        task_version=first.task_version, agent="slow", source="// slow\n", result=slower
+    )
+    return first, second
+
+
+def test_boards_say_what_is_verified(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
+    rows = client.get("/api/v1/leaderboard?device=cpu").json()["rows"]
+    assert [(row["agent"], row["audited"], row["verified"]) for row in rows] == [
+        ("swift", "passed", True), ("slow", "none", False),
+    ]  # fmt: skip
+    for address in ("/leaderboard/?device=cpu", "/tasks/scale/", "/"):
+        text = client.get(address).content.decode()
+        assert "</span> verified</a>" in text, address
+        assert "</span> unverified</span>" in text, address
+
+
+def test_verified_only(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
+    answer = client.get("/api/v1/leaderboard?device=cpu&verified=1").json()
+    assert answer["verified"] is True
+    assert [row["evaluation_id"] for row in answer["rows"]] == [str(pair[0].pk)]
+    csv = client.get("/api/v1/leaderboard?device=cpu&verified=1&format=csv").content.decode()
+    assert "swift" in csv
+    assert "slow" not in csv
+    text = client.get("/leaderboard/?device=cpu&verified=1").content.decode()
+    assert 'name="verified" value="1" checked' in text
+    assert "slow" not in text
+    board = selectors.board(
+        Query(device="cpu", by=By.AGENT, verified=True), selectors.board_tasks()
+    )
+    assert {row.row.owner: row.row.solved for row in board.groups} == {"swift": 1, "slow": 0}
+
+
+def test_an_empty_board_of_verified_results_says_why(client: Client) -> None:
+    ranked()
+    text = client.get("/leaderboard/?device=cpu&verified=1").content.decode()
+    assert "has passed an audit yet" in text
+
+
+def test_what_a_person_must_decide_or_an_audit_refused_counts_nowhere(client: Client) -> None:
+    first = ranked(agent="cheat")
+    end_audit(first, FAILED)
+    held(task_version=first.task_version, agent="odd", source="// odd\n")
+    assert client.get("/api/v1/leaderboard?device=cpu").json()["rows"] == []
+    assert client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"] == []
+    assert selectors.solved_tasks() == {}
+    assert selectors.devices_with_results() == []
+
+
+def test_the_leader_is_found_by_an_index(pair: tuple[Evaluation, Evaluation]) -> None:
+    first = pair[0]
+    assert leader(first.task_version, "forward", "cpu") == first
+    rows = Evaluation.objects.filter(
+        task_version=first.task_version, direction="forward", device="cpu", mode="ranked",
+        verdict="CORRECT",
+    ).order_by("latency_ns")  # fmt: skip
+    if connection.vendor == "sqlite":
+        assert "evaluation_record" in rows.explain()
+        verified = rows.filter(audited="passed")
+        assert "USING INDEX evaluation_" in verified.explain()

@@ -1,0 +1,294 @@
+"""Runs and settings side by side: what the selectors find and what the pages show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve import events
+from runs_app.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
+from runs_app.models import LanguageModel, LanguageModelCall, Run
+from runs_app.optimisation.compare.selectors import curve, summaries
+from runs_app.optimisation.compare.views import delta
+from runs_app.optimisation.selectors.settings import differing, settings_of
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+
+def config(seed: int = 7, **overrides: Any) -> RunConfig:
+    fields: dict[str, Any] = {
+        "strategy": "evolve",
+        "models": (ModelSpec(name="alpha"),),
+        "budget": Budget(usd=2.0, evaluations=40),
+    }
+    return RunConfig(seed=seed, **{**fields, **overrides})
+
+
+def finished(best_ns: float | None, version: Any, **overrides: Any) -> Run:
+    """A finished run whose seed takes 1000 ns."""
+    run = make.make_run(
+        task_version=version,
+        strategy="evolve",
+        status=Run.Status.FINISHED,
+        config=overrides.pop("config", None) or config(),
+        seed_latency_ns=1000.0,
+        **overrides,
+    )
+    make.make_candidate(run, verdict="CORRECT", latency_ns=1000.0, speedup=0.5, state="measured")
+    if best_ns is not None:
+        run.best = make.make_candidate(
+            run,
+            verdict="CORRECT",
+            latency_ns=best_ns,
+            speedup=500.0 / best_ns,
+            state="measured",
+            edit="rewrite",
+        )
+        run.best_latency_ns = best_ns
+    run.save()
+    return run
+
+
+def test_a_default_that_is_named_is_the_same_setting() -> None:
+    silent, named, other = (
+        make.make_run(strategy="evolve", config=config(parameters=parameters))
+        for parameters in ({}, {"generations": 10}, {"generations": 11})
+    )
+    assert settings_of(silent)["generations"] == "10"
+    assert differing([settings_of(silent), settings_of(named)]) == []
+    assert differing([settings_of(named), settings_of(other)]) == ["generations"]
+
+
+def measured(candidate: int, latency_ns: float | None, *, best: bool) -> events.Measured:
+    return events.Measured(
+        candidate=candidate,
+        mode=Mode.QUICK,
+        verdict="CORRECT" if latency_ns else "COMPILE_ERROR",
+        reason="",
+        latency_ns=latency_ns,
+        speedup=2.0 if best else None,
+        best=best,
+    )
+
+
+def made_call(run: Run, number: int, **overrides: Any) -> LanguageModelCall:
+    model, _ = LanguageModel.objects.get_or_create(name="a", defaults={"created_at": make.NOW})
+    fields: dict[str, Any] = {
+        "run": run,
+        "number": number,
+        "language_model": model,
+        "role": "propose",
+        "messages": [],
+        "temperature": 0.5,
+        "max_tokens": 9,
+        "status": "ANSWERED",
+        "created_at": make.NOW,
+        "ended_at": make.NOW,
+    }
+    return LanguageModelCall.objects.create(**{**fields, **overrides})
+
+
+def test_a_curve_counts_evaluations_money_and_time_without_pauses() -> None:
+    run = make.make_run()
+    for seconds, kind in (
+        (0, "started"),
+        (10, measured(1, 1000.0, best=True)),
+        (30, measured(2, None, best=False)),
+        (30, "paused"),
+        (1030, "resumed"),
+        (1050, measured(3, 400.0, best=True)),
+        (1060, events.Finished(reason="done")),
+    ):
+        make.make_run_event(run, kind, now=make.later(seconds))
+    for seconds, usd in ((20, 0.25), (1040, 0.5), (1055, 0.125)):
+        made_call(run, run.calls.count() + 1, cost_usd=usd, ended_at=make.later(seconds))
+    points = curve(run)
+    assert [(p.evaluations, p.usd, p.active_s, p.latency_ns) for p in points] == [
+        (1, 0.0, 10.0, 1000.0),
+        (3, 0.75, 50.0, 400.0),
+        (3, 0.875, 60.0, 400.0),
+    ]
+
+
+def test_a_summary_counts_failures_by_kind() -> None:
+    run = finished(500.0, make.make_task_version())
+    good = made_call(run, 1)
+    made_call(run, 2, problem="no code")
+    made_call(run, 3, status="FAILED", problem="HTTP 500")
+    run.candidates.filter(number=2).update(call=good)
+    make.make_candidate(run, verdict="COMPILE_ERROR", state="measured")
+    make.make_candidate(run, state="dropped")
+    (found,) = summaries(Run.objects.filter(pk=run.pk), make.NOW)
+    assert found.failures == {
+        "COMPILE_ERROR": 1,
+        "dropped before hardware": 1,
+        "no kernel in the answer": 1,
+        "call failed": 1,
+    }
+    assert (found.measured, found.correct, found.proposals, found.valid) == (3, 2, 3, 1)
+    assert found.speedup_seed == pytest.approx(2.0)
+    assert found.speedup_baseline == pytest.approx(1.0)
+    assert found.improved
+
+
+def test_a_lost_evaluation_says_nothing_of_its_kernel() -> None:
+    run = finished(400.0, make.make_task_version())
+    make.make_candidate(run, verdict="SYSTEM_ERROR", state="measured")
+    make.make_candidate(run, state="drafted")  # its evaluation was cancelled as the run ended
+    lost = events.Measured(candidate=3, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="gone")
+    make.make_run_event(run, measured(2, 400.0, best=True), now=make.later(5))
+    make.make_run_event(run, lost, now=make.later(9))
+    (found,) = summaries(Run.objects.all(), make.later(20), points=True)
+    assert (found.measured, found.correct_share) == (2, 1.0)
+    assert found.failures == {"SYSTEM_ERROR": 1}
+    assert found.points[-1].evaluations == 1
+
+
+def test_runs_that_measured_nothing_are_no_trials_of_a_setting(client: Client) -> None:
+    version = make.make_task_version()
+    finished(400.0, version, config=config(seed=1))
+    idle = finished(None, version, config=config(seed=2))
+    idle.candidates.update(verdict="", state="drafted", latency_ns=None)
+    page = client.get("/runs/ablation/")
+    assert [len(each.trials) for each in page.context["groups"]] == [1]
+    assert "1 finished run measured nothing and is left out." in page.content.decode()
+
+
+def test_settings_have_names_for_people_and_differ_where_they_do() -> None:
+    version = make.make_task_version()
+    plain = settings_of(finished(500.0, version))
+    other = settings_of(
+        finished(
+            500.0,
+            version,
+            config=config(
+                seed=8,
+                verifiers=VerifierConfig(names=("compile", "memory")),
+                parameters={"generations": 11},
+            ),
+        )
+    )
+    assert plain["verifiers"] == "off"
+    assert plain["budget: tokens"] == "no cap"
+    assert other["verifiers"] == "compile, memory"
+    assert other["verifiers: prompts"] == "shipped"
+    assert {"random seed", "verifiers", "generations"} <= set(differing([plain, other]))
+    assert "models" not in differing([plain, other])
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "kind", "words"),
+    [
+        (2.0, 1.0, "speedup", "+100.0 %"),
+        (0.5, 0.75, "share", "-25.0 points"),
+        (None, 1.0, "usd", ""),
+        (1.0, 0.0, "usd", ""),
+    ],
+)
+def test_differences_to_the_pinned_run(
+    value: float | None, base: float, kind: str, words: str
+) -> None:
+    assert delta(value, base, kind) == words
+
+
+def test_runs_stand_side_by_side(client: Client) -> None:
+    version = make.make_task_version()
+    first = finished(500.0, version, name="first", usd=1.0)
+    second = finished(250.0, version, name="second", usd=3.0, config=config(temperatures=(1.0,)))
+    make.make_run_event(first, "started")
+    make.make_run_event(first, measured(2, 500.0, best=True), now=make.later(5))
+    answer = client.get(f"/runs/compare/?run={first.pk}&run={second.pk}")
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "temperatures" in page
+    assert "budget: USD" not in page
+    assert "+200.0 %" in page
+    assert 'id="best-so-far"' in page
+    address = answer.wsgi_request.get_full_path()
+    assert "budget: USD" in client.get(f"{address}&all=1").content.decode()
+    pinned = client.get(f"{address}&pin={second.pk}").content.decode()
+    assert "-66.7 %" in pinned
+
+
+def test_what_cannot_be_compared_is_said(client: Client) -> None:
+    version = make.make_task_version()
+    secret = finished(500.0, version, name="secret", private=True)
+    answer = client.get(f"/runs/compare/?run={secret.pk}")
+    assert answer.status_code == 400
+    assert "does not exist, or it is private" in answer.content.decode()
+    assert "secret" not in answer.content.decode()
+    answer = client.get("/runs/compare/?run=nonsense")
+    assert answer.status_code == 400
+    assert "nonsense" in answer.content.decode()
+    runs = [finished(500.0, version) for _ in range(6)]
+    answer = client.get("/runs/compare/?" + "&".join(f"run={run.pk}" for run in runs))
+    assert "at most 5 runs" in answer.content.decode()
+
+
+def test_pages_without_runs_say_what_to_do(client: Client) -> None:
+    assert "Start one" in client.get("/runs/compare/").content.decode()
+    page = client.get("/runs/ablation/").content.decode()
+    assert "three times or more with different random seeds" in page
+
+
+def repeats(version: Any, speeds: list[float], **overrides: Any) -> None:
+    for seed, best_ns in enumerate(speeds):
+        finished(best_ns, version, config=config(seed=seed, **overrides))
+
+
+def test_an_ablation_groups_repeats(client: Client) -> None:
+    version = make.make_task_version()
+    repeats(version, [500.0, 505.0, 495.0])
+    repeats(version, [900.0, 905.0, 895.0], verifiers=VerifierConfig(names=("compile",)))
+    make.make_run(task_version=version, strategy="evolve", config=config())
+    document = client.get("/runs/ablation/?factor=verifiers&format=json").json()
+    off, on = document["groups"]
+    assert (off["verifiers"], on["verifiers"]) == ("off", "compile")
+    assert off["runs"] == 3
+    assert off["speedup"] == pytest.approx(2.0, rel=0.01)
+    assert off["speedup_low"] < 2.0 < off["speedup_high"]
+    assert off["interval"] == "t"
+    assert (off["rank"], on["rank"]) == (1, 2)
+    page = client.get("/runs/ablation/").content.decode()
+    assert "1 run still going, paused or stopped by hand is left out" in page
+    assert "No setting has been repeated" not in page
+    table = client.get("/runs/ablation/?factor=verifiers&format=csv").content.decode()
+    assert table.startswith("verifiers,rank,tied,runs,speedup")
+
+
+def test_a_single_run_a_setting_is_no_result(client: Client) -> None:
+    version = make.make_task_version()
+    finished(500.0, version)
+    finished(250.0, version, config=config(temperatures=(1.0,)))
+    page = client.get("/runs/ablation/").content.decode()
+    assert "No setting has been repeated" in page
+    groups = client.get("/runs/ablation/?format=json").json()["groups"]
+    assert [row["tied"] for row in groups] == [True, True]
+    assert [row["speedup_low"] for row in groups] == [None, None]
+
+
+def test_private_runs_stay_out_of_an_ablation(client: Client) -> None:
+    owner = make.make_user()
+    version = make.make_task_version()
+    finished(500.0, version, private=True, user=owner)
+    assert "No finished run that you may see" in client.get("/runs/ablation/").content.decode()
+    client.force_login(owner)
+    assert len(client.get("/runs/ablation/?format=json").json()["groups"]) == 1
+
+
+def test_a_problem_without_runs_is_said(client: Client) -> None:
+    page = client.get("/runs/ablation/?task=nothing").content.decode()
+    assert "No finished run of this task" in page
+
+
+def test_figures_are_json(client: Client) -> None:
+    run = finished(500.0, make.make_task_version())
+    make.make_run_event(run, measured(2, 500.0, best=True))
+    page = client.get(f"/runs/compare/?run={run.pk}&x=minutes&y=time").content.decode()
+    figure = json.loads(page.split('id="best-so-far" type="application/json">')[1].split("</")[0])
+    assert figure["data"][0]["y"] == [0.5, 0.5]

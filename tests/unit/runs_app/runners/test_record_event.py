@@ -1,0 +1,315 @@
+"""What runners report, once and more than once, early and late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Verdict
+from runs_app.errors import EventError
+from runs_app.models import (
+    Device,
+    Evaluation,
+    EvaluationEvent,
+    Result,
+    Runner,
+    Status,
+)
+from runs_app.queue import runners
+from runs_app.runners.events import record_event
+from runs_app.submissions.services import cancel
+from tests import factories as make
+from tests.unit.queued import Jobs
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def stage(name: str, state: str = "running", detail: str = "") -> dict[str, Any]:
+    return {"stage": name, "state": state, "elapsed_s": 0.5, "detail": detail}
+
+
+def test_an_evaluation_runs_and_finishes() -> None:
+    make.make_runner(name="host-1", boot_id="boot-7")
+    evaluation = make.make_evaluation()
+    result = codec.encode(make.make_result(evaluation))
+    make.start(evaluation, runner="host-1", now=make.later(1))
+    assert (evaluation.runner_id, evaluation.runner_boot_id) == (Runner.objects.get().pk, "boot-7")
+    make.send(evaluation, EventKind.STAGE, stage("build"), seq=2, now=make.later(2))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=3, now=make.later(3))
+
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, Verdict.CORRECT)
+    assert (evaluation.started_at, evaluation.finished_at) == (make.later(1), make.later(3))
+    assert (evaluation.latency_ns, evaluation.speedup_best) == (1000.0, 1.5)
+    assert (evaluation.speedup_eager, evaluation.speedup_compiled) == (2.0, 1.5)
+    assert (evaluation.hidden_speedup, evaluation.floor_fraction) == (1.6, 0.5)
+    assert evaluation.latency_spread == pytest.approx(0.01)
+    assert evaluation.speedup_spread == pytest.approx(0.01 * 2**0.5)
+    assert evaluation.stage == "build"
+    assert evaluation.result.document == result
+    kinds = [event.kind for event in evaluation.events.order_by("position")]
+    assert kinds == ["queued", "started", "stage", "finished"]
+
+
+def test_the_same_event_twice_changes_nothing() -> None:
+    evaluation = make.make_evaluation()
+    result = {"result": codec.encode(make.make_result(evaluation))}
+    for _ in range(2):
+        make.send(evaluation, EventKind.STARTED, {"runner": "x"}, seq=1)
+        make.send(evaluation, EventKind.STAGE, stage("build"), seq=2)
+    assert make.send(evaluation, EventKind.FINISHED, result, seq=3)
+    assert not make.send(evaluation, EventKind.FINISHED, result, seq=3)
+    assert evaluation.events.count() == 4
+    assert Result.objects.count() == 1
+
+
+def test_a_second_verdict_is_kept_but_ignored() -> None:
+    evaluation = make.make_finished_evaluation(Verdict.WRONG_RESULT)
+    other = codec.encode(make.make_result(evaluation))
+    make.send(evaluation, EventKind.FINISHED, {"result": other}, seq=9)
+    evaluation.refresh_from_db()
+    assert evaluation.verdict == Verdict.WRONG_RESULT
+    assert evaluation.events.get(seq=9).ignored
+    assert Result.objects.get().document["verdict"] == "WRONG_RESULT"
+
+
+def test_events_of_a_given_up_attempt_are_kept_but_ignored() -> None:
+    evaluation = make.make_evaluation()
+    old_result = codec.encode(make.make_result(evaluation))
+    make.start(evaluation)
+    make.send(evaluation, EventKind.LOST, {"runner": "x", "reason": "it died"}, seq=2)
+    event = make.make_event(
+        evaluation, attempt=1, seq=3, kind=EventKind.FINISHED, payload={"result": old_result}
+    )
+    record_event(event=event, now=make.NOW)
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.attempt, evaluation.verdict) == ("QUEUED", 2, "")
+    assert evaluation.events.get(attempt=1, seq=3).ignored
+
+
+def test_a_lost_evaluation_is_retried_and_then_given_up(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    evaluation = make.make_evaluation()
+    for attempt in (1, 2, 3):
+        make.start(evaluation)
+        assert evaluation.attempt == attempt
+        with django_capture_on_commit_callbacks(execute=True):
+            make.send(evaluation, EventKind.LOST, {"runner": "x", "reason": "killed"}, seq=2)
+        evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, Verdict.SYSTEM_ERROR)
+    assert evaluation.reason == "lost 3 times; the last time: killed"
+    assert jobs.enqueued == [f"evaluation-{evaluation.pk}-2", f"evaluation-{evaluation.pk}-3"]
+    assert jobs.dropped == [f"evaluation-{evaluation.pk}-{attempt}" for attempt in (1, 2, 3)]
+    finals = evaluation.events.filter(kind="finished")
+    assert finals.count() == 1
+
+
+def test_what_a_runners_host_has_ended_is_tried_again(
+    jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    killed, broken = make.make_evaluation(), make.make_evaluation(source=f"{make.SOURCE}\n// 2")
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "speedups": {}}
+    for evaluation, retryable, attempts in ((killed, True, 3), (broken, False, 1)):
+        for attempt in range(1, attempts + 1):
+            make.start(evaluation)
+            assert (evaluation.attempt, evaluation.verdict) == (attempt, "")
+            result = make.make_result(
+                evaluation, attempt=attempt, reason="was killed", retryable=retryable, **failed
+            )
+            with django_capture_on_commit_callbacks(execute=True):
+                make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
+            evaluation.refresh_from_db()
+        assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, "SYSTEM_ERROR")
+        assert evaluation.reason == evaluation.result.document["reason"] == "was killed"
+    assert jobs.enqueued == [f"evaluation-{killed.pk}-2", f"evaluation-{killed.pk}-3"]
+    assert jobs.dropped == []  # the work-horse ends by itself, and looks at its device before
+    kinds = [event.kind for event in killed.events.order_by("position")]
+    again = ["started", "lost", "retried"]
+    assert kinds == ["queued", *again, *again, "started", "finished"]
+
+
+def test_a_last_attempt_stands(jobs: Jobs, settings: Any) -> None:
+    settings.MAX_ATTEMPTS = 1
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    failed = {"verdict": Verdict.SYSTEM_ERROR, "latency_ns": None, "retryable": True}
+    result = codec.encode(make.make_result(evaluation, **failed))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=2)
+    evaluation.refresh_from_db()
+    assert (evaluation.attempt, evaluation.verdict) == (1, "SYSTEM_ERROR")
+
+
+def test_what_happens_after_a_cancel_is_ignored() -> None:
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    cancel(evaluation=evaluation, user=evaluation.submission.author, now=make.NOW)
+    result = codec.encode(make.make_result(evaluation))
+    make.send(evaluation, EventKind.FINISHED, {"result": result}, seq=5)
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.verdict) == (Status.CANCELLED, "")
+
+
+def test_signs_of_life_are_noted_but_not_stored() -> None:
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    before = evaluation.events.count()
+    make.send(evaluation, EventKind.ALIVE, {"runner": "x"}, seq=2, now=make.later(40))
+    evaluation.refresh_from_db()
+    assert evaluation.last_event_at == make.later(40)
+    assert evaluation.events.count() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"evaluation_id": "00000000-0000-4000-8000-000000000000"}, "there is no evaluation"),
+        ({"evaluation_id": "not an id"}, "there is no evaluation"),
+        ({"attempt": 7}, "attempt 7 has not begun"),
+        ({"kind": EventKind.STAGE, "payload": {"stage": "lunch"}}, "'lunch' is no stage"),
+    ],
+)
+def test_impossible_events_are_refused(changes: dict[str, Any], words: str) -> None:
+    evaluation = make.make_evaluation()
+    with pytest.raises(EventError, match=words):
+        record_event(event=make.make_event(evaluation, **changes), now=make.NOW)
+    assert evaluation.events.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("evaluation_id", "someone else's"),
+        ("attempt", 2),
+        ("mode", "ranked"),
+        ("device", "nvidia-h200"),
+        ("task_digest", "0" * 64),
+        ("solution_digest", "0" * 64),
+    ],
+)
+def test_the_result_of_something_else_is_refused(field: str, value: Any) -> None:
+    evaluation = make.make_evaluation()
+    document = {**codec.encode(make.make_result(evaluation)), field: value}
+    with pytest.raises(EventError, match=f"result.{field}"):
+        make.send(evaluation, EventKind.FINISHED, {"result": document}, seq=1)
+    evaluation.refresh_from_db()
+    assert evaluation.status == Status.QUEUED
+
+
+def test_a_malformed_result_is_refused() -> None:
+    evaluation = make.make_evaluation()
+    document = {**codec.encode(make.make_result(evaluation)), "latency_ns": None}
+    with pytest.raises(DataError, match="latency_ns"):
+        make.send(evaluation, EventKind.FINISHED, {"result": document}, seq=1)
+    assert not Result.objects.exists()
+
+
+def test_what_a_database_cannot_hold_is_replaced() -> None:
+    evaluation = make.make_finished_evaluation(
+        Verdict.RUNTIME_ERROR, {"output": "a\0b\ud800c", "reason": "it\0broke"}
+    )
+    assert evaluation.result.document["output"] == "a\ufffdb?c"
+    assert evaluation.reason == "it\ufffdbroke"
+
+
+def test_the_database_refuses_a_verdict_without_an_end() -> None:
+    evaluation = make.make_evaluation()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(verdict="CORRECT", latency_ns=1.0)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(status="FINISHED", finished_at=make.NOW)
+
+
+def test_the_database_refuses_a_time_without_a_correct_result() -> None:
+    evaluation = make.make_finished_evaluation(Verdict.WRONG_RESULT)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(latency_ns=1.0)
+    correct = make.make_finished_evaluation()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=correct.pk).update(latency_ns=None)
+
+
+def test_the_database_stores_no_event_twice() -> None:
+    evaluation = make.make_evaluation()
+    make.start(evaluation)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        EvaluationEvent.objects.create(
+            evaluation=evaluation, position=99, attempt=1, seq=1, kind="stage", created_at=make.NOW
+        )
+
+
+def test_a_runner_announces_itself_and_its_device() -> None:
+    heartbeat = make.make_heartbeat(
+        device="nvidia-h200", device_kind="cuda", device_name="NVIDIA H200"
+    )
+    assert record_event(event=heartbeat, now=make.NOW)
+    assert not record_event(event=heartbeat, now=make.later(5))
+    runner = Runner.objects.get(name="host-1")
+    assert (runner.device_id, runner.seen_at, runner.booted_at) == (
+        "nvidia-h200",
+        make.later(5),
+        make.NOW,
+    )
+    assert Device.objects.get(slug="nvidia-h200").name == "NVIDIA H200"
+
+
+def test_what_runners_build_with_is_known_by_device() -> None:
+    hopper = {"device": "nvidia-h100", "device_kind": "cuda", "device_name": "NVIDIA H100"}
+    built = {"compiler": "nvcc 13.0 with g++ 12.2.0", "architecture": "sm_90a"}
+    for name in ("host-1", "host-2"):
+        heartbeat = make.make_heartbeat(name=name, **hopper, **built)
+        record_event(event=heartbeat, now=make.NOW)
+    record_event(event=make.make_heartbeat(name="old"), now=make.NOW)  # does not say
+    [found] = runners.toolchains(["cuda", "cpu"])
+    assert (found.device.slug, found.compiler) == ("nvidia-h100", built["compiler"])
+    assert found.architecture == "sm_90a"
+    assert runners.toolchains(["cpu"]) == []
+    newer = {**built, "compiler": "nvcc 13.1 with g++ 13.2.0"}
+    heartbeat = make.make_heartbeat(name="host-2", **hopper, **newer)
+    record_event(event=heartbeat, now=make.later(5))
+    assert len(runners.toolchains(["cuda"])) == 2
+    Runner.objects.update(state=Runner.State.STOPPED)
+    assert runners.toolchains(["cuda"]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"device_kind": "tpu"}, "'tpu' is no kind of device"),
+        ({"state": "asleep"}, "'asleep' is no state"),
+        ({"device_kind": "cuda"}, "device 'cpu' is a cpu, not a cuda"),
+    ],
+)
+def test_impossible_runners_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(EventError, match=words):
+        record_event(event=make.make_heartbeat(**changes), now=make.NOW)
+    assert not Runner.objects.exists()
+
+
+def test_work_of_a_restarted_runner_is_retried() -> None:
+    record_event(event=make.make_heartbeat(), now=make.NOW)
+    ran, waits = make.make_evaluation(), make.make_evaluation()
+    make.start(ran, runner="host-1")
+    record_event(event=make.make_heartbeat(), now=make.later(5))
+    ran.refresh_from_db()
+    assert ran.status == Status.RUNNING
+    record_event(event=make.make_heartbeat(boot_id="boot-2"), now=make.later(9))
+    ran.refresh_from_db()
+    waits.refresh_from_db()
+    assert (ran.status, ran.attempt, ran.reason) == ("QUEUED", 2, "runner host-1 was restarted")
+    assert waits.attempt == 1
+
+
+def test_work_of_a_stopped_runner_is_retried() -> None:
+    record_event(event=make.make_heartbeat(), now=make.NOW)
+    evaluation = make.make_evaluation()
+    make.start(evaluation, runner="host-1")
+    record_event(event=make.make_heartbeat(state="stopped"), now=make.later(5))
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)

@@ -1,0 +1,276 @@
+"""An import says of every file what became of it, and executes none."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from gpu_runner.data.formats import catalog_folder
+from gpu_runner.data.formats.load import CATALOG_VARIABLE
+from tasks_app.curation.decisions.services import label
+from tasks_app.curation.drafts.services import create_draft, publish_draft, send_to_review
+from tasks_app.curation.drafts.uploads import Upload, read_upload
+from tasks_app.formats.importing import import_path
+from tasks_app.models import Task, TaskVersion
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+STRANGER = "raise RuntimeError('this file must never be imported')\n"
+MISSING = [
+    "run.py: must define the function get_inputs()",
+    "run.py: must define the function get_init_inputs()",
+    "run.py: must define the class Model with a method forward()",
+]
+"""What is wrong with it."""
+KERNELBENCH = (
+    STRANGER
+    + """
+import torch
+
+batch_size = 64
+
+class Model(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+
+def get_inputs():
+    return [torch.rand(batch_size, 8)]
+
+def get_init_inputs():
+    return [2.0]
+"""
+)
+ROBUST = (
+    STRANGER
+    + """
+def forward_fn(x):
+    return x
+
+class Model:
+    def forward(self, x, fn=forward_fn):
+        return fn(x)
+
+def get_inputs(rows=4):
+    return [rows]
+"""
+)
+CONFIG = {"single_input_configs": [{"rows": 4}], "single_init_configs": [{"width": 8}]}
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def write_robust(root: Path, name: str, config: dict[str, Any]) -> None:
+    write(root, f"{name}/func_forward.py", ROBUST)
+    write(root, f"{name}/config_forward.json", json.dumps(config))
+    write(root, f"{name}/1_Original.py", STRANGER)
+
+
+def load(*arguments: object) -> tuple[list[str], str]:
+    """Lines on standard output, and the command's error."""
+    out = io.StringIO()
+    try:
+        call_command("load_tasks", *map(str, arguments), stdout=out)
+    except CommandError as error:
+        return out.getvalue().splitlines(), str(error)
+    return out.getvalue().splitlines(), ""
+
+
+def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
+    root = tmp_path / "benchmark"
+    write(root, "level1/10_Later.py", KERNELBENCH)
+    write(root, "level1/2_First.py", KERNELBENCH)
+    write(root, "level4/1_Huge.py", "import transformers\n" + KERNELBENCH)
+    write(root, "tools/run.py", STRANGER)
+    write(root, "README.md", "words")
+    write(root, "_old/3_Past.py", KERNELBENCH)
+    report = tmp_path / "report.json"
+    lines, error = load(root, "--report", report)
+    half, odd = "proposes half (cuda+cpu): batch_size=32", "proposes odd (hidden, cuda+cpu): batch_"
+    assert lines[0].startswith("adapted  level1-2_first v1   in review  " + half + "; " + odd)
+    assert lines[1].startswith("adapted  level1-10_later v1  in review  " + half + "; " + odd)
+    assert lines[2:4] == [
+        "refused  level4/1_Huge.py    -          1_Huge.py: imports transformers, which no runner "
+        "has (line 1)",
+        "refused  tools/run.py        -          " + "; ".join(MISSING),
+    ]
+    assert lines[4].startswith("2 in review, not public: nobody has shown that wrong kernels")
+    assert lines[5:] == [
+        "2 ignored, no tasks by their names: README.md, _old",
+        "4 read: 0 loaded, 2 adapted, 2 refused",
+    ]
+    assert error == "2 refused, for the reasons above"
+    document = json.loads(report.read_text())
+    assert document["counts"] == {"loaded": 0, "adapted": 2, "refused": 2}
+    assert document["ignored"] == ["README.md", "_old"]
+    first = document["rows"][0]
+    assert (first["task"], first["version"], first["state"]) == ("level1-2_first", 1, "in review")
+    assert [w["parameters"] for w in first["workloads"]] == [
+        {},
+        {"batch_size": 32},
+        {"batch_size": 61},
+    ]
+    stored = TaskVersion.objects.get(task__slug="level1-2_first").data
+    assert [w.name for w in stored.workloads] == ["default", "half", "odd"]
+
+
+def test_reasons_are_in_the_error_where_no_rows_are_printed(tmp_path: Path) -> None:
+    write(tmp_path, "level4/1_Huge.py", "import transformers\n" + KERNELBENCH)
+    for option in (("--brief",), ("--verbosity", "0")):
+        assert load(tmp_path, *option)[1] == (
+            f"{tmp_path}/level4/1_Huge.py: 1_Huge.py: imports transformers, which no runner has"
+            " (line 1)"
+        )
+    assert load(tmp_path)[1] == "1 refused, for the reason above"
+
+
+def test_tasks_from_elsewhere_are_tagged_until_an_admin_labels_them(tmp_path: Path) -> None:
+    write(tmp_path, "1_First.py", KERNELBENCH)
+    write_robust(tmp_path, "task_7", {"single_input_configs": [{"rows": 4}]})
+    own = make.make_task_version().task
+    load(tmp_path)
+    tags = dict(Task.objects.values_list("slug", "tags"))
+    assert tags == {
+        own.slug: [],
+        "1_first": ["imported", "kernelbench"],
+        "task_7": ["imported", "robust-kbench"],
+    }
+    task = Task.objects.get(slug="task_7")
+    label(task=task, user=make.make_admin(), tags=[], difficulty="", now=make.NOW)
+    load(tmp_path)
+    assert Task.objects.get(slug="task_7").tags == []
+
+
+def test_a_draft_from_elsewhere_is_tagged_when_it_is_published() -> None:
+    admin = make.make_admin()
+    upload = Upload(name="19_ReLU.py", content=KERNELBENCH.encode())
+    (files,) = read_upload([upload]).folders
+    draft = create_draft(user=admin, files=files, now=make.NOW)
+    send_to_review(draft=draft, user=admin, now=make.NOW)
+    assert Task.objects.get().tags == []
+    publish_draft(draft=draft, user=admin, override="seen", now=make.NOW)
+    assert Task.objects.get().tags == ["imported", "kernelbench"]
+
+
+def test_tasks_below_a_task_of_robust_kbench_are_read(tmp_path: Path) -> None:
+    root = tmp_path / "benchmark"
+    write_robust(root, "task_7", {"single_input_configs": [{"rows": 4}]})
+    write_robust(root, "task_7/more/task_8", {"single_input_configs": [{"rows": 4}]})
+    write(root, "task_7/more/3_Past.py", KERNELBENCH)
+    write(root, "task_7/forward_v2.cu", "words")
+    write(root, "task_7/eval_results/forward/torch_results.json", '{"device_info": {}}')
+    found = import_path(root)
+    assert [row.path.relative_to(root).as_posix() for row in found.rows] == [
+        "task_7",
+        "task_7/more/3_Past.py",
+        "task_7/more/task_8",
+    ]
+    ignored = {path.name for path in found.ignored}
+    assert ignored == {"forward_v2.cu", "1_Original.py", "torch_results.json"}
+
+
+def test_a_file_whose_name_only_begins_like_a_specification_hides_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "tasks.toml", "words")
+    write(tmp_path, "level1/2_First.py", KERNELBENCH)
+    found = import_path(tmp_path)
+    assert [row.path.name for row in found.rows] == ["2_First.py"]
+    assert [path.name for path in found.ignored] == ["tasks.toml"]
+
+
+def test_proposals_can_be_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "2_First.py", KERNELBENCH)
+    lines, _ = load(tmp_path / "2_First.py", "--no-proposals", "--format", "kernelbench")
+    assert lines[0] == "loaded  2_first v1  in review"
+    assert [w.name for w in TaskVersion.objects.get().data.workloads] == ["default"]
+
+
+def test_a_left_out_key_and_a_taken_name_are_adaptations(tmp_path: Path) -> None:
+    built_in = sorted(path.parent.name for path in catalog_folder().glob("*/task.toml"))[0]
+    write_robust(tmp_path, built_in, {"single_input_configs": [{"rows": 4}]})
+    write_robust(tmp_path, "level_1/task_1", CONFIG)
+    write_robust(tmp_path, "other/level_1/task_1", CONFIG)
+    write_robust(tmp_path, "unread", {})
+    (tmp_path / "unread" / "config_forward.json").unlink()
+    lines, _ = load(tmp_path)
+    assert [" ".join(line.split()) for line in lines[:4]] == [
+        f"adapted robust-kbench-{built_in} v1 in review is named robust-kbench-{built_in}: "
+        f"the built-in task {built_in} is another one",
+        "adapted level_1-task_1 v1 in review config_forward.json: leaves out init's width, which "
+        "its function does not take",
+        f"refused other/level_1/task_1 - name: level_1-task_1 is that of {tmp_path}/level_1/task_1",
+        "refused unread - config_forward.json: is missing in the task's folder",
+    ]
+    assert set(Task.objects.values_list("slug", flat=True)) == {
+        f"robust-kbench-{built_in}",
+        "level_1-task_1",
+    }
+
+
+def test_origin_kernels_are_matched_and_change_no_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = tmp_path / "catalog"  # of one task: reading all takes seconds
+    shutil.copytree(catalog_folder() / "vector_add", catalog / "vector_add")
+    monkeypatch.setenv(CATALOG_VARIABLE, str(catalog))
+    text = 'extern "C" void vector_add(const float* A, const float* B, float* C, int N) {}'
+    write(tmp_path, "origin/fp32/vector_add.cu", text)
+    write(tmp_path, "origin/fp32/vector_sub.cu", text.replace("_add", "_sub"))
+    write(tmp_path, "origin/README.md", "words")
+    report = tmp_path / "report.json"
+    for task_format in ("auto", "mskernelbench"):
+        lines, error = load(tmp_path / "origin", "--format", task_format, "--report", report)
+        assert lines == [
+            "adapted  fp32/vector_add.cu  kernel  is offered as a kernel of the built-in task "
+            "vector_add, agent mskernelbench-origin",
+            "refused  fp32/vector_sub.cu  -       vector_sub.cu: no built-in task of float32 asks "
+            "for vector_sub()",
+            "1 ignored, no tasks by their names: README.md",
+            "1 kernel offered, none entered: `manage.py submit_shipped_kernels --origin "
+            f"{tmp_path / 'origin'}` enters them",
+            "2 read: 0 loaded, 1 adapted, 1 refused",
+        ]
+        assert error == "1 refused, for the reason above"
+    row = json.loads(report.read_text())["rows"][0]
+    assert (row["task"], row["agent"]) == ("vector_add", "mskernelbench-origin")
+    assert not Task.objects.exists()
+
+
+def test_an_empty_folder_is_a_fault(tmp_path: Path) -> None:
+    assert "neither task.toml nor func_forward.py" in load(tmp_path)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "locked", "words"),
+    [
+        ("out", None, "{}/out is a folder; name a file in it"),
+        ("none/r.json", None, "there is no folder {}/none"),
+        ("r.json", "", "no file can be made in {}"),
+        ("old.json", "old.json", "{}/old.json cannot be written to"),
+    ],
+)
+def test_an_unwritable_report_is_a_fault_before_anything_is_stored(
+    name: str, locked: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "2_First.py", KERNELBENCH)
+    write(tmp_path, "old.json", "{}")
+    (tmp_path / "out").mkdir()
+    if locked is not None:  # by the system's answer, because root may write to every file
+        monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path / locked)
+    lines, error = load(tmp_path / "2_First.py", "--report", tmp_path / name)
+    assert error == f"--report: {words.format(tmp_path)}; nothing was loaded"
+    assert not lines
+    assert not Task.objects.exists()

@@ -1,0 +1,65 @@
+"""What a task's page says of how kernels are built."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.utils.html import escape
+
+from gpu_runner.data.flags import ALLOWED, EXAMPLE, source_flags
+from gpu_runner.data.task import Abi, Workload
+from gpu_runner.data.verdict import DeviceKind, Language
+from gpu_runner.supervisor.device import toolchain
+from runs_app.runners.events import record_event
+from tasks_app.pages.building_page import buildings, command_text
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_page_names_compilers_devices_and_flags(client: Client) -> None:
+    factories.make_task_version()
+    text = client.get("/tasks/scale/").content.decode()
+    assert "None is here now" in text
+    heartbeat = factories.make_heartbeat(
+        device="nvidia-h100",
+        device_kind="cuda",
+        device_name="NVIDIA H100 80GB HBM3",
+        compiler="nvcc 13.0 with g++ 12.2.0",
+        architecture="sm_90a",
+    )
+    record_event(event=heartbeat, now=factories.NOW)
+    text = client.get("/tasks/scale/").content.decode()
+    for words in ("NVIDIA H100 80GB HBM3", "nvcc 13.0 with g++ 12.2.0", "sm_90a", "C++20"):
+        assert escape(words) in text
+    plain = text.replace("<wbr>", "")
+    for language in Language:
+        assert EXAMPLE[language] in plain
+        assert all(escape(allowed.form) in plain for allowed in ALLOWED[language])
+
+
+def test_only_what_a_task_has_workloads_for_is_shown() -> None:
+    cpu = Workload(name="n1", parameters={"N": 1}, devices=(DeviceKind.CPU,))
+    [found] = buildings(factories.make_task(workloads=(cpu,)))
+    assert (found.kind, found.suffix) == ("cpu", ".cpp")
+    assert "PyTorch" not in found.headers
+    both = buildings(factories.make_task(abi=Abi.TORCH, signature="", kernels=()))
+    assert [each.kind for each in both] == ["cuda", "cpu"]
+    assert all("PyTorch" in each.headers for each in both)
+
+
+@pytest.mark.parametrize("kind", DeviceKind)
+def test_the_command_that_is_shown_is_the_one_that_is_used(
+    kind: DeviceKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "shared_cuda_runtime", lambda: ("-cudart=shared",))
+    used = toolchain.flags(kind, Abi.C, "sm_90a")
+    shown = command_text(kind).replace("arch=<the device's own>", "OWN").split()[1:]
+    assert [re.sub("arch=compute_90a,code=sm_90a", "OWN", flag) for flag in used] == shown
+
+
+@pytest.mark.parametrize("language", Language)
+def test_the_example_may_be_asked_for(language: Language) -> None:
+    assert source_flags(f"{EXAMPLE[language]}\n", language)

@@ -1,0 +1,57 @@
+"""Each kind of device has a report of its own, and none answers for another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.formats import catalog_folder, load_task
+from tasks_app.formats import loader
+from tasks_app.models import Task, TaskVersion
+from tasks_app.publishing.services import record_report
+from tests import factories as make
+from tests.unit.tasks_app.publishing.test_publish import write_task
+from tests.unit.tasks_app.publishing.test_soundness import load, report
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_pass_on_one_device_does_not_answer_what_another_found(client: Client) -> None:
+    load(catalog_folder() / "vector_add")
+    version = TaskVersion.objects.get(task__slug="vector_add")
+    sound = dict(version.reports.get().document)
+    on_gpu, on_other = {**sound, "device": "gpu"}, {**sound, "device": "gpu-2"}
+    failed = {**on_gpu, "passed": False, "survivors": ["forward: zeros"]}
+    for document, kept in ((failed, failed), (on_other, failed), (sound, failed)):
+        record_report(version, loader.report_of(document), make.later(1), made_here=True)
+        assert version.reports.get(kind="cuda").document == kept
+        assert version.reports.get(kind="cpu").document == sound
+    assert version.unproven.startswith("on gpu, 1 of ")
+    page, cpu = ("/tasks/vector_add/soundness/", "?device=cpu")
+    assert "Not shown to be sound" in client.get(page).content.decode()
+    assert "Sound.</strong> No wrong kernel passes it" in client.get(page + cpu).content.decode()
+    address = "/api/v1/tasks/vector_add/soundness"
+    kinds = [client.get(address + end).json()["kind"] for end in ("", "?kind=cpu")]
+    assert kinds == ["cuda", "cpu"]
+    assert client.get(address + "?kind=tpu").status_code == 422
+    load(catalog_folder() / "vector_add")  # as each start does: a person decides what was found
+    assert Task.objects.get(slug="vector_add").state == Task.State.PUBLISHED
+    record_report(version, loader.report_of(on_gpu), make.later(2), made_here=True)
+    assert (version.unproven, version.unseen) == ("", ())
+    shown = client.get("/tasks/vector_add/").content.decode()
+    assert "(on gpu, cpu)" in shown or "(on cpu, gpu)" in shown
+
+
+def test_reports_of_both_kinds_are_read_from_a_folder(tmp_path: Path) -> None:
+    task = write_task(tmp_path / "tasks" / "double")
+    digest = load_task(task, "auto").digest()
+    folder = report(tmp_path / "reports", digest, "double")
+    document = json.loads((folder / "double.json").read_text())
+    (folder / "gpu.json").write_text(json.dumps({**document, "device": "nvidia-h200"}))
+    assert "published" in load(task, "--soundness", folder)
+    reports = TaskVersion.objects.get().reports
+    assert {(each.kind, each.device) for each in reports.all()} >= {("cuda", "nvidia-h200")}
+    assert reports.count() == 2

@@ -1,0 +1,390 @@
+"""A task that a wrong kernel passes, or a filter flags, is not published without a reason."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError
+from django.test import Client
+
+from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
+from runs_app.errors import SubmissionError
+from tasks_app import selectors
+from tasks_app.curation.decisions.services import make_public
+from tasks_app.formats import loader
+from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.publishing.services import admit, admit_all, publish, record_report
+from tests import factories as make
+from tests.unit.tasks_app.publishing.test_publish import TASK_TOML, write_task
+
+pytestmark = pytest.mark.django_db
+
+MUTANT = {"name": "zeros", "direction": "forward", "state": "failed", "workload": "n256"}
+FILTER = {
+    "name": "input impact: x", "direction": "forward", "workload": "n256", "value": 1.0,
+    "limit": "1", "passed": True, "text": "another x, and nothing else, makes the result wrong",
+}  # fmt: skip
+RIGHT = {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 0.25}
+OFF = {"name": "reference", "direction": "forward", "workload": "n256", "scaled": 1.25}
+
+
+def report(folder: Path, digest: str, name: str = "double", **changes: Any) -> Path:
+    """A report as the command writes it."""
+    folder.mkdir(exist_ok=True)
+    document = {
+        "task": name, "digest": digest, "device": "cpu", "passed": True, "survivors": [],
+        "mutants": [MUTANT], "honest": [RIGHT], "filters": [FILTER],
+    }  # fmt: skip
+    (folder / f"{name}.json").write_text(json.dumps(document | changes))
+    return folder
+
+
+def load(*arguments: object) -> str:
+    out = io.StringIO()
+    call_command("load_tasks", *map(str, arguments), stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """The folder of a task."""
+    return write_task(tmp_path / "tasks" / "double")
+
+
+@pytest.fixture
+def digest(task: Path) -> str:
+    """The digest of that task."""
+    return load_task(task, "auto").digest()
+
+
+def test_without_a_report_a_task_waits_in_review(task: Path) -> None:
+    said = load(task)
+    assert "loaded  double v1  in review\n1 in review, not public: nobody has shown" in said
+    assert Task.objects.get().state == Task.State.REVIEW
+    assert selectors.find_task("double") is None
+    assert selectors.find_task("double", make.make_admin()) is not None
+
+
+def test_with_a_passing_report_of_its_digest_it_is_published(task: Path, digest: str) -> None:
+    load(task)
+    folder = report(task.parents[1] / "reports", digest)
+    assert "double v1  published\n1 read" in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is not None
+    found = Soundness.objects.get()
+    assert (found.passed, found.mutants, found.device) == (True, 1, "cpu")
+    assert "double v1  unchanged\n" in load(task, "--soundness", folder / "double.json")
+    assert Soundness.objects.count() == 1
+
+
+def test_a_report_may_begin_with_a_mark(task: Path, digest: str) -> None:
+    path = report(task.parents[1] / "reports", digest) / "double.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    reports, errors = loader.read_reports(path)
+    assert ([each.digest for each in reports], errors) == ([digest], [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"survivors": ["forward: half the reduction"], "passed": False}, "half the reduction"),
+        ({"survivors": ["forward: zeros"]}, "1 of 1 wrong kernels pass it"),
+        ({"mutants": []}, "tries no wrong kernel"),
+        ({"passed": False}, "did not pass"),
+        ({"filters": []}, "nothing of filters"),
+        ({"filters": [FILTER, FILTER | {"passed": False}]}, "1 of 2 filters flag it: forward: in"),
+        ({"passed": False, "honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        # What a report says of itself is not believed against its own lists.
+        ({"honest": [OFF]}, "reference is off, forward: 1.25 times"),
+        ({"honest": []}, "did not pass"),
+        ({"mutants": [MUTANT | {"state": "survived"}]}, "1 of 1 wrong kernels pass it"),
+        ({"mutants": [MUTANT | {"state": "equivalent"}]}, "did not pass"),
+    ],
+)
+def test_a_report_that_proves_nothing_keeps_it_in_review(
+    task: Path, digest: str, changes: dict[str, Any], words: str
+) -> None:
+    folder = report(task.parents[1] / "reports", digest, **changes)
+    assert words in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is None
+
+
+def test_a_report_of_another_version_or_task_proves_nothing_and_is_named(
+    task: Path, digest: str
+) -> None:
+    folder = report(task.parents[1] / "reports", "0" * 64)
+    report(folder, "1" * 64, name="triple")
+    written = folder.with_name("written.json")
+    said = load(task, "--soundness", folder, "--report", written).splitlines()
+    assert said[0] == "loaded  double v1  in review"
+    older = f"double, digest 000000000000: double as loaded has the digest {digest[:12]}"
+    other = "triple, digest 111111111111: no task triple was loaded"
+    assert said[2:4] == [f"warning: unused soundness report of {name}" for name in (older, other)]
+    unused = json.loads(written.read_text())["unused_reports"]
+    assert [(each["task"], each["digest"]) for each in unused] == [
+        ("double", "0" * 64),
+        ("triple", "1" * 64),
+    ]
+    report(folder, digest)
+    (folder / "triple.json").unlink()
+    assert "unused" not in load(task, "--soundness", folder)
+
+
+def test_reports_between_tasks_are_ignored_and_named(task: Path, digest: str) -> None:
+    report(task.parent, digest)
+    said = load(task.parent, "--soundness", task.parent / "double.json")
+    assert said.splitlines() == [
+        "loaded  double v1  published",
+        "1 ignored, soundness reports (see --soundness): double.json",
+        "1 read: 1 loaded, 0 adapted, 0 refused",
+    ]
+    (task.parent / "odd.json").write_text('{"digest": ""}')
+    with pytest.raises(CommandError, match="1 refused"):
+        load(task.parent)
+
+
+def test_the_brief_form_groups_what_is_in_review(task: Path, digest: str) -> None:
+    for name in [f"more{i}" for i in range(6)]:
+        write_task(task.parent / name, toml=TASK_TOML.replace('"double"', f'"{name}"'))
+    folder = report(task.parents[1] / "reports", digest, passed=False, survivors=["forward: zeros"])
+    said = load(task.parent, "--brief", "--soundness", folder).splitlines()
+    assert said[0].startswith("6 in review, not public: nobody has shown that wrong kernels fail")
+    assert said[0].endswith("(more0, more1, more2, more3, more4, ...)")
+    assert said[1:] == [
+        "1 in review, not public: 1 of 1 wrong kernels pass it: forward: zeros (double)",
+        "7 read: 7 loaded, 0 adapted, 0 refused",
+    ]
+
+
+def test_an_empty_reason_is_an_error_and_verbosity_0_is_silent(task: Path) -> None:
+    for reason in ("", "  "):
+        with pytest.raises(CommandError, match="--publish-unproven: is empty"):
+            load(task, "--publish-unproven", reason)
+    assert not Task.objects.exists()
+    assert load(task, "--verbosity", "0") == ""
+    assert Task.objects.exists()
+    (task / "task.toml").write_text("name =")
+    with pytest.raises(CommandError, match="not valid TOML"):
+        load(task, "--verbosity", "0")
+
+
+def test_a_reason_publishes_anyway_and_is_kept(task: Path, client: Client) -> None:
+    assert "double v1  published\n" in load(task, "--publish-unproven", "<b>legacy</b>")
+    assert "double v1  unchanged\n" in load(task)
+    assert Override.objects.get().reason == "<b>legacy</b>"
+    text = client.get("/tasks/double/").content.decode()
+    assert "published anyway: &lt;b&gt;legacy" in text
+    assert client.get("/api/v1/tasks/double").json()["override"] == "<b>legacy</b>"
+
+
+def test_a_flagged_filter_is_named_and_needs_an_admins_reason(
+    task: Path, digest: str, client: Client
+) -> None:
+    folder = report(
+        task.parents[1] / "reports", digest, filters=[FILTER | {"passed": False}], passed=False
+    )
+    load(task, "--soundness", folder)
+    row = Task.objects.get()
+    client.force_login(make.make_admin(username="judge"))
+    seen = Task.objects.get().versions.get().evidence
+    form = {"action": "make-public", "version": "1", "reason": "x is a mask", "reports": seen}
+    answer = client.post("/tasks/double/curate/", form)
+    assert answer.status_code == 422
+    assert "1 of 1 filters flag it: forward: input impact: x" in answer.content.decode()
+    row.refresh_from_db()
+    assert row.state == Task.State.REVIEW
+    client.post("/tasks/double/curate/", form | {"override": "1"})
+    row.refresh_from_db()
+    assert row.state == Task.State.PUBLISHED
+    page = Client().get("/tasks/double/soundness/").content.decode()
+    assert "published anyway by judge: x is a mask" in page
+    load(task, "--soundness", folder)
+    assert Task.objects.get().state == Task.State.PUBLISHED
+
+
+def test_a_report_that_is_loaded_in_place_of_another_is_noted(task: Path, digest: str) -> None:
+    folder = report(task.parents[1] / "reports", digest)
+    load(task, "--soundness", folder)
+    report(folder, digest, filters=[FILTER, FILTER])
+    for _ in range(2):  # the second time nothing changes
+        load(task, "--soundness", folder)
+        acts = Act.objects.filter(kind=Act.Kind.LOADED)
+        assert [act.details for act in acts] == [{"reports": ["cpu"]}] * 2
+
+
+def test_an_older_report_sends_a_public_version_back_to_review(task: Path, digest: str) -> None:
+    folder = report(task.parents[1] / "reports", digest)
+    load(task, "--soundness", folder)
+    assert selectors.find_task("double") is not None
+    document = json.loads((folder / "double.json").read_text())
+    del document["filters"]
+    (folder / "double.json").write_text(json.dumps(document))
+    assert "nothing of filters" in load(task, "--soundness", folder)
+    assert selectors.find_task("double") is None
+    assert Soundness.objects.get().passed is False
+
+
+def test_an_unproven_change_leaves_the_public_version() -> None:
+    first = publish(data=make.make_task(), now=make.NOW).version
+    refused = admit(data=make.make_task(title="Other"), now=make.NOW)
+    assert refused.refusal
+    task = Task.objects.get()
+    assert (task.current_version, task.state) == (first, "published")
+    assert task.versions.count() == 2
+
+
+def test_loading_does_not_undo_what_an_admin_made_public() -> None:
+    old, new = make.make_task(), make.make_task(title="Better")
+    load = functools.partial(admit_all, reports=(), override="known", now=make.NOW)
+    for data in (old, new, old):
+        assert load(tasks=[data])[0].made_public  # a command may go back to what one loaded
+    task = Task.objects.get()
+    second = task.versions.get(number=2)
+    make_public(
+        task=task, version=second, user=make.make_admin(), reason="mended", now=make.later(1)
+    )
+    [again] = load(tasks=[old])
+    assert (again.made_public, again.refusal) == (False, "")
+    task.refresh_from_db()
+    assert task.current_version == second
+    [changed] = load(tasks=[make.make_task(title="Best")])
+    assert changed.made_public
+
+
+def test_loading_keeps_what_a_runner_of_the_site_has_found() -> None:
+    folder = catalog_folder() / "vector_add"
+    load(folder)
+    version = TaskVersion.objects.get(task__slug="vector_add")
+    shipped = version.reports.get().document
+    found = {**shipped, "passed": False, "survivors": ["forward: zeros"]}
+    record_report(version, loader.report_of(found), make.later(1), made_here=True)
+    for options, kept, state in (
+        ((), found, Task.State.PUBLISHED),  # a person decides: see the task's page
+        (("--soundness", loader.BUILT_IN_REPORTS), shipped, Task.State.PUBLISHED),
+    ):
+        load(folder, *options)
+        assert Soundness.objects.get(version=version).document == kept
+        assert Task.objects.get(slug="vector_add").state == state
+        page = Client().get("/tasks/vector_add/").content.decode()
+        assert ("A check has failed since this was published" in page) is (kept is found)
+
+
+def test_what_was_public_before_stays_until_a_report_fails() -> None:
+    version = publish(data=make.make_task(), now=make.NOW).version
+    assert admit(data=make.make_task(), now=make.NOW).refusal == ""
+    failing = loader.Report(
+        task="scale", digest=version.digest, passed=False, survivors=("forward: zeros",),
+        mutants=3, device="cpu", document={},
+    )  # fmt: skip
+    assert "1 of 3" in admit(data=make.make_task(), reports=[failing], now=make.NOW).refusal
+    assert Task.objects.get().state == Task.State.REVIEW
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not readable as JSON"),
+        ("[]", "not a JSON object"),
+        ('{"task": 1}', "task: is not"),
+        ("{}", "task: is missing: a report is what"),
+        (
+            '{"task": "", "digest": "", "passed": true, "survivors": [], "mutants": [{}]}',
+            r"mutants\[0\].name: is missing",
+        ),
+    ],
+)
+def test_a_broken_report_is_named(task: Path, text: str, words: str) -> None:
+    file = task.parents[1] / "broken.json"
+    file.write_text(text)
+    with pytest.raises(CommandError, match=words):
+        load(task, "--soundness", file)
+    with pytest.raises(CommandError, match=r"there is no .*\nnothing was loaded"):
+        load(task, "--soundness", file.with_name("nothing"))
+    assert not Task.objects.exists()
+
+
+def test_the_database_refuses_a_pass_with_survivors() -> None:
+    version = make.make_task_version()
+    fields = {"version": version, "document": {}, "created_at": make.NOW, "passed": True}
+    with pytest.raises(IntegrityError):
+        Soundness.objects.create(mutants=2, survivors=["forward: zeros"], **fields)
+
+
+def test_admins_evaluate_what_is_in_review_and_nobody_else(client: Client) -> None:
+    admit(data=make.make_task(), now=make.NOW)
+    version = Task.objects.get().current_version
+    assert version is not None
+    with pytest.raises(SubmissionError, match="takes no submissions"):
+        make.make_submission(task_version=version)
+    assert client.get("/tasks/scale/").status_code == 404
+    admin = make.make_admin()
+    evaluation = make.make_finished_evaluation(task_version=version, user=admin, mode="ranked")
+    assert evaluation.audited == "none"
+    client.force_login(admin)
+    text = client.get("/tasks/scale/").content.decode()
+    assert "In review, seen by admins alone" in text
+    assert "nobody has shown" in text
+    listed = client.get("/tasks/").content.decode()
+    assert "1 task is in review" in listed
+    assert "/tasks/scale/" not in listed
+    assert 'href="/curate/?state=review"' in listed
+    assert "/tasks/scale/" in client.get("/curate/?state=review").content.decode()
+    assert 'value="scale"' in client.get("/submit/").content.decode()
+
+
+def test_a_version_without_a_proof_is_made_public_with_a_reason_alone(client: Client) -> None:
+    admit(data=make.make_task(), now=make.NOW)
+    task = Task.objects.get()
+    client.force_login(make.make_admin(username="judge"))
+    form = {"action": "make-public", "version": "1", "reason": "two people read it"}
+    answer = client.post("/tasks/scale/curate/", form)
+    assert answer.status_code == 422
+    assert "no soundness report" in answer.content.decode()
+    answer = client.post("/tasks/scale/curate/", form | {"override": "1"})
+    assert answer.status_code == 302
+    task.refresh_from_db()
+    assert task.state == "published"
+    override = Override.objects.get()
+    assert override.decided_by is not None
+    assert (override.reason, override.decided_by.username) == ("two people read it", "judge")
+    text = client.get("/tasks/scale/").content.decode()
+    assert "published anyway by judge: two people read it" in text
+
+
+def test_the_policy_on_libraries_is_said(client: Client) -> None:
+    make.make_task_version()
+    make.make_task_version(name="free", libraries=True)
+    assert "kernels may not call vendor libraries" in client.get("/tasks/scale/").content.decode()
+    assert "kernels may call vendor" in client.get("/tasks/free/").content.decode()
+
+
+def test_every_built_in_task_has_a_passing_report() -> None:
+    reports, errors = loader.read_reports(loader.BUILT_IN_REPORTS)
+    assert errors == []
+    by_digest = {report.digest: report for report in reports}
+    tasks, faults = loader.load_tasks(catalog_folder())
+    assert (len(tasks), faults) == (len(catalog_specifications()), [])
+    for task in tasks:
+        found = by_digest.get(task.digest())
+        assert found is not None, f"{task.name} has changed: write its soundness report again"
+        assert found.filters, f"{task.name}: its report says nothing of filters: write it again"
+        assert found.passed, f"{task.name}: {', '.join(found.survivors + found.flagged)}"
+
+
+def test_an_override_does_not_answer_a_later_report(client: Client, tmp_path: Path) -> None:
+    version = admit(data=make.make_task(), override="no report yet", now=make.NOW).version
+    assert version.unproven == ""
+    folder = report(tmp_path / "r", version.digest, "scale", passed=False, survivors=["zeros"])
+    found = loader.report_of(json.loads((folder / "scale.json").read_text()))
+    record_report(version, found, make.later(5), made_here=True)
+    assert "1 of 1 wrong kernels pass it" in version.unproven
+    text = client.get("/tasks/scale/").content.decode()
+    assert "A check has failed since this was published" in text
+    assert "no report yet" not in text
+    Override.objects.create(version=version, reason="looked at it", created_at=make.later(6))
+    assert version.unproven == ""
