@@ -13,7 +13,7 @@ from runs_app.models.quarantine import QuarantineCase
 from runs_app.models.runner import Device, Runner
 from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
-from tasks_app.models import Act, TaskVersion
+from tasks_app.models import AuditEntry, TaskVersion
 
 
 class Status(models.TextChoices):
@@ -52,7 +52,7 @@ class Evaluation(models.Model):
     background = models.BooleanField(default=False)  # the site's own work: people's goes first
     # What an admin did to have it made, along with others, of what had been evaluated before.
     reevaluation = models.ForeignKey(
-        Act, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
+        AuditEntry, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
     )
     runner = models.ForeignKey(
         Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations"

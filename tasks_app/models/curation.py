@@ -1,4 +1,4 @@
-"""Working copies of tasks, and the trail of what curators did."""
+"""Working copies of tasks, and the audit log of what curators did."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Draft(models.Model):
         return user.pk == self.author_id and self.is_settled
 
 
-class Act(models.Model):
+class AuditEntry(models.Model):
     """Something that somebody did to a task, a draft or a version; rows are only ever added.
 
     `actor` is empty where a command on the site's machine did it. `name` is the task's name then,
@@ -139,13 +139,13 @@ class Act(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     task = models.ForeignKey(
-        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="audit_entries"
     )
     version = models.ForeignKey(
-        TaskVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+        TaskVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="audit_entries"
     )
     draft = models.ForeignKey(
-        Draft, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+        Draft, on_delete=models.SET_NULL, null=True, blank=True, related_name="audit_entries"
     )
     reason = models.TextField(blank=True)
     details = models.JSONField(default=dict, blank=True)

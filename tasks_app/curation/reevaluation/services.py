@@ -18,12 +18,12 @@ from runs_app.submissions.shipped import submit_shipped_kernels
 from runs_app.work import journal, lifecycle
 from tasks_app.curation.reevaluation.plan import Plan, plan_of
 from tasks_app.curation.reevaluation.selectors import Choice, Key, What, key_of
-from tasks_app.models import Act, Task, TaskVersion
-from tasks_app.publishing.trail import note
+from tasks_app.models import AuditEntry, Task, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 
 
 @transaction.atomic
-def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
+def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> AuditEntry:
     """Queue a ranked evaluation of each chosen submission, in the background.
 
     What is not on the current version yet is entered there in its author's name and counts against
@@ -51,8 +51,8 @@ def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
         device = next(each for each in choice.devices if each.slug == slug)
         queued += submit_shipped_kernels(device=device, now=next(moments), versions=[choice.target])
     details = _details(plan, made)
-    act = note(
-        Act.Kind.REEVALUATED,
+    act = add_entry(
+        AuditEntry.Kind.REEVALUATED,
         now=now,
         actor=user,
         version=choice.target,
@@ -65,7 +65,7 @@ def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
 
 
 @transaction.atomic
-def cancel_reevaluation(*, act: Act, user: User, now: datetime) -> int:
+def cancel_reevaluation(*, act: AuditEntry, user: User, now: datetime) -> int:
     """Take what still waits of a re-evaluation out of the queue; the number of evaluations.
 
     What runs goes on. Raises `NotAllowed` for others, and `WrongState` if nothing waits.
@@ -81,8 +81,8 @@ def cancel_reevaluation(*, act: Act, user: User, now: datetime) -> int:
         transaction.on_commit(functools.partial(queues.drop, row, row.attempt))
     reason = f"cancelled {len(rows)} of its evaluations, which still waited"
     details = {"cancelled": len(rows), "of": act.pk}
-    note(
-        Act.Kind.REEVALUATED,
+    add_entry(
+        AuditEntry.Kind.REEVALUATED,
         now=now,
         actor=user,
         version=act.version,

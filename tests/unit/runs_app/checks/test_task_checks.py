@@ -25,7 +25,7 @@ from runs_app.models import Status, TaskCheck
 from runs_app.runners.events import record_event
 from runs_app.runners.reconcile import reconcile
 from tasks_app.errors import CurationError
-from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
 from tests.unit.queued import Jobs
 
@@ -95,9 +95,9 @@ class TestAsking:
             again = ask(make.make_admin(), version)
         assert again == check
         assert jobs.enqueued == [f"check-{check.pk}-1"]
-        act = Act.objects.get(kind=Act.Kind.CHECKED)
-        assert (act.actor, act.version, act.name) == (admin, version, "scale")
-        assert act.details == {"device": "cpu", "check": str(check.pk)}
+        entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CHECKED)
+        assert (entry.actor, entry.version, entry.name) == (admin, version, "scale")
+        assert entry.details == {"device": "cpu", "check": str(check.pk)}
         request = codec.encode(queues.order(check)[2])
         assert (request["check_id"], request["attempt"]) == (str(check.pk), 1)
         assert request["task"] == version.document
@@ -163,8 +163,9 @@ class TestAsking:
         send(check, EventKind.FINISHED, {"report": report(check)}, seq=2)
         assert (check.status, check.reason) == (Status.CANCELLED, "cancelled by ada")
         assert (check.finished_at, check.passed) == (make.later(5), None)
-        act = Act.objects.get(kind=Act.Kind.CANCELLED)
-        assert (act.actor, act.version, act.details["device"]) == (admin, check.version, "cpu")
+        entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED)
+        assert (entry.actor, entry.version) == (admin, check.version)
+        assert entry.details["device"] == "cpu"
         assert not Soundness.objects.exists()
         with pytest.raises(CurationError, match="cancelled already"):
             cancel_check(check=check, user=admin, now=make.NOW)

@@ -13,7 +13,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.checks.services import cancel_check, request_check
 from runs_app.models import Evaluation, Status, TaskCheck
 from tasks_app.curation.drafts.services import edit_draft, take_over
-from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
 from tests.unit.tasks_app.curation.drafted import draft_of, finish, tried, version_of
 
@@ -92,7 +92,9 @@ def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: Use
     assert (answer.status_code, answer["Location"]) == (302, f"/drafts/{draft.pk}/#trials")
     check = TaskCheck.objects.get()
     assert (check.asked_by, check.version.task.slug) == (ada, "wave")
-    assert Act.objects.filter(kind=Act.Kind.CHECKED, draft=draft, actor=ada).count() == 1
+    assert (
+        AuditEntry.objects.filter(kind=AuditEntry.Kind.CHECKED, draft=draft, actor=ada).count() == 1
+    )
     answer = browser.post(
         f"/drafts/{draft.pk}/try/", {"device": "cpu", "mode": "test"}, headers=HTMX
     )
@@ -170,8 +172,8 @@ def test_a_check_can_be_cancelled(browser: Client, ada: User) -> None:
     answer = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
     assert "Cancelled" in answer.content.decode()
     assert "was cancelled" in answer.content.decode()
-    trail = browser.get(draft.get_absolute_url()).content.decode().partition("draft-trail")[2]
-    assert "<strong>Cancelled a check</strong> by ada" in trail
+    log = browser.get(draft.get_absolute_url()).content.decode().partition("draft-log")[2]
+    assert "<strong>Cancelled a check</strong> by ada" in log
     again = browser.post(f"/checks/{check.pk}/cancel/", {"draft": draft.pk}, headers=HTMX)
     assert again.status_code == 422
     assert browser.post(f"/checks/{check.pk}/cancel/", {"draft": "?"}).status_code == 404

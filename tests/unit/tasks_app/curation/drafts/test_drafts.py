@@ -23,7 +23,7 @@ from tasks_app.curation.drafts.services import (
 )
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import Act, Draft, Override, Soundness, Task
+from tasks_app.models import AuditEntry, Draft, Override, Soundness, Task
 from tasks_app.publishing.services import admit
 from tests import factories as make
 
@@ -65,7 +65,7 @@ def prove(draft: Draft) -> None:
 
 
 def kinds(draft: Draft) -> list[str]:
-    return [act.kind for act in reversed(draft.acts.all())]
+    return [entry.kind for entry in reversed(draft.audit_entries.all())]
 
 
 def test_the_example_has_no_fault_and_reads_as_it_is_written() -> None:
@@ -156,7 +156,7 @@ def test_an_override_is_kept_with_its_reason() -> None:
     override = Override.objects.get()
     assert (override.reason, override.decided_by) == ("seen by hand", admin)
     assert kinds(draft)[-2:] == ["overridden", "published"]
-    assert draft.acts.get(kind=Act.Kind.OVERRIDDEN).reason == "seen by hand"
+    assert draft.audit_entries.get(kind=AuditEntry.Kind.OVERRIDDEN).reason == "seen by hand"
 
 
 def test_sent_back_and_closed_the_task_is_a_draft_again() -> None:

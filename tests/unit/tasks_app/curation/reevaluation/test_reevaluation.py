@@ -21,7 +21,7 @@ from tasks_app.curation.reevaluation.plan import Fate, plan_of
 from tasks_app.curation.reevaluation.progress import acts_of, progress_of
 from tasks_app.curation.reevaluation.selectors import changes_between
 from tasks_app.curation.reevaluation.services import cancel_reevaluation, reevaluate
-from tasks_app.models import Act
+from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.unit.queued import Jobs
 from tests.unit.tasks_app.curation.reevaluation.reevaluated import (
@@ -148,7 +148,7 @@ def test_a_changed_count_and_a_changed_task_start_nothing() -> None:
     with pytest.raises(WrongState):
         reevaluate(choice=choice, count=1, user=admin, now=moment)
     assert not Submission.objects.filter(task_version=version).exists()
-    assert not Act.objects.filter(kind="reevaluated").exists()
+    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
 
 
 def test_no_more_than_the_most_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The trail of what curators did, in words: acts that are alike as one, details without keys."""
+"""The audit log in words: entries that are alike as one, details without keys."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tasks_app.models import Act, Task
+from tasks_app.models import AuditEntry, Task
 
 Details = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrailEntry:
-    """Acts of one person in a row that are alike; `count` is how many, `act` the newest."""
+class AuditLine:
+    """Entries of one person in a row that are alike; `count` is how many, `entry` the newest."""
 
-    act: Act
+    entry: AuditEntry
     count: int = 1
     since: datetime
     files: tuple[str, ...] = ()
@@ -25,36 +25,36 @@ class TrailEntry:
     @property
     def words(self) -> str:
         """What was done: "Edited, 18 times"."""
-        act = self.act
-        begun = act.kind == Act.Kind.UPLOADED and "public" in act.details
-        words = "Began a next version" if begun else str(act.get_kind_display())
+        entry = self.entry
+        begun = entry.kind == AuditEntry.Kind.UPLOADED and "public" in entry.details
+        words = "Began a next version" if begun else str(entry.get_kind_display())
         return f"{words}, {self.count} times" if self.count > 1 else words
 
     @property
     def details(self) -> str:
         """What else there is to know, without names of files; empty if nothing."""
-        words = _DETAILS.get(self.act.kind)
-        return words(self.act.details) if words is not None else ""
+        words = _DETAILS.get(self.entry.kind)
+        return words(self.entry.details) if words is not None else ""
 
 
-def trail_entries(
-    acts: Iterable[Act], *, with_files: bool, grouped: bool = True
-) -> list[TrailEntry]:
-    """Acts, those where one person saved a draft several times in a row as one entry."""
+def audit_lines(
+    entries: Iterable[AuditEntry], *, with_files: bool, grouped: bool = True
+) -> list[AuditLine]:
+    """Entries, those where one person saved a draft several times in a row as one line."""
 
-    def alike(act: Act) -> object:
-        is_saving = grouped and act.kind == Act.Kind.EDITED
-        return (act.draft_id, act.actor_id) if is_saving else act.pk
+    def alike(entry: AuditEntry) -> object:
+        is_saving = grouped and entry.kind == AuditEntry.Kind.EDITED
+        return (entry.draft_id, entry.actor_id) if is_saving else entry.pk
 
-    entries = []
-    for _, group in itertools.groupby(acts, key=alike):
+    lines = []
+    for _, group in itertools.groupby(entries, key=alike):
         rows = list(group)
         names = {name for row in rows for name in _names(row.details)} if with_files else set()
         since = rows[-1].created_at
-        entries.append(
-            TrailEntry(act=rows[0], count=len(rows), since=since, files=tuple(sorted(names)))
+        lines.append(
+            AuditLine(entry=rows[0], count=len(rows), since=since, files=tuple(sorted(names)))
         )
-    return entries
+    return lines
 
 
 def _names(details: Mapping[str, Any]) -> list[str]:
@@ -119,17 +119,17 @@ def _counted(count: Any, noun: str) -> str:
 
 
 _DETAILS: Mapping[str, Callable[[Details], str]] = {
-    Act.Kind.UPLOADED: _begun,
-    Act.Kind.CHECKED: _checked,
-    Act.Kind.CANCELLED: _checked,
-    Act.Kind.JUDGED: lambda details: str(details.get("language model", "")),
-    Act.Kind.TRIED: _tried,
-    Act.Kind.CHANGED_VERSION: _changed_version,
-    Act.Kind.RETIRED: _state_words,
-    Act.Kind.RESTORED: _state_words,
-    Act.Kind.CLEARED: _cleared,
-    Act.Kind.LABELLED: _labelled,
-    Act.Kind.REEVALUATED: _reevaluated,
-    Act.Kind.LOADED: _loaded,
+    AuditEntry.Kind.UPLOADED: _begun,
+    AuditEntry.Kind.CHECKED: _checked,
+    AuditEntry.Kind.CANCELLED: _checked,
+    AuditEntry.Kind.JUDGED: lambda details: str(details.get("language model", "")),
+    AuditEntry.Kind.TRIED: _tried,
+    AuditEntry.Kind.CHANGED_VERSION: _changed_version,
+    AuditEntry.Kind.RETIRED: _state_words,
+    AuditEntry.Kind.RESTORED: _state_words,
+    AuditEntry.Kind.CLEARED: _cleared,
+    AuditEntry.Kind.LABELLED: _labelled,
+    AuditEntry.Kind.REEVALUATED: _reevaluated,
+    AuditEntry.Kind.LOADED: _loaded,
 }
-"""What is said of an act of this kind; of others nothing is left to say."""
+"""What is said of an entry of this kind; of others nothing is left to say."""

@@ -1,4 +1,4 @@
-"""The trail of what curators did."""
+"""The audit log of what curators did."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 
 
-def note(  # noqa: PLR0913 - keywords only: one for each thing that an act is about
-    kind: Act.Kind,
+def add_entry(  # noqa: PLR0913 - keywords only: one for each thing that an entry is about
+    kind: AuditEntry.Kind,
     *,
     now: datetime,
     actor: User | None = None,
@@ -21,14 +21,14 @@ def note(  # noqa: PLR0913 - keywords only: one for each thing that an act is ab
     draft: Draft | None = None,
     reason: str = "",
     details: Mapping[str, Any] | None = None,
-) -> Act:
-    """Add an act to the trail; call it in the transaction that does what it tells of.
+) -> AuditEntry:
+    """Add an entry to the audit log; call it in the transaction that does what it tells of.
 
     The task is that of the version or the draft where it is left out. Without an actor it was a
     command on the site's machine.
     """
     about = task or (version.task if version else None) or (draft.task if draft else None)
-    return Act.objects.create(
+    return AuditEntry.objects.create(
         kind=kind,
         name=about.slug if about else (draft.name if draft else ""),
         actor=actor,
@@ -42,7 +42,7 @@ def note(  # noqa: PLR0913 - keywords only: one for each thing that an act is ab
 
 
 def details_text(details: Mapping[str, Any]) -> str:
-    """An act's details in words: "difficulty: from easy to hard; tags: from none to gemm".
+    """An entry's details in words: "difficulty: from easy to hard; tags: from none to gemm".
 
     They are sorted by name, because databases do not keep the order.
     """
