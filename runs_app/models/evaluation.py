@@ -176,7 +176,7 @@ class Evaluation(models.Model):
 class Result(models.Model):
     """The whole result of an evaluation: an encoded `gpu_runner.data.evaluation.EvaluationResult`.
 
-    Show it only through `runs_app.selectors.result_document`, which keeps hidden workloads hidden.
+    Show it only through `work.access.result_document`, which keeps hidden workloads hidden.
     """
 
     evaluation = models.OneToOneField(
