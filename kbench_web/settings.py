@@ -86,7 +86,7 @@ TEMPLATES = [
             "libraries": {
                 "bulk": "tasks_app.curation.bulk.tags",
                 "judgements": "tasks_app.curation.advice.tags",
-                "trials": "tasks_app.curation.checks.tags",
+                "findings": "tasks_app.curation.checks.tags",
                 "checks": "runs_app.checks.tags",
                 "run_display": "runs_app.optimisation.tags",
                 "standing": "runs_app.integrity.tags",

@@ -110,8 +110,8 @@ def why_retired(task: Task) -> str:
     return entry.reason if entry else ""
 
 
-def proposal_of(task: Task) -> Draft | None:
-    """The draft with which somebody proposed the task; None if it did not begin as a proposal."""
+def first_draft_of(task: Task) -> Draft | None:
+    """The draft with which somebody proposed the task; None if it did not begin as one."""
     rows = _published_drafts().filter(task=task).select_related("author", "taken_by", "version")
     first = rows.defer("files", "version__document").order_by("version__number", "pk").first()
     if (

@@ -140,7 +140,7 @@ class Optimizer:
             )
         candidate = self.history.candidates[outcome.candidate]
         spreads = [w.measurement.relative_half_width for w in result.workloads if w.measurement]
-        trial = events.Measured(
+        measured = events.Measured(
             candidate=outcome.candidate,
             mode=outcome.mode,
             verdict=result.verdict.value,
@@ -153,7 +153,7 @@ class Optimizer:
         )
         first = not candidate.is_told or outcome.mode is not Mode.PROFILE
         best = first and result.latency_ns is not None and _beats(result.latency_ns, self.history)
-        return replace(trial, best=best)
+        return replace(measured, best=best)
 
     def _refusal(self, command: Command) -> str:
         """Why the budget forbids a command; empty if it does not.

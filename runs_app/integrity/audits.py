@@ -75,7 +75,7 @@ def request_audit(
     if not user.is_staff:
         raise NotAllowed("", "only admins ask for audits; records get one without being asked")
     if submission.run_id is not None:
-        raise WrongState("", "this is a trial of a run, which is on no board")
+        raise WrongState("", "this is a candidate of a run, which is on no board")
     ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
         raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")

@@ -30,11 +30,11 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
 
     What a person decided of the same source, task version and reasons holds; and a source that was
     refused stays so for whatever reasons, also for none: some only show in some measurements.
-    Trials of runs are on no board, so nobody is asked about them.
+    Candidates of runs are on no board, so nobody is asked about them.
     """
     suspicions = _suspicions(result)
-    trial = evaluation.submission.run_id is not None
-    if trial or evaluation.verdict != Verdict.CORRECT:
+    is_candidate = evaluation.submission.run_id is not None
+    if is_candidate or evaluation.verdict != Verdict.CORRECT:
         return
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
     alike = {**about, "fingerprint": _fingerprint(suspicions)}

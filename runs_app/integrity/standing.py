@@ -98,5 +98,5 @@ def _entered() -> QuerySet[Evaluation]:
         mode=Mode.RANKED.value,
         status=Status.FINISHED,
         submission__private=False,
-        submission__run__isnull=True,  # trials of runs were not entered
+        submission__run__isnull=True,  # candidates of runs were not entered
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)

@@ -13,7 +13,7 @@ class TaskCheck(VersionJob):
     """One making of a version's soundness report by a runner of a device.
 
     `passed` says what the report says, and is None as long as there is none. Show `reason` and
-    `stage` only through `runs_app.selectors.check_reason` and `check_stage`.
+    `stage` only through `checks.selectors.check_reason` and `check_stage`.
     """
 
     asked_by = models.ForeignKey(

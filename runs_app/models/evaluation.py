@@ -176,7 +176,7 @@ class Evaluation(models.Model):
 class Result(models.Model):
     """The whole result of an evaluation: an encoded `gpu_runner.data.evaluation.EvaluationResult`.
 
-    Show it only through `runs_app.selectors.result_document`, which keeps hidden workloads hidden.
+    Show it only through `work.access.result_document`, which keeps hidden workloads hidden.
     """
 
     evaluation = models.OneToOneField(
@@ -190,7 +190,7 @@ class Result(models.Model):
 
 
 class EvaluationEvent(models.Model):
-    """A fact about an evaluation, in the order in which the site learnt of it.
+    """Something that happened to an evaluation, in the order in which the site learnt of it.
 
     `position` counts from 1 in each evaluation and is the `seq` that sockets show. `seq` is the
     runner's own number within the attempt; null where the site itself is the source.
@@ -206,7 +206,7 @@ class EvaluationEvent(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """No fact is stored twice."""
+        """No event is stored twice."""
 
         ordering = ("evaluation", "position")
         constraints = (

@@ -38,7 +38,7 @@ class Submission(models.Model):
         related_name="submissions",
     )
     private = models.BooleanField(default=False)
-    # The trial of a run's candidate: measured like any other, but entered for no board.
+    # The submission of a run's candidate: measured like any other, but entered for no board.
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, blank=True, related_name="trials"
     )

@@ -342,6 +342,6 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     rest = ("speedup", "floor_fraction", "bottleneck", "feedback")
     return {
         **{name: getattr(candidate, name) for name in (*same, *more, *rest)},
-        "trial": candidate.trial_id,
+        "trial": candidate.submission_id,
         "entry": candidate.entry_id,
     }

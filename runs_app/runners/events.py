@@ -1,4 +1,4 @@
-"""Record the facts that runners report; the same fact twice changes nothing."""
+"""Record the events that runners report; the same event twice changes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tasks_app.disclosure import public_reason
 
 @transaction.atomic
 def record_event(*, event: Event, now: datetime) -> bool:
-    """Store one fact and what follows from it; False if it was known before.
+    """Store one event and what follows from it; False if it was known before.
 
     Raises `EventError` or `DataError` for an event that cannot be true; nothing is stored then.
     Events of an attempt that was given up, or after the end, are kept but change nothing.

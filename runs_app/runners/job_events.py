@@ -1,4 +1,4 @@
-"""Record what runners report of jobs about task versions; the same fact twice changes nothing."""
+"""Record what runners report of jobs about task versions; the same event twice changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_TEXT = 10_000  # characters that are stored of a runner's words
 
 
 def record(event: Event, now: datetime) -> bool:
-    """Store one fact of a job; False if it was known before, or came too late to matter.
+    """Store one event of a job; False if it was known before, or came too late to matter.
 
     Raises `EventError` for an event that cannot be true. Call it in a transaction.
     """

@@ -83,7 +83,7 @@ def rerun(
     """
     _check_owner(submission, user)
     if submission.run_id is not None:
-        reason = "this is a trial of a run; enter its candidate to have it measured again"
+        reason = "this is a candidate of a run; enter it to have it measured again"
         raise NotAllowed("", reason)
     entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
     latest = entered.order_by("-created_at").select_related("device").first()

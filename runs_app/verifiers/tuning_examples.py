@@ -24,7 +24,7 @@ _LOG_CHARACTERS = 1200
 def examples_for(*, verifier: str, train: int, held_out: int, seed: int) -> list[Example]:
     """A balanced set, training kernels first; raises `SubmissionError` with counts if too few.
 
-    Of public submissions and of trials of public runs; each source once, by its newest evaluation.
+    Of public submissions and of public runs; each source once, by its newest evaluation.
     """
     kernels = _kernels(verifier)
     try:

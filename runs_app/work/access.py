@@ -28,7 +28,7 @@ def visible_submissions(user: Viewer) -> QuerySet[Submission]:
 def listed_evaluations(user: Viewer) -> QuerySet[Evaluation]:
     """The visible evaluations of what somebody entered.
 
-    Trials of runs are on their run's page, and dry runs of what was never public on their draft's.
+    Candidates are on their run's page, and dry runs of what was never public on their draft's.
     """
     entered = visible_evaluations(user).filter(submission__run__isnull=True)
     return entered.exclude(submission__private=True, task_version__published_at__isnull=True)

@@ -19,7 +19,7 @@ class Draft(models.Model):
     What is measured or reviewed is never the draft but a `TaskVersion` made from it: `version`,
     which is of exactly these `files`, or None after a change. `task` is the task of which it will
     be a new version; None while it is to be a task of its own and no version has been made.
-    `taken_by` is the admin who has taken over somebody else's proposal: from then on its author
+    `taken_by` is the admin who has taken over somebody else's draft: from then on its author
     sees what becomes of it, but not the files, which may hold workloads that are to stay hidden.
     Once it is public, its author sees of the files what everybody may see, taken over or not.
     """

@@ -114,11 +114,11 @@ class Site:
             assert sent[str(call.pk)] <= max(call.attempts, 1), (call.number, call.error)
             if call.status == LanguageModelCall.Status.ANSWERED:
                 assert sent[str(call.pk)] >= 1
-        trials = Evaluation.objects.filter(submission__run=run, background=False)
-        modes = Counter(trials.values_list("submission", "mode"))
+        evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+        modes = Counter(evaluations.values_list("submission", "mode"))
         assert set(modes.values()) <= {1}
         budget = budget_of(run)
-        assert trials.count() <= (budget.evaluations or trials.count())
+        assert evaluations.count() <= (budget.evaluations or evaluations.count())
         assert run.usd <= (run.usd if budget.usd is None else budget.usd)
         assert run.tokens <= (run.tokens if budget.tokens is None else budget.tokens)
 

@@ -183,7 +183,7 @@ def test_a_run_waits_for_a_runner_that_is_away(site: Site) -> None:
     assert site.runner is not None
     site.runner.pause()
     run = site.start("fsr", {"n": 2, "depth": 1})
-    wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a trial waits")
+    wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a candidate waits")
     assert run_waiting_reason(run, timezone.now())
     site.runner.resume()
     site.settled(run)

@@ -115,7 +115,7 @@ class _Step:
         return pause
 
     def _broken(self, outcome: Evaluated) -> str:
-        """Why measuring makes no sense now: the latest trials all ended through our own fault.
+        """Why measuring makes no sense now: the latest evaluations all ended through our own fault.
 
         Those before a resumption are forgiven, and what somebody has cancelled tells nothing.
         """

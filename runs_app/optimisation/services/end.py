@@ -46,8 +46,8 @@ def drop_what_waits(run: Run, *, now: datetime) -> None:
     """Take back calls that were not sent and evaluations that have not ended."""
     waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
     take_back(waiting, "the run ended", now=now)
-    trials = Evaluation.objects.filter(submission__run=run, background=False)
-    unfinished = trials.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by("pk")
+    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    unfinished = evaluations.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by("pk")
     for evaluation_id in unfinished.values_list("pk", flat=True):
         _cancel(evaluation_id, now)
     transaction.on_commit(lambda: queues.enqueue_advance(run.pk))  # to tell of all this

@@ -111,30 +111,30 @@ class Recorder:
         self._run.candidates_made = event.number
 
     def _measure(self, event: events.Measuring) -> dict[str, str]:
-        """Queue an evaluation of the candidate's trial; the ids of both, none if it cannot be."""
-        candidate = self._run.candidates.select_related("trial").get(number=event.candidate)
+        """Queue a candidate's evaluation; ids of it and its submission, none if it cannot be."""
+        candidate = self._run.candidates.select_related("submission").get(number=event.candidate)
         self._sync(event.candidate)
-        trial = candidate.trial or self._trial(candidate)
-        if trial is None:
+        submission = candidate.submission or self._submission(candidate)
+        if submission is None:
             return {}  # the next step tells the optimiser why
         evaluation = evaluate(
-            submission=trial, device=self._run.device, mode=event.mode, now=self._now
+            submission=submission, device=self._run.device, mode=event.mode, now=self._now
         )
         if candidate.edit == Edit.SEED.value:
             ensure_baselines(
-                version=trial.task_version,
+                version=submission.task_version,
                 device=self._run.device,
-                direction=trial.direction,
+                direction=submission.direction,
                 now=self._now,
             )
-        return {"evaluation": str(evaluation.pk), "submission": str(trial.pk)}
+        return {"evaluation": str(evaluation.pk), "submission": str(submission.pk)}
 
-    def _trial(self, candidate: Candidate) -> Submission | None:
+    def _submission(self, candidate: Candidate) -> Submission | None:
         try:
-            solution = trial_solution(self._run, candidate.source)
+            solution = candidate_solution(self._run, candidate.source)
         except DataError:
             return None
-        candidate.trial = Submission.objects.create(
+        candidate.submission = Submission.objects.create(
             author=self._run.user,
             task_version=self._run.task_version,
             source=solution.source,
@@ -147,8 +147,8 @@ class Recorder:
             run=self._run,
             created_at=self._now,
         )
-        candidate.save(update_fields=["trial"])
-        return candidate.trial
+        candidate.save(update_fields=["submission"])
+        return candidate.submission
 
     def _measured(self, event: events.Measured, result: EvaluationResult | None) -> None:
         candidate = self._history.candidates[event.candidate]
@@ -192,7 +192,7 @@ class Recorder:
         )
 
 
-def trial_solution(run: Run, source: str) -> Solution:
+def candidate_solution(run: Run, source: str) -> Solution:
     """A candidate's source as a solution; raises `DataError` for one that no compiler may see."""
     language = run.device.language
     return Solution(source=source, language=language, direction=Direction(run.direction))

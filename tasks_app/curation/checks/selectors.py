@@ -52,7 +52,7 @@ class DryRunView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trials:
+class Findings:
     """All that was found out about a draft.
 
     The `reports`, one for each kind of device, what decides first, are those of the present files;
@@ -82,11 +82,11 @@ class Trials:
         return bool(self.checks_under_way or self.dry_runs_under_way)
 
 
-def draft_trials(draft: Draft, user: Viewer, now: datetime) -> Trials:
+def draft_findings(draft: Draft, user: Viewer, now: datetime) -> Findings:
     """What was found out about a draft that is open to `user`."""
     versions = versions_of(draft)
     reports = _reports(draft, versions)
-    return Trials(
+    return Findings(
         checks=_checks(draft, versions, user, now),
         reports=reports,
         is_stale=any(report.version_id != draft.version_id for report in reports),

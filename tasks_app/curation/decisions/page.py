@@ -97,15 +97,15 @@ class Waiting:
 
     review: int
     review_drafts: tuple[Draft, ...]
-    proposals: int
-    proposal_drafts: tuple[Draft, ...]
+    open_count: int
+    open_drafts: tuple[Draft, ...]
     without_report: int
     refused: int
 
     @property
     def nothing(self) -> bool:
         """Whether there is nothing to decide."""
-        return not (self.review or self.proposals or self.without_report or self.refused)
+        return not (self.review or self.open_count or self.without_report or self.refused)
 
 
 def read_filters(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -204,10 +204,10 @@ def light_drafts(drafts: QuerySet[Draft]) -> QuerySet[Draft]:
 
 
 def waiting(rows: Iterable[CurateRow]) -> Waiting:
-    """What waits for an admin: drafts in review, proposals of others, tasks not proven sound."""
+    """What waits for an admin: drafts in review, open ones of others, tasks not proven sound."""
     drafts = light_drafts(Draft.objects.all())
     review = drafts.filter(state=Draft.State.REVIEW).order_by("changed_at")
-    proposals = drafts.filter(
+    open_drafts = drafts.filter(
         state=Draft.State.OPEN, author__is_staff=False, taken_by__isnull=True
     ).order_by("-changed_at")
     stuck = [
@@ -218,8 +218,8 @@ def waiting(rows: Iterable[CurateRow]) -> Waiting:
     return Waiting(
         review=review.count(),
         review_drafts=tuple(review[:_SHOWN_DRAFTS]),
-        proposals=proposals.count(),
-        proposal_drafts=tuple(proposals[:_SHOWN_DRAFTS]),
+        open_count=open_drafts.count(),
+        open_drafts=tuple(open_drafts[:_SHOWN_DRAFTS]),
         without_report=stuck.count("none"),
         refused=stuck.count("failed"),
     )

@@ -33,7 +33,7 @@ def task_refusals(draft: Draft, data: TaskData | None) -> dict[str, str]:
 def name_refusal(draft: Draft, name: str) -> str:
     """Why the draft's task may not have this name; empty if it may.
 
-    The name of a task that has never been more than a proposal is free for its author, and for
+    The name of a task that has never been more than a draft is free for its author, and for
     everybody once all drafts of it are closed.
     """
     is_lost = has_lost_its_task(draft)

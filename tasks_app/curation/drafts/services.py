@@ -91,7 +91,7 @@ def edit_draft(
 
 @transaction.atomic
 def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
-    """Make somebody else's proposal one that admins write on, whose files its author sees no more.
+    """Make somebody else's draft one that admins write on, whose files its author sees no more.
 
     It may then get hidden workloads. Raises `CurationError` for anybody but admins.
     """

@@ -199,5 +199,5 @@ def _ended(version: TaskVersion) -> QuerySet[Evaluation]:
         task_version=version,
         mode=Mode.RANKED.value,
         status=Status.FINISHED,
-        submission__run__isnull=True,  # trials of runs were not entered
+        submission__run__isnull=True,  # candidates of runs were not entered
     )

@@ -68,13 +68,13 @@ def test_only_the_leader_is_audited_and_only_once() -> None:
     assert BoardAudit.objects.count() == 2
 
 
-def test_neither_trials_nor_private_nor_other_modes_are_audited() -> None:
+def test_neither_candidates_nor_private_nor_other_modes_are_audited() -> None:
     evaluation = ranked(private=True)
     make.make_finished_evaluation(task_version=evaluation.task_version, mode="quick")
-    trial = make.make_evaluation(task_version=evaluation.task_version, mode="ranked")
-    trial.submission.run = make.make_run(task_version=evaluation.task_version)
-    trial.submission.save()
-    make.finish(trial)
+    candidate = make.make_evaluation(task_version=evaluation.task_version, mode="ranked")
+    candidate.submission.run = make.make_run(task_version=evaluation.task_version)
+    candidate.submission.save()
+    make.finish(candidate)
     assert not BoardAudit.objects.exists()
 
 

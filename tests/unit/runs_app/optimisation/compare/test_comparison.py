@@ -149,13 +149,13 @@ def test_a_lost_evaluation_says_nothing_of_its_kernel() -> None:
     assert found.points[-1].evaluations == 1
 
 
-def test_runs_that_measured_nothing_are_no_trials_of_a_setting(client: Client) -> None:
+def test_runs_that_measured_nothing_count_for_no_setting(client: Client) -> None:
     version = make.make_task_version()
     finished(400.0, version, config=config(seed=1))
     idle = finished(None, version, config=config(seed=2))
     idle.candidates.update(verdict="", state="drafted", latency_ns=None)
     page = client.get("/runs/ablation/")
-    assert [len(each.trials) for each in page.context["groups"]] == [1]
+    assert [len(each.runs) for each in page.context["groups"]] == [1]
     assert "1 finished run measured nothing and is left out." in page.content.decode()
 
 

@@ -81,7 +81,7 @@ def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
     mine = make_draft(author=admin, name="mine")
     theirs = make_draft(author=author, name="theirs")
     text = client.get("/curate/").content.decode()
-    for words in ("<strong>1</strong> draft in review", "<strong>1</strong> open proposal"):
+    for words in ("<strong>1</strong> draft in review", "<strong>1</strong> open draft of others"):
         assert words in text
     assert "<strong>2</strong> tasks in review without a soundness report" in text
     assert "<strong>1</strong> task in review that a report speaks against" in text
@@ -344,7 +344,7 @@ def test_the_audit_log_is_filtered_paged_and_a_file(client: Client, admin: User)
     assert empty == ",".join(curate_page.RECORD_FIELDS) + "\n"
 
 
-def test_details_of_acts_are_words() -> None:
+def test_details_of_entries_are_words() -> None:
     details = {"to": 2, "tags": {"to": ["a", "b"], "from": []}, "from": None, "files": []}
     assert details_text(details) == "files: none; tags: from none to a, b; to: 2"
 

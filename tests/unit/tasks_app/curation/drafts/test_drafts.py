@@ -130,7 +130,7 @@ def test_a_change_clears_the_version_and_a_stale_one_is_refused() -> None:
     assert caught.value.field == "revision"
 
 
-def test_a_proposal_becomes_public_only_by_an_admin_and_with_a_proof() -> None:
+def test_a_draft_becomes_public_only_by_an_admin_and_with_a_proof() -> None:
     admin, draft = make.make_admin(), in_review()
     task = Task.objects.get(slug="wave")
     assert task.state == "review"
@@ -243,7 +243,7 @@ def test_a_draft_with_a_version_keeps_its_name() -> None:
         snapshot(draft=renamed, now=make.NOW)
 
 
-def test_a_proposal_does_not_replace_what_was_published_under_its_name_meanwhile() -> None:
+def test_a_draft_does_not_replace_what_was_published_under_its_name_meanwhile() -> None:
     admin, draft = make.make_admin(), in_review()
     prove(draft)
     make.make_task_version(name="wave")

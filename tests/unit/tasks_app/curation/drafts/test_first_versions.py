@@ -40,7 +40,7 @@ def judge(client: Client) -> User:
 
 @pytest.fixture
 def draft(monkeypatch: pytest.MonkeyPatch) -> Draft:
-    """The proposal of somebody else, in review; a device could check it."""
+    """The draft of somebody else, in review; a device could check it."""
     monkeypatch.setattr(queues, "enqueue", lambda *args, **kwargs: True)
     make.make_cpu()
     return proposed(make.make_user(username="ada"))
@@ -204,7 +204,7 @@ def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
     assert "name taken" in page(client, draft.get_absolute_url())
 
 
-def test_acts_before_a_proposal_had_a_version_are_of_its_task(
+def test_entries_before_a_draft_had_a_version_are_of_its_task(
     client: Client, judge: User, draft: Draft
 ) -> None:
     kinds = [entry.kind for entry in client.get(f"/curate/history/?task={SLUG}").context["page"]]

@@ -60,9 +60,9 @@ def test_what_does_not_stand_is_carried_only_where_everything_is() -> None:
     entered("suspicious", result={"suspicions": (suspicion,)})
     barred = entered("barred")
     Evaluation.objects.filter(pk=barred.pk).update(audited="failed")
-    trial = entered("trial")
-    trial.submission.run = make.make_run(task_version=trial.task_version)
-    trial.submission.save()
+    candidate = entered("candidate")
+    candidate.submission.run = make.make_run(task_version=candidate.task_version)
+    candidate.submission.save()
     Submission.objects.filter(pk=entered("dry run", private=True).submission_id).update(
         created_at=make.later(-60)  # before version 1 was public
     )

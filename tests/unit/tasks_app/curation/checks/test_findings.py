@@ -20,7 +20,7 @@ from tests.unit.tasks_app.curation.drafted import draft_of, finish, tried, versi
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 HTMX = {"HX-Request": "true"}
-POLL = {"HX-Request": "true", "HX-Target": "trials-results"}
+POLL = {"HX-Request": "true", "HX-Target": "findings-results"}
 REPORT: dict[str, Any] = {
     "filters": [
         {"name": "output range", "direction": "forward", "workload": "n256", "value": 0.97,
@@ -89,7 +89,7 @@ def browser(client: Client, ada: User) -> Client:
 def test_the_author_may_have_a_draft_checked_and_tried(browser: Client, ada: User) -> None:
     draft = draft_of(ada)
     answer = browser.post(f"/drafts/{draft.pk}/check/", {"device": "cpu"})
-    assert (answer.status_code, answer["Location"]) == (302, f"/drafts/{draft.pk}/#trials")
+    assert (answer.status_code, answer["Location"]) == (302, f"/drafts/{draft.pk}/#findings")
     check = TaskCheck.objects.get()
     assert (check.asked_by, check.version.task.slug) == (ada, "wave")
     assert (
@@ -114,7 +114,7 @@ def test_a_fault_is_said_and_nothing_is_stored(browser: Client, ada: User) -> No
         f"/drafts/{draft.pk}/try/", {"device": "abacus", "mode": "test"}, headers=HTMX
     )
     page = answer.content.decode()
-    assert 'id="trials-device-error"' in page
+    assert 'id="findings-device-error"' in page
     assert '<option value="test" selected>' in page
     assert (TaskVersion.objects.count(), TaskCheck.objects.count()) == (0, 0)
 
@@ -131,7 +131,7 @@ def test_a_draft_that_has_ended_is_left_alone(browser: Client, ada: User, state:
         assert browser.post(address, {"device": "cpu"}, headers=HTMX).status_code == 422
         expected = 200 if state == "published" else 422
         assert admin.post(address, {"device": "cpu"}, headers=HTMX).status_code == expected
-    assert 'id="trials-check"' not in fragment(browser, draft)
+    assert 'id="findings-check"' not in fragment(browser, draft)
 
 
 def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User) -> None:
@@ -142,7 +142,7 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
     other.force_login(make.make_user())
     lost = browser.get(f"/drafts/{draft.pk}/trials/")  # a page that still asks learns why
     assert lost.status_code == 286
-    assert "taken this proposal over" in lost.content.decode()
+    assert "taken this draft over" in lost.content.decode()
     assert other.get(f"/drafts/{draft.pk}/trials/").status_code == 404
     for client in (browser, other):
         for action in ("check", "try"):
@@ -158,7 +158,7 @@ def test_strangers_and_who_lost_a_draft_find_nothing(browser: Client, ada: User)
 
 def test_who_is_signed_out_meanwhile_is_told_so_in_place(ada: User) -> None:
     draft = draft_of(ada)
-    for headers, part in ((POLL, "trials-results"), (HTMX, "trials")):
+    for headers, part in ((POLL, "findings-results"), (HTMX, "findings")):
         answer = Client().get(f"/drafts/{draft.pk}/trials/", headers=headers)
         assert answer.status_code == 286
         assert f'id="{part}"' in answer.content.decode()
