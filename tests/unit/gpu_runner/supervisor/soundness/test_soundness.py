@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.soundness.answers import Tried, sense
 from gpu_runner.supervisor.soundness.outcomes import Outcome
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
@@ -148,20 +151,26 @@ def test_a_task_that_makes_up_names_gets_no_report(folder: Path, name: str) -> N
 @pytest.mark.parametrize(
     "answer",
     [
-        "{'honest': {'reference': 0.5}, 'mutants': [], 'output_bytes': 4}",
-        "{'honest': [], 'mutants': [], 'output_bytes': 4}",
-        "{'honest': {}, 'mutants': [], 'output_bytes': 4}",
-        "{'honest': {'reference': (float('nan'), '')}, 'mutants': [], 'output_bytes': 4}",
-        "{'honest': {'reference': ('x', '')}, 'mutants': [], 'output_bytes': 4}",
-        "{'honest': {'reference': (0.5, 7)}, 'mutants': [], 'output_bytes': 4}",
-        "{'honest': {'reference': (0.5, '')}, 'mutants': [['a', 'fine', 1.0]], 'output_bytes': 4}",
-        "{'honest': {'reference': (0.5, '')}, 'mutants': [], 'output_bytes': 'many'}",
-        "{'honest': {'reference': (0.5, '')}}",
+        {"honest": {"reference": 0.5}, "mutants": [], "output_bytes": 4},
+        {"honest": [], "mutants": [], "output_bytes": 4},
+        {"honest": {}, "mutants": [], "output_bytes": 4},
+        {"honest": {"reference": (math.nan, "")}, "mutants": [], "output_bytes": 4},
+        {"honest": {"reference": ("x", "")}, "mutants": [], "output_bytes": 4},
+        {"honest": {"reference": (0.5, 7)}, "mutants": [], "output_bytes": 4},
+        {"honest": {"reference": (0.5, "")}, "mutants": [["a", "fine", 1]], "output_bytes": 4},
+        {"honest": {"reference": (0.5, "")}, "mutants": [], "output_bytes": "many"},
+        {"honest": {"reference": (0.5, "")}},
     ],
 )
-def test_an_answer_without_sense_is_the_tasks_fault(folder: Path, answer: str) -> None:
+def test_an_answer_without_sense_is_the_tasks_fault(answer: dict[str, Any]) -> None:
+    sent = json.loads(json.dumps(answer))  # as it comes from an oracle
+    with pytest.raises(OracleError, match="without sense"), sense():
+        Tried.read(sent)
+
+
+def test_a_survey_ends_with_such_an_answer(folder: Path) -> None:
     with pytest.raises(OracleError, match="without sense"):
-        survey_answered(folder, answer)
+        survey_answered(folder, "{'honest': {}, 'mutants': [], 'output_bytes': 4}")
 
 
 def test_a_failing_reference_names_the_workload(folder: Path) -> None:
