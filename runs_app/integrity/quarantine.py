@@ -17,7 +17,13 @@ from gpu_runner.data.integrity import AuditState, Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.integrity import audits
-from runs_app.models import Evaluation, Quarantine, QuarantineCase, QuarantineDecision
+from runs_app.models import (
+    Evaluation,
+    Quarantine,
+    QuarantineCase,
+    QuarantineDecision,
+    Submission,
+)
 from runs_app.work import journal
 
 _DECISIONS = (Quarantine.CLEARED.value, Quarantine.UPHELD.value)
@@ -33,8 +39,8 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
     Trials of runs are on no board, so nobody is asked about them.
     """
     suspicions = _suspicions(result)
-    trial = evaluation.submission.run_id is not None
-    if trial or evaluation.verdict != Verdict.CORRECT:
+    of_a_run = evaluation.submission.origin == Submission.Origin.RUN
+    if of_a_run or evaluation.verdict != Verdict.CORRECT:
         return
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
     alike = {**about, "fingerprint": _fingerprint(suspicions)}

@@ -72,8 +72,7 @@ def test_neither_trials_nor_private_nor_other_modes_are_audited() -> None:
     evaluation = ranked(private=True)
     make.make_finished_evaluation(task_version=evaluation.task_version, mode="quick")
     trial = make.make_evaluation(task_version=evaluation.task_version, mode="ranked")
-    trial.submission.run = make.make_run(task_version=evaluation.task_version)
-    trial.submission.save()
+    make.give_to_run(trial.submission)
     make.finish(trial)
     assert not BoardAudit.objects.exists()
 
