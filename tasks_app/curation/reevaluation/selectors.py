@@ -92,9 +92,9 @@ def versions_with_results(task: Task) -> list[tuple[TaskVersion, int]]:
     current = task.current_version
     if current is None:
         return []
-    ended = Q(
-        evaluations__mode=Mode.RANKED.value, evaluations__status=Status.FINISHED
-    ) & ~Q(evaluations__submission__origin__in=NOT_ENTERED)
+    ended = Q(evaluations__mode=Mode.RANKED.value, evaluations__status=Status.FINISHED) & ~Q(
+        evaluations__submission__origin__in=NOT_ENTERED
+    )
     rows = (
         task.versions.filter(Q(published_at__isnull=False) | Q(pk=current.pk))
         .annotate(entered=Count("evaluations__submission", filter=ended, distinct=True))
