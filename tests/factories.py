@@ -336,6 +336,13 @@ def make_problem(**overrides: Any) -> Problem:
     return Problem(**{**fields, **overrides})
 
 
+def give_to_run(submission: Submission, run: Run | None = None) -> None:
+    """Have a submission measure a candidate of `run`, or of a new run."""
+    submission.run = run or make_run(task_version=submission.task_version)
+    submission.origin = Submission.Origin.RUN
+    submission.save()
+
+
 def make_candidate(run: Run, **overrides: Any) -> Candidate:
     """The next candidate of a run, drafted and not measured."""
     run.candidates_made += 1

@@ -74,7 +74,7 @@ def request_audit(
     """
     if not user.is_staff:
         raise NotAllowed("", "only admins ask for audits; records get one without being asked")
-    if submission.run_id is not None:
+    if submission.origin == Submission.Origin.RUN:
         raise WrongState("", "this is a candidate of a run, which is on no board")
     ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():

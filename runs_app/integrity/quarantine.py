@@ -17,7 +17,13 @@ from gpu_runner.data.integrity import AuditState, Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.integrity import audits
-from runs_app.models import Evaluation, Quarantine, QuarantineCase, QuarantineDecision
+from runs_app.models import (
+    Evaluation,
+    Quarantine,
+    QuarantineCase,
+    QuarantineDecision,
+    Submission,
+)
 from runs_app.work import journal
 
 _DECISIONS = (Quarantine.CLEARED.value, Quarantine.UPHELD.value)
@@ -33,7 +39,7 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
     Candidates of runs are on no board, so nobody is asked about them.
     """
     suspicions = _suspicions(result)
-    is_candidate = evaluation.submission.run_id is not None
+    is_candidate = evaluation.submission.origin == Submission.Origin.RUN
     if is_candidate or evaluation.verdict != Verdict.CORRECT:
         return
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}

@@ -153,7 +153,7 @@ class Evaluation(models.Model):
         """Which of its device's queues it waits in."""
         if self.background:
             return Urgency.AUDITS if self.mode == Mode.AUDIT else Urgency.BACKGROUND
-        if self.submission.run_id is not None:
+        if self.submission.origin == Submission.Origin.RUN:
             return Urgency.RUNS
         return Urgency.BUILDS if self.mode == Mode.COMPILE else Urgency.PEOPLE
 

@@ -134,6 +134,9 @@ class SubmissionOut(Schema):
     language: str
     direction: str
     private: bool
+    origin: str = Field(
+        description="person, api, run, entered (by a run), dry_run, shipped or carried."
+    )
     source: str
     created_at: datetime
     evaluations: list[EvaluationOut]
@@ -213,6 +216,7 @@ def create_submission(
         agent=payload.agent,
         language_model=payload.model,
         private=payload.private,
+        origin=Submission.Origin.API,
         now=now,
     )
     evaluation = submission.evaluations.get()
@@ -319,6 +323,7 @@ def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
         "language": submission.language,
         "direction": submission.direction,
         "private": submission.private,
+        "origin": submission.origin,
         "source": submission.source,
         "created_at": submission.created_at,
         "evaluations": [_evaluation(row, user) for row in evaluations.order_by("-created_at")],

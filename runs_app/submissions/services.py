@@ -40,13 +40,15 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     agent: str = "",
     language_model: str = "",
     private: bool = False,
+    origin: Submission.Origin = Submission.Origin.PERSON,
 ) -> Submission:
     """Enter a kernel and queue its first evaluation.
 
     `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
-    decides. An empty `agent` means that `user` wrote the kernel. Raises `SubmissionError` naming
-    the field; nothing is stored then. A task's first ranked submission on a device brings the
-    task's own kernels along.
+    decides. An empty `agent` means that `user` wrote the kernel. What is private and for a version
+    that was never public is a dry run, whatever `origin` says. Raises `SubmissionError` naming the
+    field; nothing is stored then. A task's first ranked submission on a device brings the task's
+    own kernels along.
     """
     target = resolve_device(device, language)
     solution = _solution(source, language, direction, target)
@@ -54,6 +56,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     _check_fit(task_version, solution.direction.value, target)
     chosen_mode = _mode(mode)
     check_quota(user, now)
+    is_dry = private and task_version.published_at is None
     submission = Submission.objects.create(
         author=user,
         task_version=task_version,
@@ -64,6 +67,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
         agent=agent_of(user, agent, now),
         language_model=language_model_of(language_model, now),
         private=private,
+        origin=Submission.Origin.DRY_RUN if is_dry else origin,
         created_at=now,
     )
     evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
@@ -82,7 +86,7 @@ def rerun(
     Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
     """
     _check_owner(submission, user)
-    if submission.run_id is not None:
+    if submission.origin == Submission.Origin.RUN:
         reason = "this is a candidate of a run; enter it to have it measured again"
         raise NotAllowed("", reason)
     entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)

@@ -69,6 +69,7 @@ def _enter(run: Run, candidate: Candidate, now: datetime) -> Submission:
         agent=run.agent,
         language_model=LanguageModel.objects.filter(name=candidate.model).first(),
         private=run.private,
+        origin=Submission.Origin.ENTERED,
         created_at=now,
     )
     candidate.save(update_fields=["entry"])

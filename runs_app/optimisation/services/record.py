@@ -144,6 +144,7 @@ class Recorder:
             agent=self._run.agent,
             language_model=LanguageModel.objects.filter(name=candidate.model).first(),
             private=self._run.private,
+            origin=Submission.Origin.RUN,
             run=self._run,
             created_at=self._now,
         )

@@ -124,8 +124,9 @@ def _submission(
         "agent": agent,
         "digest": solution.digest(),
         "private": True,
+        "origin": Submission.Origin.DRY_RUN,
     }
-    known = Submission.objects.filter(**same, run=None, language_model=None).first()
+    known = Submission.objects.filter(**same, language_model=None).first()
     return known or Submission.objects.create(
         **same,
         source=solution.source,

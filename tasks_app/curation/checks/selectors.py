@@ -13,7 +13,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel
 from runs_app.checks.selectors import check_reason, check_stage, may_cancel
-from runs_app.models import UNDER_WAY, Evaluation, Status, TaskCheck
+from runs_app.models import UNDER_WAY, Evaluation, Status, Submission, TaskCheck
 from runs_app.queue.runners import runner_list
 from runs_app.queue.selectors import waiting_reason, why_blocked
 from runs_app.work.access import public_reason, visible_evaluations
@@ -117,8 +117,7 @@ def dry_runs(version: TaskVersion, user: Viewer) -> QuerySet[Evaluation]:
     """The tries of a version's own kernels that `user` may see: admins all, others their own."""
     return visible_evaluations(user).filter(
         task_version=version,
-        submission__private=True,
-        submission__run=None,
+        submission__origin=Submission.Origin.DRY_RUN,
         submission__digest__in=list(shipped_kernels(version)),
     )
 

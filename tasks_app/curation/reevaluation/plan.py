@@ -181,16 +181,16 @@ class _Entries:
 
     def __init__(self, version: TaskVersion) -> None:
         """Read it, the oldest entry first."""
-        entered = Submission.objects.filter(task_version=version, run__isnull=True)
+        of_a_run = Submission.Origin.RUN
+        entered = Submission.objects.filter(task_version=version).exclude(origin=of_a_run)
         self._entries: dict[tuple[Key, bool], list[UUID]] = {}
         columns = ("author_id", "agent_id", "digest", "private", "pk")
         for author, agent, digest, private, pk in entered.order_by("created_at", "pk").values_list(
             *columns
         ):
             self._entries.setdefault((Key(author, agent, digest), private), []).append(pk)
-        ranked = Evaluation.objects.filter(
-            task_version=version, mode=Mode.RANKED.value, submission__run__isnull=True
-        )
+        ranked = Evaluation.objects.filter(task_version=version, mode=Mode.RANKED.value)
+        ranked = ranked.exclude(submission__origin=of_a_run)
         waiting = ranked.filter(status__in=(Status.QUEUED, Status.RUNNING))
         ended = ranked.filter(status=Status.FINISHED).exclude(verdict=Verdict.SYSTEM_ERROR.value)
         self.under_way = set(waiting.values_list("submission_id", "device_id"))

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.integrity.standing import standing_on
-from runs_app.models import Evaluation, Status
+from runs_app.models import Evaluation, Status, Submission
 from tasks_app.curation.reevaluation.selectors import (
     Board,
     best_of_agents,
@@ -236,11 +236,8 @@ class _Comparison:
     ) -> QuerySet[Evaluation]:
         """Ranked evaluations on the target; of the same version only those made since."""
         rows = Evaluation.objects.filter(
-            task_version=target,
-            mode=Mode.RANKED.value,
-            device__in=slugs,
-            submission__run__isnull=True,
-        )
+            task_version=target, mode=Mode.RANKED.value, device__in=slugs
+        ).exclude(submission__origin=Submission.Origin.RUN)
         rows = rows.filter(created_at__gte=act.created_at) if same else rows
         return with_names(rows).order_by("created_at", "pk")
 

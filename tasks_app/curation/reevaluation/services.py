@@ -143,6 +143,7 @@ def _entered(
             agent=earlier.agent,
             language_model=earlier.language_model,
             private=earlier.private,
+            origin=Submission.Origin.CARRIED,
             carried_from=earlier,
             created_at=now,
         )

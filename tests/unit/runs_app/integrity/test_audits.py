@@ -72,8 +72,7 @@ def test_neither_candidates_nor_private_nor_other_modes_are_audited() -> None:
     evaluation = ranked(private=True)
     make.make_finished_evaluation(task_version=evaluation.task_version, mode="quick")
     candidate = make.make_evaluation(task_version=evaluation.task_version, mode="ranked")
-    candidate.submission.run = make.make_run(task_version=evaluation.task_version)
-    candidate.submission.save()
+    make.give_to_run(candidate.submission)
     make.finish(candidate)
     assert not BoardAudit.objects.exists()
 

@@ -137,9 +137,8 @@ def test_a_suspicious_re_run_hides_what_was_before() -> None:
 
 def test_only_correct_results_are_held_and_candidates_of_runs_are_not() -> None:
     assert held(verdict=Verdict.WRONG_RESULT).quarantine == "none"
-    evaluation = make.make_evaluation(source="// a candidate\n", mode="quick")
-    evaluation.submission.run = make.make_run(task_version=evaluation.task_version)
-    evaluation.submission.save()
+    evaluation = make.make_evaluation(source="// a trial\n", mode="quick")
+    make.give_to_run(evaluation.submission)
     make.finish(evaluation, suspicions=(SUSPICION,))
     evaluation.refresh_from_db()
     assert evaluation.quarantine == "none"

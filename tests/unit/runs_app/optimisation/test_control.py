@@ -223,7 +223,7 @@ def test_entering_by_click_counts_for_the_quota(
     settings.MAX_SUBMISSIONS_PER_DAY = 1
     candidate = run.candidates.get()
     entry = enter_candidate(candidate=candidate, user=run.user, now=make.NOW)
-    assert (entry.run, entry.agent) == (None, run.agent)
+    assert (entry.origin, entry.run, entry.agent) == ("entered", None, run.agent)
     world.answer(run)
     world.advance(run)
     world.measure(run)

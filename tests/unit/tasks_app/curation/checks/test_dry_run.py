@@ -54,6 +54,7 @@ def test_what_is_under_way_is_not_doubled_and_a_later_try_is_a_rerun(ada: User) 
     cancel(evaluation=first, user=ada, now=make.NOW)
     [again] = tried(draft, ada)
     assert {first.submission, other_mode.submission, again.submission} == {first.submission}
+    assert first.submission.origin == "dry_run"
 
 
 def test_an_ordinary_user_is_held_to_the_quota_whole_or_not_at_all(

@@ -60,12 +60,10 @@ def test_what_does_not_stand_is_carried_only_where_everything_is() -> None:
     entered("suspicious", result={"suspicions": (suspicion,)})
     barred = entered("barred")
     Evaluation.objects.filter(pk=barred.pk).update(audited="failed")
-    candidate = entered("candidate")
-    candidate.submission.run = make.make_run(task_version=candidate.task_version)
-    candidate.submission.save()
-    Submission.objects.filter(pk=entered("dry run", private=True).submission_id).update(
-        created_at=make.later(-60)  # before version 1 was public
-    )
+    trial = entered("trial")
+    make.give_to_run(trial.submission)
+    tried = Submission.objects.filter(pk=entered("dry run", private=True).submission_id)
+    tried.update(origin=Submission.Origin.DRY_RUN)
     version = next_version()
     found = {}
     for what in ("best", "correct", "all"):
@@ -89,7 +87,7 @@ def test_a_start_enters_copies_in_the_background_and_on_no_quota(jobs: Jobs) -> 
         copy = earlier.carried_to.get()
         same = ("author", "agent", "language_model", "source", "language", "digest", "private")
         assert [getattr(copy, name) for name in same] == [getattr(earlier, name) for name in same]
-        assert copy.task_version == version
+        assert (copy.task_version, copy.origin) == (version, "carried")
         evaluation = copy.evaluations.get()
         assert (evaluation.mode, evaluation.background) == ("ranked", True)
     assert act.evaluations.count() == 2
