@@ -18,7 +18,6 @@ from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
 from runs_app.evolve import events
 from runs_app.evolve.config import Budget, Problem, RunConfig
-from runs_app.messaging import queues
 from runs_app.models import (
     Agent,
     BaselineMeasurement,
@@ -29,6 +28,7 @@ from runs_app.models import (
     Run,
     RunEvent,
     Runner,
+    RunnerJob,
     Status,
     Submission,
 )
@@ -209,11 +209,12 @@ def baseline_report(measurement: BaselineMeasurement, **overrides: Any) -> dict[
     return document
 
 
-def make_event(work: queues.Work, **overrides: Any) -> Event:
-    """A runner's event about an evaluation, or about another job."""
+def make_event(job: RunnerJob, /, **overrides: Any) -> Event:
+    """A runner's event about a job."""
     fields: dict[str, Any] = {
-        "evaluation_id": str(work.pk),
-        "attempt": work.attempt,
+        "job": job.KIND,
+        "job_id": str(job.pk),
+        "attempt": job.attempt,
         "seq": 1,
         "kind": EventKind.STARTED,
         "payload": {"runner": "nobody", "at": 0.0},
@@ -243,7 +244,7 @@ def make_runner_state(**overrides: Any) -> RunnerState:
 def make_heartbeat(**overrides: Any) -> Event:
     """The event of a heartbeat."""
     payload = codec.encode(make_runner_state(**overrides))
-    return Event(evaluation_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
+    return Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
 
 
 def make_token(user: User, **overrides: Any) -> str:
@@ -258,22 +259,22 @@ def make_token(user: User, **overrides: Any) -> str:
 
 
 def send(
-    work: queues.Work,
+    job: RunnerJob,
     kind: EventKind,
     payload: dict[str, Any],
     *,
     seq: int = 1,
     now: datetime = NOW,
 ) -> bool:
-    """Record an event of the work's current attempt, as the ingester would."""
-    return record_event(event=make_event(work, kind=kind, payload=payload, seq=seq), now=now)
+    """Record an event of the job's current attempt, as the ingester would."""
+    return record_event(event=make_event(job, kind=kind, payload=payload, seq=seq), now=now)
 
 
-def start(evaluation: Evaluation, runner: str = "nobody", now: datetime = NOW) -> None:
-    """Let a runner begin with an evaluation."""
-    send(evaluation, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
-    evaluation.refresh_from_db()
-    assert evaluation.status == Status.RUNNING
+def start(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> None:
+    """Let a runner begin with a job."""
+    send(job, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
+    job.refresh_from_db()
+    assert job.status == Status.RUNNING
 
 
 def finish(evaluation: Evaluation, **overrides: Any) -> None:

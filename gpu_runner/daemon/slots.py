@@ -141,13 +141,14 @@ def _report_loss(state: SlotState, context: SlotContext, stream: EventStream, ca
     if not state.lost:
         return
     event = Event(
-        evaluation_id=state.evaluation_id,
+        job=state.job,
+        job_id=state.job_id,
         attempt=state.attempt,
         seq=state.next_seq(),
         kind=EventKind.LOST,
         payload={"runner": context.runner.name, "reason": cause},
     )
-    logger.error("lost %s: %s", event.evaluation_id, cause)
+    logger.error("lost %s: %s", event.job_id, cause)
     state.finish()
     report_or_keep(event, stream, context.spool)
 

@@ -15,13 +15,12 @@ from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app.checks.selectors import may_check
 from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.integrity.standing import may_stop
-from runs_app.messaging import queues
-from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
 from runs_app.submissions.authors import agent_of, language_model_of
 from runs_app.submissions.check_quota import check_quota
 from runs_app.submissions.shipped import bring_kernels
-from runs_app.work import journal, lifecycle
+from runs_app.work import lifecycle
 from runs_app.work.lifecycle import evaluate
 from tasks_app.models import TaskVersion
 
@@ -113,15 +112,13 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     Raises `NotAllowed` if it is over, or for admins alone to stop; see `selectors.may_stop`.
     """
     _check_owner(evaluation.submission, user)
-    locked = lifecycle.lock(evaluation.pk)
+    locked = lifecycle.lock(Evaluation, evaluation.pk)
     if locked.is_over:
         raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
-    lifecycle.end(locked, Status.CANCELLED, now=now)
-    journal.write(locked, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
-    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+    lifecycle.cancel(locked, reason=f"cancelled by {user.get_username()}", now=now)
     return locked
 
 

@@ -13,7 +13,7 @@ from runs_app.models import Evaluation, LanguageModelCall, Run, Status
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import enter as entries
 from runs_app.optimisation.services import log as run_log
-from runs_app.work import journal, lifecycle
+from runs_app.work import lifecycle
 
 UNSENT = "unsent"
 """Error kind of a call that was never sent, because its run had ended or its budget shrank."""
@@ -64,14 +64,11 @@ def take_back(waiting: QuerySet[LanguageModelCall], why: str, *, now: datetime) 
 
 
 def _cancel(evaluation_id: object, now: datetime) -> None:
-    evaluation = lifecycle.lock(str(evaluation_id))
+    evaluation = lifecycle.lock(Evaluation, str(evaluation_id))
     if evaluation.is_over:
         return
-    reason = "its run has ended"
-    evaluation.reason = reason
-    lifecycle.end(evaluation, Status.CANCELLED, now=now)
-    journal.write(evaluation, "cancelled", {"reason": reason}, now=now)
-    transaction.on_commit(lambda: queues.drop(evaluation, evaluation.attempt))
+    evaluation.reason = "its run has ended"
+    lifecycle.cancel(evaluation, reason=evaluation.reason, now=now)
 
 
 def _halt(run: Run, status: Run.Status, reason: str, now: datetime) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,10 +11,9 @@ from django.db import transaction
 
 from gpu_runner.data.verdict import Mode
 from runs_app.errors import NotAllowed, SubmissionError, WrongState
-from runs_app.messaging import queues
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.submissions.shipped import submit_shipped_kernels
-from runs_app.work import journal, lifecycle
+from runs_app.work import lifecycle
 from tasks_app.curation.reevaluation.plan import Plan, plan_of
 from tasks_app.curation.reevaluation.selectors import Choice, Key, What, key_of
 from tasks_app.models import AuditEntry, Task, TaskVersion
@@ -76,9 +74,7 @@ def cancel_reevaluation(*, act: AuditEntry, user: User, now: datetime) -> int:
     if not rows:
         raise WrongState("", "nothing of it waits any more")
     for row in rows:
-        lifecycle.end(row, Status.CANCELLED, now=now)
-        journal.write(row, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
-        transaction.on_commit(functools.partial(queues.drop, row, row.attempt))
+        lifecycle.cancel(row, reason=f"cancelled by {user.get_username()}", now=now)
     reason = f"cancelled {len(rows)} of its evaluations, which still waited"
     details = {"cancelled": len(rows), "of": act.pk}
     add_entry(

@@ -1,15 +1,25 @@
-"""What runners do for a task version apart from any submission."""
+"""What a runner works at: the life that all kinds of its jobs share."""
 
 from __future__ import annotations
 
 import uuid
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
 
-from runs_app.models.evaluation import Status
+from gpu_runner.data.event import JobKind
 from runs_app.models.runner import Device, Runner
-from tasks_app.models import TaskVersion
+
+
+class Status(models.TextChoices):
+    """Where a job stands in its life; its outcome is in columns of its kind."""
+
+    QUEUED = "QUEUED", "Queued"
+    RUNNING = "RUNNING", "Running"
+    FINISHED = "FINISHED", "Finished"
+    CANCELLED = "CANCELLED", "Cancelled"
+
 
 UNDER_WAY = (Status.QUEUED.value, Status.RUNNING.value)
 """Statuses of a job that has not ended."""
@@ -24,23 +34,25 @@ def over_has_an_end(name: str) -> models.CheckConstraint:
     )
 
 
-class VersionJob(models.Model):
-    """One job about a version, for a runner of a device; its outcome is in columns of its kind.
+class RunnerJob(models.Model):
+    """One job for a runner of a device; `runs_app.work.lifecycle` alone changes its status.
 
-    `reason` says why a job that has ended has no outcome, or why it was tried again; `stage` is
-    what its runner is at. Both may name hidden workloads. `attempt` counts the retries of an
-    infrastructure that failed.
+    `attempt` counts the retries of an infrastructure that failed. `reason` says why it was tried
+    again, or why it ended as it did; `stage` is what its runner is at, or was at last.
     """
 
+    KIND: ClassVar[JobKind]
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE)
-    device = models.ForeignKey(Device, on_delete=models.PROTECT)
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="%(class)ss")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     attempt = models.PositiveIntegerField(default=1)
-    last_seq = models.PositiveIntegerField(default=0)  # of the attempt's events, as runners count
+    last_seq = models.PositiveIntegerField(default=0)  # of the attempt's events that counted
     stage = models.TextField(blank=True)
     reason = models.TextField(blank=True)
-    runner = models.ForeignKey(Runner, on_delete=models.SET_NULL, null=True, blank=True)
+    runner = models.ForeignKey(
+        Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="%(class)ss"
+    )
     runner_boot_id = models.CharField(max_length=100, blank=True)
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField()
