@@ -21,7 +21,7 @@ def count_what_came(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs_app', '0018_runner_compiler'),
+        ('runs_app', '0020_submission_origin'),
     ]
 
     operations = [
