@@ -19,6 +19,7 @@ from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines
+from gpu_runner.supervisor.brief_report import brief, one_entry_a_line
 from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
 from gpu_runner.supervisor.device import DeviceError, cuda_devices, device_slug
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
@@ -100,6 +101,11 @@ def _add_filter(commands: Any) -> None:
     sound.add_argument("--index", type=int, default=0, help="which CUDA device")
     sound.add_argument("--seeds", type=_one_or_more, default=SEEDS, help="calls of each workload")
     sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
+    sound.add_argument(
+        "--brief",
+        action="store_true",
+        help="with --json: count what is as it should be, as the reports that come with kbench do",
+    )
     sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)
 
@@ -214,7 +220,8 @@ def _filter(options: argparse.Namespace) -> int:
     print(describe_soundness(report))
     print(_JUDGE)
     if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        whole = json.dumps(report, indent=1) + "\n"
+        options.json.write_text(one_entry_a_line(brief(report)) if options.brief else whole)
     return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT
 
 

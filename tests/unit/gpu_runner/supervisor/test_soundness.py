@@ -10,6 +10,7 @@ import pytest
 from gpu_runner import __main__ as command
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.supervisor.brief_report import brief, one_entry_a_line
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.fates import Fate
 from gpu_runner.supervisor.oracle import OracleError
@@ -110,6 +111,44 @@ def test_a_survey_of_a_task_whose_bound_is_too_loose(folder: Path) -> None:
     assert "NOT SOUND" in describe_soundness(report)
 
 
+def entry(name: str, **more: object) -> dict[str, object]:
+    return {"name": name, "direction": "forward", "workload": "n8", **more}
+
+
+def test_a_brief_report_lists_what_may_be_doubted_and_counts_the_rest() -> None:
+    report = {
+        "passed": False,
+        "mutants": [
+            entry("zeros", state="failed"),
+            entry("ones", state="failed", workload="n9"),
+            entry("half", state="survived"),
+            entry("same", state="equivalent"),
+        ],
+        "honest": [
+            entry("reference", scaled=0.1),
+            entry("in parts", scaled=0.2),
+            entry("backwards", scaled=0.4),
+            entry("in pieces", scaled=0.3, reason="wrong as a whole"),
+        ],
+        "filters": [
+            entry("range", passed=True),
+            entry("work", passed=False),
+            entry("b", passed=None),
+        ],
+    }
+    found = brief(report)
+    names = {key: [e["name"] for e in found[key]] for key in ("mutants", "honest", "filters")}
+    assert names == {
+        "mutants": ["half", "same"],
+        "honest": ["reference", "backwards", "in pieces"],
+        "filters": ["work", "b"],
+    }
+    assert found["unlisted"] == {"forward": {"failed": {"n8": 1, "n9": 1}, "passed": 1, "right": 1}}
+    text = one_entry_a_line(found)
+    assert json.loads(text) == found
+    assert len(text.splitlines()) == 4 + 2 * len(names) + sum(map(len, names.values()))
+
+
 SOFTMAX = """
 import torch
 
@@ -203,6 +242,8 @@ def test_the_exit_status(
     out = folder / "report.json"
     assert command.main(["filter", "--task", str(folder), "--json", str(out)]) == status
     assert json.loads(out.read_text()) == report
+    assert command.main(["filter", "--task", str(folder), "--brief", "--json", str(out)]) == status
+    assert json.loads(out.read_text()) == report | {"unlisted": {}}
     told = capsys.readouterr().out
     assert "double" in told
     assert "on the site (manage.py judge_task NAME), because runners hold no keys" in told
