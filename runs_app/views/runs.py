@@ -28,6 +28,7 @@ from runs_app.selectors.runs import EVENTS_AT_ONCE, RUN_FILTERS
 from runs_app.services import SubmissionError
 from tasks_app.disclosure import sees_hidden
 from tasks_app.selectors import published_tasks
+from tasks_app.text_diff import Budget, diff
 
 _ROWS = 50
 _TABLE_ROWS = 100
@@ -204,7 +205,7 @@ def _candidate_context(request: HttpRequest, run: Run, candidate: Candidate) -> 
         "language": run.problem.get("language", "cpp"),
         "over_seed": run_page.candidate_over_seed(run, candidate),
         "parents": parents,
-        "diff": candidate_page.diff_lines(parent.source, candidate.source) if parent else [],
+        "diff": diff(parent.source, candidate.source, Budget()).lines if parent else (),
         "times": candidate_page.workload_times(
             candidate.feedback,
             seed.feedback if seed else None,
