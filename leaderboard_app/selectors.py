@@ -24,7 +24,7 @@ from leaderboard_app.ranking import (
     rank_entries,
     rank_groups,
 )
-from runs_app.models import BARRED, COUNTING, Agent, Audited, Device, Evaluation, Result
+from runs_app.models import BARRED, COUNTING, Audited, Device, Evaluation, Result
 from runs_app.selectors import ranked_evaluations, standing_evaluations
 from tasks_app.selectors import published_tasks, task_writers
 
@@ -194,11 +194,6 @@ def solved_tasks() -> dict[str, Solved]:
             most = max(agents, held.agents if held else 0)
             solved[task] = Solved(agents=most, speedup=best, device=device)
     return solved
-
-
-def kinds_of_agents(names: Iterable[str]) -> dict[str, str]:
-    """Kinds of agents by name."""
-    return dict(Agent.objects.filter(name__in=set(names)).values_list("name", "kind"))
 
 
 def _standing(query: Query) -> QuerySet[Evaluation]:

@@ -14,8 +14,8 @@ from gpu_runner.supervisor.audit_check import Ran, Tool, run_under, suspicious
 from gpu_runner.supervisor.audit_cpu import CpuSanitizers
 from gpu_runner.supervisor.audit_required import required_checks
 from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.build import own_code
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.passes import own_code
 from gpu_runner.supervisor.session import Fault
 from gpu_runner.supervisor.target import Target
 

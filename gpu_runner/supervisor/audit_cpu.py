@@ -26,10 +26,10 @@ from gpu_runner.supervisor.build import (
     Recipe,
     build_solution,
     build_trusted,
-    own_code,
 )
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.jail import Jail
+from gpu_runner.supervisor.passes import own_code
 from gpu_runner.supervisor.sanitizer_report import (
     Finding,
     leftover_findings,

@@ -17,8 +17,8 @@ from gpu_runner.data.static import (
 )
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor import elf, toolchain
-from gpu_runner.supervisor.build import own_code
 from gpu_runner.supervisor.elf import Library, NotALibrary
+from gpu_runner.supervisor.passes import own_code
 
 _NEEDED = re.compile(
     r"(?:libc|libm|libmvec|libpthread|libdl|librt|libstdc\+\+|libgcc_s|libgomp|libatomic)\.so\.\d+"
@@ -82,14 +82,6 @@ def check_library(path: Path, request: EvaluationRequest) -> tuple[Suspicion, ..
         reason = f"unreadable: the library cannot be read: {error}"
         found.insert(0, Suspicion(check=Check.LIBRARY, reason=reason))
     return tuple(found[:SUSPICIONS_LIMIT])
-
-
-def holds_kernel(path: Path, name: str) -> bool:
-    """Whether a library registers a device function of this (mangled) name.
-
-    For audits: a kernel that ran and is not in the submission's library is a library's.
-    """
-    return b"\0" + name.encode() + b"\0" in path.read_bytes()
 
 
 def _needed(inspected: _Inspected) -> Iterator[str]:

@@ -17,9 +17,8 @@ from pathlib import Path
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
 from gpu_runner.data.signature import CParameter, Role, Signature
-from gpu_runner.data.static import own_lines
 from gpu_runner.data.verdict import Abi, DeviceKind
-from gpu_runner.supervisor import toolchain
+from gpu_runner.supervisor import passes, toolchain
 from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.device import cuda_architecture
 from gpu_runner.supervisor.files import read_json, write_atomically
@@ -34,7 +33,6 @@ LOG_LIMIT_CHARACTERS = 32 * 1024
 NATIVE_FOLDER = Path(__file__).resolve().parents[1] / "native"
 _DECLARATION = "kbench_declaration.h"
 _RESULT = "library.so"
-_PASSES = "passes.json"
 _REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
 _KILLED_PART = re.compile(
     r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
@@ -58,7 +56,7 @@ class Recipe:
     kind: DeviceKind
     flags: tuple[str, ...]
     paths: tuple[Path, ...] = ()  # folders that the compiler must be able to read
-    is_read: bool = False  # whether what its preprocessor makes of the source is kept: `own_code`
+    is_read: bool = False  # whether what its preprocessor makes of the source is kept: `passes`
 
     def command(self) -> list[str]:
         """The compiler's command line, run where the files are."""
@@ -294,23 +292,14 @@ def build(recipe: Recipe, config: SupervisorConfig) -> Built:
     """Compile unless the cache already holds the result."""
     if (known := _known(recipe, config)) is not None:
         return known
-    built, content, passes = _compile(recipe, config)
+    built, content, outputs = _compile(recipe, config)
     if content is None:
         return built
     library, record = _places(recipe, config)
-    write_atomically(library.with_name(_PASSES), passes)
+    passes.keep(library, outputs)
     write_atomically(library, content, mode=0o755)
     write_atomically(record, encode(built.report))
     return replace(built, library=library)
-
-
-def own_code(library: Path) -> tuple[str, ...]:
-    """What the compiler's preprocessor made of a library's source, without headers.
-
-    One text for each pass, each line at its place; none if it was not kept, or is too large.
-    """
-    known = library.with_name(_PASSES)
-    return tuple(read_json(known)) if known.exists() else ()
 
 
 def _places(recipe: Recipe, config: SupervisorConfig) -> tuple[Path, Path]:
@@ -341,27 +330,28 @@ def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
     return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
 
 
-def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[str]]:
+def _taken(name: str, descriptor: int) -> str:
+    """Shell that hands a file out of the jail; of all but the library, there may be none."""
+    taken = f"head -c {LIBRARY_LIMIT_BYTES + 1} {name} >&{descriptor}"
+    return taken if name == _RESULT else f"{{ {taken} || true; }}"
+
+
+def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[bytes]]:
     started = time.monotonic()
     names = (_RESULT, *recipe.passes())
     with ExitStack() as stack:
         # The results leave the jail as bytes through inherited descriptors: nothing of the
         # host is writable inside.
         files = [stack.enter_context(tempfile.TemporaryFile()).fileno() for _ in names]
-        takes = [
-            f"head -c {LIBRARY_LIMIT_BYTES + 1} {name} >&{file}"
-            for name, file in zip(names, files, strict=True)
-        ]
-        without = " && ".join([takes[0], *(f"{{ {take} || true; }}" for take in takes[1:])])
-        script = f"set -o pipefail; {recipe.script()} && {without}"
+        steps = [recipe.script(), *(_taken(*each) for each in zip(names, files, strict=True))]
         with ChildProcess(
             build_jail(recipe, config),
-            ["/bin/bash", "-c", script],
+            ["/bin/bash", "-c", f"set -o pipefail; {' && '.join(steps)}"],
             jailed=not config.allow_unjailed,
             descriptors=files,
         ) as child:
             status = child.wait(config.build_timeout_s)
-        content, *made = (os.pread(file, LIBRARY_LIMIT_BYTES + 1, 0) for file in files)
+        content, *outputs = (os.pread(file, LIBRARY_LIMIT_BYTES + 1, 0) for file in files)
     _check_killed(status, child)
     ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
     log = child.output + (_TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else "")
@@ -383,9 +373,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         memory_limit=child.memory_limit,
         crash=name_of(number) if (number := signal_of(status)) else "",
     )
-    whole = all(0 < len(text) <= LIBRARY_LIMIT_BYTES for text in made)
-    passes = [own_lines(text.decode(errors="replace")) for text in made] if ok and whole else []
-    return built, content if ok else None, passes
+    return built, content if ok else None, outputs
 
 
 def _check_killed(status: int | None, child: ChildProcess) -> None:

@@ -95,11 +95,6 @@ def with_knobs(source: str, values: Mapping[str, str]) -> str:
     return source
 
 
-def values_of(source: str) -> dict[str, str]:
-    """The value of each knob as the source has it. Raises `KnobError`."""
-    return {knob.name: knob.default for knob in find_knobs(source)}
-
-
 def space_size(knobs: tuple[Knob, ...]) -> int:
     """How many combinations of values there are; 1 without knobs."""
     return math.prod(len(knob.values) for knob in knobs)

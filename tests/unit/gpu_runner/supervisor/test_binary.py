@@ -15,7 +15,7 @@ from gpu_runner.data.integrity import Check
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
 from gpu_runner.supervisor import elf, toolchain
-from gpu_runner.supervisor.binary import LIBRARY_RULES, check_library, holds_kernel
+from gpu_runner.supervisor.binary import LIBRARY_RULES, check_library
 
 KERNEL = 'extern "C" void vector_add(const float*, const float*, float* C, int) { C[0] = 1; }\n'
 LABEL = 'extern "C" void disguised() asm("{}"); void use() {{ disguised(); }}'
@@ -203,14 +203,6 @@ def test_no_bytes_make_the_reader_fail(good: Path, tmp_path: Path) -> None:
             )
         path.write_bytes(broken)
         check_library(path, request())
-
-
-def test_kernel_is_known_by_the_name_that_it_registers(tmp_path: Path) -> None:
-    path = tmp_path / "library.so"
-    path.write_bytes(b"..\0_Z3addPfS_i\0..")
-    assert holds_kernel(path, "_Z3addPfS_i")
-    assert not holds_kernel(path, "_Z3addPf")
-    assert not holds_kernel(path, "ampere_sgemm_128x64_tn")
 
 
 @pytest.mark.timeout(20)

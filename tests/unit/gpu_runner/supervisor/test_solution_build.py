@@ -12,8 +12,9 @@ from gpu_runner.data.formats import catalog_folder, find_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
 from gpu_runner.supervisor import device, jail, nvml, toolchain
-from gpu_runner.supervisor.build import Built, build_solution, own_code, solution_recipes
+from gpu_runner.supervisor.build import Built, build_solution, solution_recipes
 from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.passes import own_code
 from tests.adversarial.kernels import FOLDER
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")

@@ -14,7 +14,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import facts
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import Candidate
-from runs_app.evolve.knobs import find_knobs, space_size, values_of
+from runs_app.evolve.knobs import find_knobs, space_size
 from runs_app.evolve.strategies.autotune import incumbent, neighbours
 from runs_app.evolve.trials import MAX_LOSSES
 from runs_app.evolve.wishes import Edit, Place
@@ -27,7 +27,7 @@ from tests.unit.runs_app.evolve.driving import (
     begin,
     kernel,
 )
-from tests.unit.runs_app.evolve.worlds import Landscape, tunable
+from tests.unit.runs_app.evolve.worlds import Landscape, tunable, values_of
 
 SMALL = "constexpr int A = 1;  // knob: 1 2 3\nconstexpr int B = 4;  // knob: 4 8\n" + kernel()
 

@@ -16,9 +16,9 @@ from runs_app.evolve.knobs import (
     KnobError,
     find_knobs,
     space_size,
-    values_of,
     with_knobs,
 )
+from tests.unit.runs_app.evolve.worlds import values_of
 
 SOURCE = """\
 // Knobs are declared below.

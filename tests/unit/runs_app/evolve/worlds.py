@@ -8,7 +8,7 @@ import re
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve.knobs import values_of
+from runs_app.evolve.knobs import find_knobs
 from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Failure,
@@ -30,6 +30,11 @@ KNOBS = {
 }
 
 _COST = re.compile(r"cost_(\d+)")
+
+
+def values_of(source: str) -> dict[str, str]:
+    """The value of each knob as the source has it. Raises `KnobError`."""
+    return {knob.name: knob.default for knob in find_knobs(source)}
 
 
 def costly(cost: float, number: int = 0) -> str:
