@@ -30,6 +30,7 @@ from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.report import describe
 from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
 _JUDGE = (
@@ -104,6 +105,11 @@ def _add_filter(commands: Any) -> None:
         "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls of each workload"
     )
     sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
+    sound.add_argument(
+        "--brief",
+        action="store_true",
+        help="with --json: count what is as it should be, as the reports that come with kbench do",
+    )
     sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)
 
@@ -218,7 +224,8 @@ def _filter(options: argparse.Namespace) -> int:
     print(describe_soundness(report))
     print(_JUDGE)
     if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        whole = json.dumps(report, indent=1) + "\n"
+        options.json.write_text(one_entry_a_line(brief(report)) if options.brief else whole)
     return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT
 
 

@@ -25,7 +25,7 @@ from leaderboard_app.boards.ranking import (
     rank_groups,
 )
 from runs_app.integrity.standing import ranked_evaluations, standing_evaluations
-from runs_app.models import BARRED, COUNTING, Agent, Audited, Device, Evaluation, Result
+from runs_app.models import BARRED, COUNTING, Audited, Device, Evaluation, Result
 from tasks_app.selectors import published_tasks, task_writers
 
 _KEPT_INTERVALS = 65536
@@ -194,11 +194,6 @@ def solved_tasks() -> dict[str, Solved]:
             most = max(agents, held.agents if held else 0)
             solved[task] = Solved(agents=most, speedup=best, device=device)
     return solved
-
-
-def kinds_of_agents(names: Iterable[str]) -> dict[str, str]:
-    """Kinds of agents by name."""
-    return dict(Agent.objects.filter(name__in=set(names)).values_list("name", "kind"))
 
 
 def _standing(query: Query) -> QuerySet[Evaluation]:

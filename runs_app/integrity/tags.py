@@ -81,12 +81,6 @@ def audited_words(state: str, submission_id: object = "") -> SafeString:
     return format_html('<span class="sub" title="{}">{}</span>', meaning, text)
 
 
-@register.filter
-def audited_meaning(state: str) -> str:
-    """What the state of an audit means, in a few words."""
-    return _AUDITED[state][3]
-
-
 @register.simple_tag
 def quarantine_link(path: str) -> SafeString:
     """The navigation's link for admins, with the number of cases that wait."""

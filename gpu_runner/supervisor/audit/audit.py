@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
-from gpu_runner.data.static import expanded
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.audit import cuda as audit_cuda
 from gpu_runner.supervisor.audit.check import Ran, Tool, run_under, suspicious
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
 from gpu_runner.supervisor.audit.required import required_checks
+from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.runner.faults import Fault
@@ -59,7 +59,7 @@ class Auditor:
         self._known_ns = {
             result.name: result.measurement.time_ns for result in results if result.measurement
         }
-        checks = [*evasion(self._request.solution.source), *self._sanitizers()]
+        checks = [*evasion(self._request.solution.source, self._passes()), *self._sanitizers()]
         kernels: tuple[str, ...] = ()
         if self._config.kind is DeviceKind.CUDA:
             self._tell("kernels and time")
@@ -71,6 +71,9 @@ class Auditor:
         target = self._target
         required = required_checks(self._config.kind, target.abi, target.library)
         return Audit(checks=tuple(checks), kernels=kernels, required=required)
+
+    def _passes(self) -> tuple[str, ...]:
+        return own_code(self._target.library) if self._target.library else ()
 
     def _sanitizers(self) -> Iterator[AuditCheck]:
         request, config, target = self._request, self._config, self._target
@@ -107,15 +110,18 @@ def small(
     return fitting[:count] + (large or hidden[::-1])[:count]
 
 
-def evasion(source: str) -> list[AuditCheck]:
-    """A check for a source that treats sanitizers and profilers specially; usually none."""
+def evasion(source: str, passes: Sequence[str]) -> list[AuditCheck]:
+    """A check for a source that treats sanitizers and profilers specially; usually none.
+
+    passes: the source after its macros, as `own_code` tells it.
+    """
     whole = _SPLICE.sub("", source)  # a name may be written over several lines
     if match := _EVASION.search(whole):
         cut = sum(splice.end() <= match.start() for splice in _SPLICE.finditer(source))
         line = whole.count("\n", 0, match.start()) + cut + 1
     else:  # or pasted by a macro
-        found = ((token.line, _EVASION.search(token.text)) for token in expanded(source))
-        line, match = next((each for each in found if each[1] is not None), (0, None))
+        match = next(filter(None, map(_EVASION.search, passes)), None)
+        line = match.string.count("\n", 0, match.start()) + 1 if match else 0
     if match is None:
         return []
     return [suspicious("evasion", f"line {line} names {match[0]!r}, which only a tool minds")]

@@ -29,6 +29,7 @@ from gpu_runner.supervisor.audit.sanitizer_report import (
     undefined_findings,
 )
 from gpu_runner.supervisor.build.build import NATIVE_FOLDER, Recipe, build_solution, build_trusted
+from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail
@@ -164,6 +165,10 @@ class CpuSanitizers:
         if built.library is None:
             reason = f"it does not build with {kind.flags[0]}, though it builds without"
             return [suspicious(name, reason, built.report.log) for name in kind.checks]
+        measured = self._target.library
+        if kind.runner_flags and measured and own_code(built.library) != own_code(measured):
+            reason = f"its macros make other code with {kind.flags[0]}"
+            return [suspicious(name, reason) for name in kind.checks]
         if kind is THREADS:
             source, log = self._request.solution.source, built.report.log
             if reason := not_followed(built.library, log, source):

@@ -18,6 +18,7 @@ from gpu_runner.data.static import (
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.build import elf
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
+from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.device import toolchain
 
 _NEEDED = re.compile(
@@ -187,5 +188,6 @@ LIBRARY_RULES: tuple[tuple[str, Callable[[_Inspected], Iterator[str]]], ...] = (
 def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspicion]:
     """What a person should look at in a source and in the library that it became."""
     solution = request.solution
-    source = check_source(solution.source, solution.language, request.task.abi, request.task)
+    passes, abi = own_code(library), request.task.abi
+    source = check_source(solution.source, passes, solution.language, abi, request.task)
     return [*source, *check_library(library, request)]

@@ -10,7 +10,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
 from gpu_runner.data.signature import CParameter, Role, Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.supervisor.build import passes
 from gpu_runner.supervisor.build.ptxas import kernel_resources
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
@@ -33,7 +34,7 @@ LOG_LIMIT_CHARACTERS = 32 * 1024
 NATIVE_FOLDER = Path(__file__).resolve().parents[2] / "native"
 _DECLARATION = "kbench_declaration.h"
 _RESULT = "library.so"
-_REPORT_VERSION = "3"  # of what is kept beside a library; part of the cache's key
+_REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
 _KILLED_PART = re.compile(
     r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
     r"|\S+: fatal error: \S+ terminated with signal (?:9|15|2|1|3) "
@@ -56,11 +57,33 @@ class Recipe:
     kind: DeviceKind
     flags: tuple[str, ...]
     paths: tuple[Path, ...] = ()  # folders that the compiler must be able to read
+    is_read: bool = False  # whether what its preprocessor makes of the source is kept: `passes`
 
     def command(self) -> list[str]:
         """The compiler's command line, run where the files are."""
         compiler = toolchain.compiler(self.kind)
         return [compiler.path, self.source, *self.flags, "-o", _RESULT]
+
+    def passes(self) -> tuple[str, ...]:
+        """Files that hold the source after its macros: for the host, and for a GPU."""
+        if not self.is_read:
+            return ()
+        stem = Path(self.source).stem
+        on_gpu = self.kind is DeviceKind.CUDA
+        return (f"{stem}.cpp4.ii", f"{stem}.cpp1.ii") if on_gpu else (f"{stem}.ii",)
+
+    def script(self) -> str:
+        """The same command line with what makes `passes`, for a shell.
+
+        nvcc keeps files that it makes anyway; g++ runs a second time, beside the compilation.
+        """
+        command = shlex.join(self.command())
+        if self.kind is DeviceKind.CUDA:  # names of kernels are for people
+            return f"({command}{' --keep' * self.is_read}) 2>&1 | c++filt"
+        if not self.is_read:
+            return command
+        preprocess = [self.command()[0], "-E", self.source, *self.flags, "-o", *self.passes()]
+        return f"{{ {shlex.join(preprocess)} >/dev/null 2>&1 & }}; {command} && {{ wait; true; }}"
 
     def key(self) -> str:
         """Content address: everything that the result depends on."""
@@ -253,7 +276,7 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
         files[_DECLARATION] = declaration(task.c_signature, kind)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
-        return (Recipe(files, source, kind, tuple(flags)),)
+        return (Recipe(files, source, kind, tuple(flags), is_read=True),)
     # The version is part of the cache's key.
     version, paths = f'-DKBENCH_TORCH="{toolchain.torch_version()}"', toolchain.torch_paths()
     slim, full = (
@@ -261,8 +284,8 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
         for slim in (True, False)
     )
     return (
-        Recipe({**files, **toolchain.torch_headers()}, source, kind, slim, paths),
-        Recipe(files, source, kind, full, paths),
+        Recipe({**files, **toolchain.torch_headers()}, source, kind, slim, paths, is_read=True),
+        Recipe(files, source, kind, full, paths, is_read=True),
     )
 
 
@@ -270,10 +293,11 @@ def build(recipe: Recipe, config: SupervisorConfig) -> Built:
     """Compile unless the cache already holds the result."""
     if (known := _known(recipe, config)) is not None:
         return known
-    built, content = _compile(recipe, config)
+    built, content, outputs = _compile(recipe, config)
     if content is None:
         return built
     library, record = _places(recipe, config)
+    passes.keep(library, outputs)
     write_atomically(library, content, mode=0o755)
     write_atomically(record, encode(built.report))
     return replace(built, library=library)
@@ -307,24 +331,28 @@ def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
     return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
 
 
-def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None]:
-    command = shlex.join(recipe.command())
+def _taken(name: str, descriptor: int) -> str:
+    """Shell that hands a file out of the jail; of all but the library, there may be none."""
+    taken = f"head -c {LIBRARY_LIMIT_BYTES + 1} {name} >&{descriptor}"
+    return taken if name == _RESULT else f"{{ {taken} || true; }}"
+
+
+def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[bytes]]:
     started = time.monotonic()
-    # Names of kernels are for people: the demangler, too, runs in the jail.
-    compiled = f"({command}) 2>&1 | c++filt" if recipe.kind is DeviceKind.CUDA else command
-    with tempfile.TemporaryFile() as library:
-        # The result leaves the jail as bytes through an inherited descriptor: nothing of the
+    names = (_RESULT, *recipe.passes())
+    with ExitStack() as stack:
+        # The results leave the jail as bytes through inherited descriptors: nothing of the
         # host is writable inside.
-        taken = f"head -c {LIBRARY_LIMIT_BYTES + 1} {_RESULT} >&{library.fileno()}"
-        script = f"set -o pipefail; {compiled} && {taken}"
+        files = [stack.enter_context(tempfile.TemporaryFile()).fileno() for _ in names]
+        steps = [recipe.script(), *(_taken(*each) for each in zip(names, files, strict=True))]
         with ChildProcess(
             build_jail(recipe, config),
-            ["/bin/bash", "-c", script],
+            ["/bin/bash", "-c", f"set -o pipefail; {' && '.join(steps)}"],
             jailed=not config.allow_unjailed,
-            descriptors=[library.fileno()],
+            descriptors=files,
         ) as child:
             status = child.wait(config.build_timeout_s)
-        content = os.pread(library.fileno(), LIBRARY_LIMIT_BYTES + 1, 0)
+        content, *outputs = (os.pread(file, LIBRARY_LIMIT_BYTES + 1, 0) for file in files)
     _check_killed(status, child)
     ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
     log = child.output + (_TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else "")
@@ -333,7 +361,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         cached=False,
         duration_s=time.monotonic() - started,
         log=log[-LOG_LIMIT_CHARACTERS:],
-        command=command,
+        command=shlex.join(recipe.command()),
         compiler=toolchain.compiler(recipe.kind).version,
         digest=recipe.key(),
         resources=kernel_resources(child.output),
@@ -346,7 +374,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         memory_limit=child.memory_limit,
         crash=name_of(number) if (number := signal_of(status)) else "",
     )
-    return built, content if ok else None
+    return built, content if ok else None, outputs
 
 
 def _check_killed(status: int | None, child: ChildProcess) -> None:

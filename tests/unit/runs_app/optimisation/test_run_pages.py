@@ -362,19 +362,3 @@ class TestCandidate:
         make.make_candidate(run, state="measured", verdict="WRONG_RESULT")
         answer = own.post(f"{run.get_absolute_url()}candidates/1/enter/", follow=True)
         assert "Not submitted: candidate 1 is not correct" in answer.content.decode()
-
-
-def test_a_diff_of_what_is_too_long_is_left_out() -> None:
-    assert candidate_page.diff_lines("a\n" * 9000, "b\n") is None
-    assert candidate_page.diff_lines("a\n", "a\n") == []
-    lines = candidate_page.diff_lines("a\nb\n", "a\nc\n")
-    assert lines is not None
-    assert [(line.kind, line.text) for line in lines[1:]] == [
-        ("same", "a"), ("remove", "b"), ("add", "c"),
-    ]  # fmt: skip
-
-
-def test_a_diff_of_lines_that_look_like_headers_keeps_them() -> None:
-    lines = candidate_page.diff_lines("-- x\n", "++ y\n")
-    assert lines is not None
-    assert [(line.kind, line.text) for line in lines[1:]] == [("remove", "-- x"), ("add", "++ y")]

@@ -20,7 +20,7 @@ from gpu_runner.data.verdict import Abi, Direction, Language, Mode
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.audit.check import Ran, Tool, run_under
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
-from gpu_runner.supervisor.build.build import build_shim
+from gpu_runner.supervisor.build.build import build_shim, build_solution
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -94,7 +94,8 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
             mode=Mode.AUDIT,
             device="cpu",
         )
-        target = Target(Abi.C, Direction.FORWARD, symbol="vector_add", shim=shim)
+        library = build_solution(request, config).library
+        target = Target(Abi.C, Direction.FORWARD, library, symbol="vector_add", shim=shim)
 
         def under(target: Target, tool: Callable[[], Tool]) -> list[Ran]:
             return run_under(bench, target, WORKLOADS, tool)
@@ -212,6 +213,17 @@ def test_honest_kernel_that_looks_suspicious_passes(look: Look) -> None:
     checks = look(HONEST)
     assert [c.name for c in checks.values()] == ["address", "undefined", "leftovers", "threads"]
     assert {c.state for c in checks.values()} == {AuditState.PASSED}, checks
+
+
+@pytest.mark.parametrize(
+    "condition", ["__CONCAT(__SANITIZE, _ADDRESS__)", "defined(__SANITIZE_ADDRESS__)", "TOOL"]
+)
+def test_a_kernel_that_is_another_under_a_tool_is_told(condition: str, look: Look) -> None:
+    head = "#include <sys/cdefs.h>\n#define TOOL __CONCAT(__SANITIZE_AD, DRESS__)\n"
+    body = f"{ADD}\n#if !{condition}\nfloat last = A[N]; C[0] += 0 * last;\n#endif"
+    checks = look(f"{head}{HEAD}{body}\n}}\n", until="leftovers")
+    assert checks["address"].state is AuditState.SUSPICIOUS
+    assert "make other code with -fsanitize=address" in checks["address"].reason
 
 
 def test_a_tool_that_needs_more_memory_than_there_is_accuses_nobody(look: Look) -> None:

@@ -12,6 +12,7 @@ from gpu_runner.data.formats import catalog_folder, find_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
 from gpu_runner.supervisor.build.build import Built, build_solution, solution_recipes
+from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.device import device, toolchain
 from gpu_runner.supervisor.host import jail, nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -180,6 +181,36 @@ def test_shipped_cuda_kernels_build(name: str, tmp_path: Path) -> None:
     task = path.parts[-3] + ("_bf16" if "bf16" in name else "")
     done = built(tmp_path, path.read_text(), Language.CUDA, task)
     assert done.library is not None, done.report.log
+
+
+MACROS = """
+#include <sys/cdefs.h>
+#define JOINED(a, b) __CONCAT(a, b)
+#ifdef __CUDA_ARCH__
+#define SIDE gpu
+#else
+#define SIDE host
+#endif
+int JOINED(of_, SIDE);
+"""
+
+
+@needs_jail
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.usefixtures("hopper")
+def test_what_a_compiler_makes_of_macros_is_kept(language: Language, tmp_path: Path) -> None:
+    if language is Language.CUDA and shutil.which("nvcc") is None:
+        pytest.skip("needs nvcc")
+    name = "gelu/kernels/naive" + language.suffix
+    source = (catalog_folder() / name).read_text() + MACROS
+    done = built(tmp_path, source, language, "gelu")
+    assert done.library is not None, done.report.log
+    sides = ["host", "gpu"] if language is Language.CUDA else ["host"]
+    line = source.count("\n") - 1
+    for text, side in zip(own_code(done.library), sides, strict=True):
+        assert text.split("\n")[line] == f"int of_{side};"
+        assert "__builtin_" not in text  # of headers, nothing
+    assert own_code(tmp_path / "nowhere.so") == ()
 
 
 def test_every_kind_of_device_has_fixed_flags() -> None:

@@ -15,6 +15,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import OracleError
 from gpu_runner.supervisor.soundness.answers import Tried, sense
+from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
 from gpu_runner.supervisor.soundness.outcomes import Outcome
 from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
@@ -111,6 +112,44 @@ def test_a_survey_of_a_task_whose_bound_is_too_loose(folder: Path) -> None:
     assert "forward: zeros" not in report["survivors"]
     assert {entry["name"] for entry in report["honest"]} >= {"reference"}
     assert "NOT SOUND" in describe_soundness(report)
+
+
+def entry(name: str, **more: object) -> dict[str, object]:
+    return {"name": name, "direction": "forward", "workload": "n8", **more}
+
+
+def test_a_brief_report_lists_what_may_be_doubted_and_counts_the_rest() -> None:
+    report = {
+        "passed": False,
+        "mutants": [
+            entry("zeros", state="failed"),
+            entry("ones", state="failed", workload="n9"),
+            entry("half", state="survived"),
+            entry("same", state="equivalent"),
+        ],
+        "honest": [
+            entry("reference", scaled=0.1),
+            entry("in parts", scaled=0.2),
+            entry("backwards", scaled=0.4),
+            entry("in pieces", scaled=0.3, reason="wrong as a whole"),
+        ],
+        "filters": [
+            entry("range", passed=True),
+            entry("work", passed=False),
+            entry("b", passed=None),
+        ],
+    }
+    found = brief(report)
+    names = {key: [e["name"] for e in found[key]] for key in ("mutants", "honest", "filters")}
+    assert names == {
+        "mutants": ["half", "same"],
+        "honest": ["reference", "backwards", "in pieces"],
+        "filters": ["work", "b"],
+    }
+    assert found["unlisted"] == {"forward": {"failed": {"n8": 1, "n9": 1}, "passed": 1, "right": 1}}
+    text = one_entry_a_line(found)
+    assert json.loads(text) == found
+    assert len(text.splitlines()) == 4 + 2 * len(names) + sum(map(len, names.values()))
 
 
 SOFTMAX = """
@@ -212,6 +251,8 @@ def test_the_exit_status(
     out = folder / "report.json"
     assert command.main(["filter", "--task", str(folder), "--json", str(out)]) == status
     assert json.loads(out.read_text()) == report
+    assert command.main(["filter", "--task", str(folder), "--brief", "--json", str(out)]) == status
+    assert json.loads(out.read_text()) == report | {"unlisted": {}}
     told = capsys.readouterr().out
     assert "double" in told
     assert "on the site (manage.py judge_task NAME), because runners hold no keys" in told
