@@ -100,7 +100,7 @@ _MINUTES = [
 
 
 class RunForm(forms.Form):
-    """Fields of `optimisation.services.start.start_run`; each strategy's parameters have their own."""
+    """Fields of `services.start.start_run`; each strategy's parameters have their own."""
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(
