@@ -223,7 +223,7 @@ def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> Non
 JUDGES = """
 from django.contrib.auth.models import User
 from django.utils import timezone
-from tasks_app import draft_page, services
+from tasks_app.curation.drafts import page as draft_page, services
 judge = User.objects.create_superuser('panel-judge', password='{password}')
 files = draft_page.example_files()
 files['task.toml'] = files['task.toml'].replace('"scaled_sum"', '"panel_sum"')
