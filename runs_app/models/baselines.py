@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from gpu_runner.data.event import JobKind
 from gpu_runner.data.verdict import Direction
-from runs_app.models.runner_job import RunnerJob, over_has_an_end
+from runs_app.models.runner_job import UNDER_WAY, RunnerJob, over_has_an_end
 from tasks_app.models import TaskVersion
 
 
@@ -30,7 +30,7 @@ class BaselineMeasurement(RunnerJob):
         constraints = (
             models.UniqueConstraint(
                 fields=("version", "device", "direction"),
-                condition=Q(status__in=("QUEUED", "RUNNING")),
+                condition=Q(status__in=UNDER_WAY),
                 name="baselines_once_at_a_time",
             ),
             models.CheckConstraint(

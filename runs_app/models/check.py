@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from gpu_runner.data.event import JobKind
-from runs_app.models.runner_job import RunnerJob, over_has_an_end
+from runs_app.models.runner_job import UNDER_WAY, RunnerJob, over_has_an_end
 from tasks_app.models import TaskVersion
 
 
@@ -32,7 +32,7 @@ class TaskCheck(RunnerJob):
         constraints = (
             models.UniqueConstraint(
                 fields=("version", "device"),
-                condition=Q(status__in=("QUEUED", "RUNNING")),
+                condition=Q(status__in=UNDER_WAY),
                 name="check_once_at_a_time",
             ),
             models.CheckConstraint(

@@ -29,7 +29,7 @@ def over_has_an_end(name: str) -> models.CheckConstraint:
     """The constraint, of that name, that only a job which is over has an end."""
     return models.CheckConstraint(
         condition=Q(status__in=("FINISHED", "CANCELLED"), finished_at__isnull=False)
-        | Q(status__in=("QUEUED", "RUNNING"), finished_at__isnull=True),
+        | Q(status__in=UNDER_WAY, finished_at__isnull=True),
         name=name,
     )
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from runs_app.evolve import events
 from runs_app.messaging import queues
-from runs_app.models import Evaluation, LanguageModelCall, Run, Status
+from runs_app.models import UNDER_WAY, Evaluation, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import enter as entries
 from runs_app.optimisation.services import log as run_log
@@ -47,7 +47,7 @@ def drop_what_waits(run: Run, *, now: datetime) -> None:
     waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
     take_back(waiting, "the run ended", now=now)
     evaluations = Evaluation.objects.filter(submission__run=run, background=False)
-    unfinished = evaluations.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by("pk")
+    unfinished = evaluations.filter(status__in=UNDER_WAY).order_by("pk")
     for evaluation_id in unfinished.values_list("pk", flat=True):
         _cancel(evaluation_id, now)
     transaction.on_commit(lambda: queues.enqueue_advance(run.pk))  # to tell of all this
