@@ -89,7 +89,7 @@ TEMPLATES = [
                 "findings": "tasks_app.curation.checks.tags",
                 "checks": "runs_app.checks.tags",
                 "run_display": "runs_app.optimisation.tags",
-                "standing": "runs_app.integrity.tags",
+                "eligibility": "runs_app.integrity.tags",
                 "toolchains": "runs_app.queue.tags",
                 "verdicts": "runs_app.submissions.tags",
                 "boards": "leaderboard_app.boards.tags",

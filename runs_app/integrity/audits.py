@@ -13,7 +13,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Audit, AuditState
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, WrongState
-from runs_app.integrity.standing import leader
+from runs_app.integrity.eligibility import leader
 from runs_app.models import (
     Audited,
     BoardAudit,
@@ -96,7 +96,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
     if audit is None:
         return
     state, reason = _outcome(evaluation, result)
-    if state is Audited.PASSED and _is_slower(evaluation, _standing(evaluation)):
+    if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
         state = Audited.INCONCLUSIVE
         reason = f"it measured more than {SLOWER:g} times the time that it was to verify"
     if state is Audited.INCONCLUSIVE:
@@ -181,7 +181,7 @@ def _outcome(
     return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
 
 
-def _standing(audit: Evaluation) -> Evaluation | None:
+def _rests_on(audit: Evaluation) -> Evaluation | None:
     """The ranked evaluation on which the place of an audit rests."""
     ranked = Evaluation.objects.filter(
         submission=audit.submission_id,

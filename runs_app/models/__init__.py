@@ -14,13 +14,11 @@ from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
 from runs_app.models.run import Run, RunEvent
 from runs_app.models.runner import Device, Runner
 from runs_app.models.runner_job import UNDER_WAY, RunnerJob, Status
-from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
+from runs_app.models.trust import Audited, Quarantine
 from runs_app.models.tuning import Tuning, VerifierPrompt
 
 __all__ = [
-    "BARRED",
-    "COUNTING",
     "UNDER_WAY",
     "Agent",
     "Audited",

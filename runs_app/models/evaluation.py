@@ -10,8 +10,8 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.models.quarantine import QuarantineCase
 from runs_app.models.runner_job import RunnerJob, over_has_an_end
-from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
+from runs_app.models.trust import Audited, Quarantine
 from tasks_app.models import AuditEntry, TaskVersion
 
 
@@ -105,6 +105,9 @@ class Evaluation(RunnerJob):
             models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
             models.Index(fields=("status", "finished_at"), name="evaluation_recent"),
             models.Index(
+                fields=("submission", "device", "mode", "created_at"), name="evaluation_latest"
+            ),
+            models.Index(
                 fields=("task_version", "device", "direction", "latency_ns"),
                 name="evaluation_record",
                 condition=Q(mode="ranked", verdict="CORRECT"),
@@ -133,11 +136,6 @@ class Evaluation(RunnerJob):
     def is_correct(self) -> bool:
         """Whether the kernel passed."""
         return self.verdict == Verdict.CORRECT
-
-    @property
-    def counts(self) -> bool:
-        """Whether no suspicion and no audit keeps it off the boards and out of figures."""
-        return self.quarantine in COUNTING and self.audited not in BARRED
 
 
 class Result(models.Model):

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from runs_app.models.standing import Quarantine
+from runs_app.models.trust import Quarantine
 from tasks_app.models import TaskVersion
 
 

@@ -14,7 +14,7 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app.checks.selectors import may_check
 from runs_app.errors import NotAllowed, SubmissionError
-from runs_app.integrity.standing import may_stop
+from runs_app.integrity.selectors import may_stop
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
 from runs_app.submissions.authors import agent_of, language_model_of

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.integrity.standing import standing_on
+from runs_app.integrity.eligibility import eligible_on
 from runs_app.models import Evaluation, Status, Submission
 from tasks_app.curation.reevaluation.selectors import (
     Board,
@@ -168,8 +168,8 @@ class _Comparison:
         self, act: AuditEntry, source: TaskVersion, target: TaskVersion, own: list[Evaluation]
     ) -> None:
         slugs = act.details["devices"]
-        before = standing_on(source, before=act.created_at).filter(device__in=slugs)
-        now = standing_on(target).filter(device__in=slugs)
+        before = eligible_on(source, before=act.created_at).filter(device__in=slugs)
+        now = eligible_on(target).filter(device__in=slugs)
         self._own = own
         self._before = best_of_agents(with_names(before))
         self._now = best_of_agents(with_names(now))

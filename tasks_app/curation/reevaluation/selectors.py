@@ -140,7 +140,7 @@ def with_names(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
 
 
 def best_of_agents(rows: Iterable[Evaluation]) -> dict[Board, tuple[Evaluation, ...]]:
-    """Standing evaluations as boards order them: the fastest of each author and agent.
+    """Eligible evaluations as boards order them: the fastest of each author and agent.
 
     By speedup and then by time; what has no speedup comes last. `rows` are of one version.
     """

@@ -11,8 +11,8 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.integrity.audits import request_audit
+from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.integrity.quarantine import decide as decide_case
-from runs_app.integrity.standing import standing_evaluations
 from runs_app.models import BoardAudit, Evaluation, QuarantineCase, Status
 from runs_app.submissions.quota import quota as quota_of
 from runs_app.submissions.services import cancel, rerun
@@ -40,7 +40,7 @@ def slower(first: Evaluation, **result: object) -> Evaluation:
 
 
 def stands(evaluation: Evaluation) -> bool:
-    return standing_evaluations().filter(pk=evaluation.pk).exists()
+    return eligible_evaluations().filter(pk=evaluation.pk).exists()
 
 
 def test_a_record_is_audited_in_the_background_and_costs_no_quota() -> None:
@@ -321,7 +321,7 @@ def test_names_of_hidden_workloads_stay_out_of_the_reason() -> None:
     assert make.HIDDEN_WORKLOAD not in end_audit(evaluation, check).reason
 
 
-def test_the_database_keeps_audits_to_ranked_evaluations_and_one_a_place() -> None:
+def test_the_database_keeps_audits_to_judged_evaluations_and_one_a_place() -> None:
     evaluation = ranked()
     other = make.make_evaluation(task_version=evaluation.task_version, mode="quick")
     with pytest.raises(IntegrityError), transaction.atomic():

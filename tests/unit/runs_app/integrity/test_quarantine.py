@@ -8,9 +8,9 @@ from django.db import IntegrityError, transaction
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
+from runs_app.integrity.eligibility import eligible_evaluations, judged_evaluations
 from runs_app.integrity.quarantine import decide as decide_case
 from runs_app.integrity.selectors import open_case_count
-from runs_app.integrity.standing import ranked_evaluations, standing_evaluations
 from runs_app.models import BoardAudit, Evaluation, Quarantine, QuarantineCase, QuarantineDecision
 from runs_app.submissions.services import rerun
 from tests import factories as make
@@ -27,7 +27,7 @@ def decide(case: QuarantineCase | None, state: str = "cleared", seconds: float =
 
 
 def stands(evaluation: Evaluation) -> bool:
-    return standing_evaluations().filter(pk=evaluation.pk).exists()
+    return eligible_evaluations().filter(pk=evaluation.pk).exists()
 
 
 def test_a_suspicious_result_waits_for_a_person() -> None:
@@ -38,7 +38,7 @@ def test_a_suspicious_result_waits_for_a_person() -> None:
         {"check": "source", "reason": "calls dlopen", "line": 1}
     ]
     assert not stands(evaluation)
-    assert not ranked_evaluations().exists()
+    assert not judged_evaluations().exists()
     assert not BoardAudit.objects.exists()
     assert open_case_count() == 1
 

@@ -10,7 +10,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.errors import NotAllowed, SubmissionError, WrongState
-from runs_app.integrity.standing import standing_evaluations
+from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.models import Evaluation, Submission
 from runs_app.submissions.quota import quota
 from runs_app.submissions.services import cancel
@@ -167,7 +167,7 @@ def test_measuring_again_makes_no_submission_and_keeps_places_until_then() -> No
     act = begin(version)
     assert Submission.objects.count() == 1
     [again] = act.evaluations.all()
-    assert standing_evaluations().get() == first
+    assert eligible_evaluations().get() == first
     assert fates(plan_of(chosen(version))) == [("fast", Fate.UNDER_WAY)]
     end(again, 3.3)
     [board] = progress_of(act).boards

@@ -1,4 +1,4 @@
-"""Words for whether a result counts, beside its verdict."""
+"""Words for what persons and audits say of a result, beside its verdict."""
 
 from __future__ import annotations
 
@@ -23,10 +23,3 @@ class Audited(models.TextChoices):
     FAILED = "failed", "Audit failed"
     SUSPICIOUS = "suspicious", "Audit in quarantine"
     INCONCLUSIVE = "inconclusive", "Audit without a result"
-
-
-COUNTING = (Quarantine.NONE.value, Quarantine.CLEARED.value)
-"""States of quarantine in which a result counts."""
-
-BARRED = (Audited.FAILED.value, Audited.SUSPICIOUS.value)
-"""States of an audit that keep a submission off the device's board."""
