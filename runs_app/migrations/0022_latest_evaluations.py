@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs_app", "0019_submission_origin")]
+    dependencies = [("runs_app", "0021_runner_jobs")]
     operations = [
         migrations.AddIndex(
             model_name="evaluation",
