@@ -53,7 +53,7 @@ class Submission(models.Model):
     origin = models.CharField(max_length=10, choices=Origin.choices)
     # The submission of a run's candidate: measured like any other, but entered for no board.
     run = models.ForeignKey(
-        Run, on_delete=models.CASCADE, null=True, blank=True, related_name="trials"
+        Run, on_delete=models.CASCADE, null=True, blank=True, related_name="candidate_submissions"
     )
     # The submission of another version of the task that the site entered again, as this one.
     carried_from = models.ForeignKey(

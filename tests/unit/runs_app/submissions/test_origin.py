@@ -19,7 +19,7 @@ from tests import factories as make
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
 Origin = Submission.Origin
-migration = importlib.import_module("runs_app.migrations.0019_submission_origin")
+migration = importlib.import_module("runs_app.migrations.0020_submission_origin")
 
 
 def never_public(submission: Submission) -> None:
@@ -88,7 +88,7 @@ def test_rows_from_before_get_the_origin_that_pages_guessed() -> None:
     of_a_run, of_a_candidate = entered(private=True), entered(private=True)
     make.give_to_run(of_a_run)
     assert of_a_run.run is not None
-    make.make_candidate(of_a_run.run, trial=of_a_run, entry=of_a_candidate)
+    make.make_candidate(of_a_run.run, submission=of_a_run, entry=of_a_candidate)
     Submission.objects.filter(pk=carried.pk).update(origin="carried", carried_from=person)
     expected = {
         kernel: "shipped",
