@@ -114,7 +114,7 @@ class Evaluation(models.Model):
             models.CheckConstraint(
                 condition=Q(quarantine="none", quarantine_case__isnull=True)
                 | Q(
-                    quarantine__in=("open", "cleared", "upheld"),
+                    quarantine__in=("open", "cleared", "rejected"),
                     quarantine_case__isnull=False,
                     verdict="CORRECT",
                 ),
