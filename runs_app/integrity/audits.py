@@ -207,7 +207,7 @@ def _by_case(
     """
     if case is Quarantine.OPEN:
         return Audited.SUSPICIOUS, reason
-    if case is Quarantine.UPHELD:
+    if case is Quarantine.REJECTED:
         return Audited.FAILED, reason
     audit = result.audit or _NO_CHECKS
     if audit.lacking(cleared=True):

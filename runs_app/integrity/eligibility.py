@@ -64,7 +64,7 @@ class Why(TextChoices):
 
 
 _PASSES: dict[Why, Q] = {
-    Why.REFUSED: ~Q(quarantine=Quarantine.UPHELD),
+    Why.REFUSED: ~Q(quarantine=Quarantine.REJECTED),
     Why.QUARANTINED: ~Q(quarantine=Quarantine.OPEN),
     Why.AUDIT_FAILED: ~Q(audited=Audited.FAILED),
     Why.AUDIT_QUARANTINED: ~Q(audited=Audited.SUSPICIOUS),

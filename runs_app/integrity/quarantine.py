@@ -26,7 +26,7 @@ from runs_app.models import (
 )
 from runs_app.work import journal
 
-_DECISIONS = (Quarantine.CLEARED.value, Quarantine.UPHELD.value)
+_DECISIONS = (Quarantine.CLEARED.value, Quarantine.REJECTED.value)
 _LONGEST_REASON = 2000
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")  # none inside a name
 
@@ -45,7 +45,7 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
     alike = {**about, "fingerprint": _fingerprint(suspicions)}
     if not QuarantineCase.objects.filter(**alike, state__in=_DECISIONS).exists():
-        refused = QuarantineCase.objects.filter(**about, state=Quarantine.UPHELD)
+        refused = QuarantineCase.objects.filter(**about, state=Quarantine.REJECTED)
         if (earlier := refused.select_for_update(of=("self",)).first()) is not None:
             evaluation.quarantine, evaluation.quarantine_case = earlier.state, earlier
             return
@@ -64,9 +64,9 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
 def decide(
     *, case: QuarantineCase, user: User, state: str, reason: str, now: datetime
 ) -> QuarantineDecision:
-    """Clear or uphold a case, for all its evaluations, and for later ones that are the same.
+    """Clear or reject a case, for all its evaluations, and for later ones that are the same.
 
-    `state` is "cleared" or "upheld". A case can be decided again; the newest decision holds.
+    `state` is "cleared" or "rejected". A case can be decided again; the newest decision holds.
     Raises `NotAllowed` for anybody but admins and `SubmissionError` without a reason.
     """
     if not (user.is_active and user.is_staff):

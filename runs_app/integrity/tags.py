@@ -16,10 +16,10 @@ register = template.Library()
 _QUARANTINE = {
     "open": ("warn", "!", "In quarantine"),
     "cleared": ("good", "✓", "Cleared by a person"),
-    "upheld": ("bad", "✗", "Rejected by a person: counts nowhere"),
+    "rejected": ("bad", "✗", "Rejected by a person: counts nowhere"),
 }
 _UNVERIFIED = "Unverified"
-_DECISIONS = {"cleared": "Cleared", "upheld": "Rejected"}
+_DECISIONS = {"cleared": "Cleared", "rejected": "Rejected"}
 _AUDITED = {
     "none": ("", "○", _UNVERIFIED, "not audited: only the leader of a board is, on its own"),
     "waiting": ("", "○", _UNVERIFIED, "its audit is under way"),

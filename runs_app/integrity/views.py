@@ -63,7 +63,7 @@ def quarantine(request: AuthenticatedRequest) -> HttpResponse:
 @login_required
 @require_POST
 def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpResponse:
-    """Clear or uphold a case."""
+    """Clear or reject a case."""
     user = admin_of(request, _REFUSAL)
     case = get_object_or_404(QuarantineCase, pk=case_id)
     try:

@@ -27,7 +27,7 @@ _STATUS = {
     "requeued": Status.QUEUED,
     "finished": Status.FINISHED,
     "cancelled": Status.CANCELLED,
-    "decided": Status.FINISHED,  # a person cleared or upheld a suspicion
+    "decided": Status.FINISHED,  # a person cleared or rejected a suspicion
     "audited": Status.FINISHED,  # an audit of the submission began or ended
     "baselines": Status.FINISHED,  # baselines that were measured apart have joined the result
 }

@@ -18,26 +18,26 @@ ORIGINS = [
 ]
 NEVER_PUBLIC = Q(task_version__published_at__isnull=True)
 RULES = [
-    (
-        "dry_run",
-        Q(private=True) & (NEVER_PUBLIC | Q(created_at__lt=F("task_version__published_at"))),
-    ),
-    ("shipped", Q(agent__kind="shipped")),
-    ("entered", Q(entered_from__isnull=False)),
-    ("carried", Q(carried_from__isnull=False)),
     ("run", Q(run__isnull=False)),
+    ("carried", Q(carried_from__isnull=False)),
+    ("entered", Q(entered_from__isnull=False)),
+    ("shipped", Q(agent__kind="shipped")),
+    ("dry_run", Q(private=True) & (NEVER_PUBLIC | Q(created_at__lt=F("task_version__published_at")))),
 ]
-"""What pages made of the other columns; a later rule goes before an earlier one.
+"""What pages made of the other columns; the first rule that holds decides.
 
 Nothing told the API from the form, so rows of both are of a person.
 """
 
 
 def derive(apps: Any, schema_editor: Any) -> None:
-    """Give each row the origin that pages guessed."""
+    """Give each row the origin that pages guessed; none is changed twice.
+
+    PostgreSQL would check a row's references again, and refuse constraints until it has.
+    """
     submissions = apps.get_model("runs_app", "Submission").objects.order_by()
     for origin, rule in RULES:
-        keys = submissions.filter(rule).values("pk")
+        keys = submissions.filter(rule, origin="person").values("pk")
         submissions.filter(pk__in=keys).update(origin=origin)
 
 

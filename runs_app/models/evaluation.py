@@ -86,7 +86,7 @@ class Evaluation(RunnerJob):
             models.CheckConstraint(
                 condition=Q(quarantine="none", quarantine_case__isnull=True)
                 | Q(
-                    quarantine__in=("open", "cleared", "upheld"),
+                    quarantine__in=("open", "cleared", "rejected"),
                     quarantine_case__isnull=False,
                     verdict="CORRECT",
                 ),

@@ -11,7 +11,7 @@ class Quarantine(models.TextChoices):
     NONE = "none", "No suspicion"
     OPEN = "open", "In quarantine"
     CLEARED = "cleared", "Cleared"
-    UPHELD = "upheld", "Upheld"
+    REJECTED = "rejected", "Rejected"
 
 
 class Audited(models.TextChoices):

@@ -112,7 +112,7 @@ class EvaluationOut(Schema):
     )
     eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
     quarantine: str = Field(
-        description="none, open, cleared or upheld: an open or upheld result counts nowhere."
+        description="none, open, cleared or rejected: an open or rejected result counts nowhere."
     )
     quarantine_reason: str = Field(description="Why a person decided so; empty until one did.")
     audited: str = Field(

@@ -106,7 +106,7 @@ def test_a_failed_audit_takes_the_entry_off_and_audits_the_next(check: AuditChec
     assert not stands(again)
 
 
-@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("upheld", "failed")])
+@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
 def test_a_suspicious_audit_waits_for_a_person(decision: str, state: str) -> None:
     evaluation = ranked()
     audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS)
@@ -227,7 +227,7 @@ def decide(case: QuarantineCase | None, state: str = "cleared") -> None:
     )
 
 
-@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("upheld", "failed")])
+@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
 @pytest.mark.parametrize("ends", ["before", "after"])
 def test_a_decision_on_an_older_audit_counts_if_its_repetition_says_nothing(
     ends: str, decision: str, state: str

@@ -51,7 +51,7 @@ def combinations() -> Iterator[Combination]:
     """All that the database allows."""
     rest = [(False, True), (False, True), VERSIONS, LATER]
     for mode, (status, verdict) in itertools.product(("ranked", "audit"), ENDS):
-        states = ("none", "open", "cleared", "upheld") if verdict == "CORRECT" else ("none",)
+        states = ("none", "open", "cleared", "rejected") if verdict == "CORRECT" else ("none",)
         audits = ("none", "waiting", "passed", "failed", "suspicious", "inconclusive")
         known = audits if mode == "ranked" else audits[:1]
         for state, audited, private, of_a_run, version, later in itertools.product(
@@ -73,7 +73,7 @@ def combinations() -> Iterator[Combination]:
 def expected(each: Combination) -> Why:
     """The rules again, as a person would tell them: the first line that is true."""
     lines = {
-        Why.REFUSED: each.quarantine == "upheld",
+        Why.REFUSED: each.quarantine == "rejected",
         Why.QUARANTINED: each.quarantine == "open",
         Why.AUDIT_FAILED: each.audited == "failed",
         Why.AUDIT_QUARANTINED: each.audited == "suspicious",

@@ -56,17 +56,17 @@ def test_a_cleared_one_stands_and_is_audited() -> None:
     assert event.payload == {"state": "cleared", "reason": "I have read it"}
 
 
-def test_an_upheld_one_stays_away_and_can_be_decided_again() -> None:
+def test_a_rejected_one_stays_away_and_can_be_decided_again() -> None:
     evaluation = held()
-    decide(evaluation.quarantine_case, "upheld")
+    decide(evaluation.quarantine_case, "rejected")
     assert not stands(evaluation)
     decide(evaluation.quarantine_case, "cleared", seconds=2)
     assert stands(evaluation)
     case = QuarantineCase.objects.get()
-    assert [each.state for each in case.decisions.all()] == ["cleared", "upheld"]
+    assert [each.state for each in case.decisions.all()] == ["cleared", "rejected"]
 
 
-@pytest.mark.parametrize("state", ["cleared", "upheld"])
+@pytest.mark.parametrize("state", ["cleared", "rejected"])
 def test_a_decision_holds_for_the_same_source_and_reasons(state: str) -> None:
     first = held()
     decide(first.quarantine_case, state)
@@ -75,7 +75,7 @@ def test_a_decision_holds_for_the_same_source_and_reasons(state: str) -> None:
     assert open_case_count() == 0
 
 
-@pytest.mark.parametrize(("state", "later"), [("upheld", "upheld"), ("cleared", "none")])
+@pytest.mark.parametrize(("state", "later"), [("rejected", "rejected"), ("cleared", "none")])
 def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: str) -> None:
     first = held()
     decide(first.quarantine_case, state)
@@ -88,7 +88,7 @@ def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: st
     third = held(
         user=first.submission.author, task_version=first.task_version, result={"suspicions": other}
     )
-    assert third.quarantine == ("upheld" if state == "upheld" else "open")
+    assert third.quarantine == ("rejected" if state == "rejected" else "open")
     decide(first.quarantine_case, "cleared", seconds=3)
     again.refresh_from_db()
     assert stands(again)
@@ -155,7 +155,7 @@ def test_a_suspicious_kernel_is_no_seed_of_runs() -> None:
 
 @pytest.mark.parametrize(
     ("state", "reason", "field"),
-    [("cleared", "  ", "reason"), ("open", "because", "state"), ("upheld", "x" * 2001, "reason")],
+    [("cleared", "  ", "reason"), ("open", "because", "state"), ("rejected", "x" * 2001, "reason")],
 )
 def test_a_decision_needs_a_state_and_a_reason(state: str, reason: str, field: str) -> None:
     case = held().quarantine_case
@@ -176,7 +176,7 @@ def test_only_admins_decide() -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("state", [Quarantine.OPEN, Quarantine.CLEARED, Quarantine.UPHELD])
+@pytest.mark.parametrize("state", [Quarantine.OPEN, Quarantine.CLEARED, Quarantine.REJECTED])
 def test_the_database_refuses_a_state_without_a_case(state: str) -> None:
     evaluation = ranked()
     with pytest.raises(IntegrityError), transaction.atomic():

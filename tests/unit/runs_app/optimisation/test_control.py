@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Mode
-from leaderboard_app.boards.selectors import devices_with_results, ranked_evaluations
+from leaderboard_app.boards.selectors import devices_with_results, judged_evaluations
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, LanguageModel, Run, Submission
@@ -325,6 +325,6 @@ def test_candidates_are_on_no_board(start: Callable[..., Run], world: World) -> 
     ranked = lifecycle.evaluate(submission=candidate, device=device, mode=mode, now=make.NOW)
     make.finish(ranked)
     assert Evaluation.objects.filter(mode="ranked", verdict="CORRECT").exists()
-    assert not ranked_evaluations().exists()
+    assert not judged_evaluations().exists()
     assert devices_with_results() == []
     assert author_names(run.user) == ([], [])
