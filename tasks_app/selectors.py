@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
-from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.people import Viewer
 
 
@@ -102,21 +102,11 @@ def versions_in_review(task: Task) -> set[int]:
     return {key for key in found if key is not None}
 
 
-def why_retired(task: Task) -> str:
-    """The reason that was given when the task was retired; empty if it is not, or none was."""
-    if task.state != Task.State.RETIRED:
-        return ""
-    act = task.acts.filter(kind=Act.Kind.RETIRED).first()
-    return act.reason if act else ""
-
-
 def proposal_of(task: Task) -> Draft | None:
     """The draft with which somebody proposed the task; None if it did not begin as a proposal."""
     rows = _published_drafts().filter(task=task).select_related("author", "taken_by", "version")
     first = rows.defer("files", "version__document").order_by("version__number", "pk").first()
-    if first is None or first.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists():
-        return None
-    return first
+    return first if first is not None and first.follows_id is None else None
 
 
 def task_writers(task: Task | None = None) -> set[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,7 @@ from runs_app.work import job_lifecycle
 from tasks_app.errors import CurationError
 from tasks_app.formats.loader import report_of
 from tasks_app.formats.soundness_report import LARGEST
-from tasks_app.models import Act, TaskVersion
+from tasks_app.models import Act, Draft, TaskVersion
 from tasks_app.publishing.services import record_report
 from tasks_app.publishing.trail import note
 
@@ -43,8 +44,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     check = TaskCheck.objects.create(
         version=version, device=device, asked_by=user, created_at=now, queued_at=now
     )
-    drafts = [draft for draft in version.drafts.all() if draft.open_to(user)]
-    draft = min(drafts, key=lambda draft: draft.author_id != user.pk, default=None)
+    draft = _draft_of(version.drafts.all(), user)
     details = {"device": device.slug, "check": str(check.pk)}
     note(Act.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now)
     job_lifecycle.queue(check)
@@ -65,11 +65,10 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
     reason = f"cancelled by {user.get_username()}"
     job_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
     details = {"device": locked.device_id, "check": str(locked.pk)}
-    asked = Act.objects.filter(kind=Act.Kind.CHECKED, details__check=str(locked.pk)).first()
     note(
         Act.Kind.CANCELLED,
         version=locked.version,
-        draft=asked.draft if asked is not None else None,
+        draft=_draft_of(locked.version.made_in.all(), locked.asked_by),
         actor=user,
         details=details,
         now=now,
@@ -95,6 +94,12 @@ def finish(check: TaskCheck, document: Any, now: datetime) -> None:
             raise DataError(field, f"is {found!r}, expected {expected!r}")
     record_report(check.version, report, now, made_here=True)
     job_lifecycle.end(check, passed=report.passed, now=now)
+
+
+def _draft_of(drafts: Iterable[Draft], user: User) -> Draft | None:
+    """The one of a version's drafts on which `user` works: their own, or else one open to them."""
+    own = [draft for draft in drafts if draft.open_to(user)]
+    return min(own, key=lambda draft: draft.author_id != user.pk, default=None)
 
 
 def _refuse_device(version: TaskVersion, device: Device) -> None:

@@ -49,7 +49,9 @@ def a_version(**task: Any) -> TaskVersion:
 def a_draft(version: TaskVersion, author: User, **columns: Any) -> Draft:
     fields = {"name": version.task.slug, "task": version.task, "files": {"task.toml": ""}}
     fields |= {"created_at": make.NOW, "changed_at": make.NOW}
-    return Draft.objects.create(version=version, author=author, **{**fields, **columns})
+    draft = Draft.objects.create(version=version, author=author, **{**fields, **columns})
+    draft.versions.add(version)
+    return draft
 
 
 def ask(user: User | None = None, version: TaskVersion | None = None) -> TaskCheck:
