@@ -11,6 +11,7 @@ from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result, Status
 from runs_app.models.judgement import TaskJudgement
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
+from runs_app.models.reevaluation import Reevaluation
 from runs_app.models.run import Run, RunEvent
 from runs_app.models.runner import Device, Runner
 from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
@@ -35,6 +36,7 @@ __all__ = [
     "Quarantine",
     "QuarantineCase",
     "QuarantineDecision",
+    "Reevaluation",
     "Result",
     "Run",
     "RunEvent",

@@ -10,10 +10,11 @@ from django.db.models import Q
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.models.quarantine import QuarantineCase
+from runs_app.models.reevaluation import Reevaluation
 from runs_app.models.runner import Device, Runner
 from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
 from runs_app.models.submission import Submission
-from tasks_app.models import Act, TaskVersion
+from tasks_app.models import TaskVersion
 
 
 class Status(models.TextChoices):
@@ -50,9 +51,8 @@ class Evaluation(models.Model):
     stage = models.CharField(max_length=20, blank=True)  # the stage that runs now, or ran last
     attempt = models.PositiveIntegerField(default=1)
     background = models.BooleanField(default=False)  # the site's own work: people's goes first
-    # What an admin did to have it made, along with others, of what had been evaluated before.
     reevaluation = models.ForeignKey(
-        Act, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
+        Reevaluation, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
     )
     runner = models.ForeignKey(
         Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations"
