@@ -171,6 +171,15 @@ class TestAsking:
         with pytest.raises(CurationError, match="cancelled already"):
             cancel_check(check=check, user=admin, now=make.NOW)
 
+    def test_a_cancelled_one_is_told_of_the_draft_that_it_was_asked_from(self, jobs: Jobs) -> None:
+        author, version = make.make_user(), a_version()
+        a_draft(version, make.make_user(username="other"))
+        draft = a_draft(version, author)
+        check = ask(author, version)
+        Draft.objects.update(version=None)  # both were edited since
+        cancel_check(check=check, user=make.make_admin(username="ada"), now=make.later(5))
+        assert Act.objects.get(kind=Act.Kind.CANCELLED).draft == draft
+
 
 class TestEvents:
     def test_a_check_runs_and_its_report_is_the_versions(self, jobs: Jobs) -> None:
