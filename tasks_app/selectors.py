@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
-from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.people import Viewer
 
 
@@ -102,24 +102,11 @@ def versions_in_review(task: Task) -> set[int]:
     return {key for key in found if key is not None}
 
 
-def why_retired(task: Task) -> str:
-    """The reason that was given when the task was retired; empty if it is not, or none was."""
-    if task.state != Task.State.RETIRED:
-        return ""
-    entry = task.audit_entries.filter(kind=AuditEntry.Kind.RETIRED).first()
-    return entry.reason if entry else ""
-
-
 def first_draft_of(task: Task) -> Draft | None:
-    """The draft with which somebody proposed the task; None if it did not begin as one."""
+    """The draft with which somebody proposed the task; None if it did not begin as a proposal."""
     rows = _published_drafts().filter(task=task).select_related("author", "taken_by", "version")
     first = rows.defer("files", "version__document").order_by("version__number", "pk").first()
-    if (
-        first is None
-        or first.audit_entries.filter(kind=AuditEntry.Kind.UPLOADED, task__isnull=False).exists()
-    ):
-        return None
-    return first
+    return first if first is not None and first.follows_id is None else None
 
 
 def task_writers(task: Task | None = None) -> set[tuple[str, str]]:

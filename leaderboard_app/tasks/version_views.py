@@ -33,7 +33,6 @@ def task_versions(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": rows,
         "versions": [row.version for row in rows],
         "has_page": shown is not None,
-        "why_retired": selectors.why_retired(task),
     }
     return render(request, "leaderboard_app/tasks/task_versions.html", context)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from runs_app.work import lifecycle
 from tasks_app.errors import CurationError
 from tasks_app.formats.loader import report_of
 from tasks_app.formats.soundness_report import LARGEST
-from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.models import AuditEntry, Draft, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import record_report
 
@@ -42,8 +43,7 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     check = TaskCheck.objects.create(
         version=version, device=device, asked_by=user, created_at=now, queued_at=now
     )
-    drafts = [draft for draft in version.drafts.all() if draft.open_to(user)]
-    draft = min(drafts, key=lambda draft: draft.author_id != user.pk, default=None)
+    draft = _draft_of(version.drafts.all(), user)
     details = {"device": device.slug, "check": str(check.pk)}
     add_entry(
         AuditEntry.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now
@@ -66,13 +66,10 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
     locked.reason = f"cancelled by {user.get_username()}"
     lifecycle.cancel(locked, reason=locked.reason, now=now)
     details = {"device": locked.device_id, "check": str(locked.pk)}
-    asked = AuditEntry.objects.filter(
-        kind=AuditEntry.Kind.CHECKED, details__check=str(locked.pk)
-    ).first()
     add_entry(
         AuditEntry.Kind.CANCELLED,
         version=locked.version,
-        draft=asked.draft if asked is not None else None,
+        draft=_draft_of(locked.version.made_in.all(), locked.asked_by),
         actor=user,
         details=details,
         now=now,
@@ -98,6 +95,12 @@ def finish(check: TaskCheck, document: Any, now: datetime) -> None:
     record_report(check.version, report, now, made_here=True)
     check.passed, check.reason = report.passed, ""
     lifecycle.end(check, Status.FINISHED, {}, now=now)
+
+
+def _draft_of(drafts: Iterable[Draft], user: User) -> Draft | None:
+    """The one of a version's drafts on which `user` works: their own, or else one open to them."""
+    own = [draft for draft in drafts if draft.open_to(user)]
+    return min(own, key=lambda draft: draft.author_id != user.pk, default=None)
 
 
 def _refuse_device(version: TaskVersion, device: Device) -> None:

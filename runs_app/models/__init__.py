@@ -11,6 +11,7 @@ from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
 from runs_app.models.judgement import TaskJudgement
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
+from runs_app.models.reevaluation import Reevaluation
 from runs_app.models.run import Run, RunEvent
 from runs_app.models.runner import Device, Runner
 from runs_app.models.runner_job import UNDER_WAY, RunnerJob, Status
@@ -33,6 +34,7 @@ __all__ = [
     "Quarantine",
     "QuarantineCase",
     "QuarantineDecision",
+    "Reevaluation",
     "Result",
     "Run",
     "RunEvent",

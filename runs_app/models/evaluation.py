@@ -9,10 +9,11 @@ from gpu_runner.data.event import JobKind
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.models.quarantine import QuarantineCase
+from runs_app.models.reevaluation import Reevaluation
 from runs_app.models.runner_job import RunnerJob, over_has_an_end
 from runs_app.models.submission import Submission
 from runs_app.models.trust import Audited, Quarantine
-from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.models import TaskVersion
 
 
 class Evaluation(RunnerJob):
@@ -35,9 +36,8 @@ class Evaluation(RunnerJob):
         max_length=20, choices=[(v.value, v.value) for v in Verdict], blank=True, default=""
     )
     background = models.BooleanField(default=False)  # the site's own work: people's goes first
-    # What an admin did to have it made, along with others, of what had been evaluated before.
     reevaluation = models.ForeignKey(
-        AuditEntry, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
+        Reevaluation, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
     )
 
     latency_ns = models.FloatField(null=True, blank=True)

@@ -19,6 +19,9 @@ class Draft(models.Model):
     What is measured or reviewed is never the draft but a `TaskVersion` made from it: `version`,
     which is of exactly these `files`, or None after a change. `task` is the task of which it will
     be a new version; None while it is to be a task of its own and no version has been made.
+    `follows` is the task whose next version it was begun as, `base_version` the version of it that
+    was public then; both are empty in a proposal of a new task. `versions` are all that were made
+    from it, of earlier files too.
     `taken_by` is the admin who has taken over somebody else's draft: from then on its author
     sees what becomes of it, but not the files, which may hold workloads that are to stay hidden.
     Once it is public, its author sees of the files what everybody may see, taken over or not.
@@ -43,12 +46,20 @@ class Draft(models.Model):
     version = models.ForeignKey(
         TaskVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="drafts"
     )
+    versions = models.ManyToManyField(TaskVersion, blank=True, related_name="made_in")
+    follows = models.ForeignKey(
+        Task, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    base_version = models.ForeignKey(
+        TaskVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="task_drafts"
     )
     taken_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    last_reason = models.TextField(blank=True)  # why it was closed, or sent back last
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class Task(models.Model):
-    """A kernel problem; what it asks for stands in its versions."""
+    """A kernel problem; what it asks for stands in its versions.
+
+    `published_by` is the admin who made the current version public, empty where a command on the
+    site's machine did. `labelled` stays true once somebody, or a command, has labelled the task.
+    """
 
     class State(models.TextChoices):
         """Where the task stands in its curation."""
@@ -41,6 +46,11 @@ class Task(models.Model):
     current_version = models.ForeignKey(
         "TaskVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    published_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    why_retired = models.TextField(blank=True)  # empty while it is not retired
+    labelled = models.BooleanField(default=False)
     difficulty = models.CharField(max_length=10, choices=Difficulty.choices, blank=True)
     tags = models.JSONField(default=list, blank=True)  # words in lower case, sorted
     contaminated = models.TextField(blank=True)  # why it counts in no aggregate; empty if it does

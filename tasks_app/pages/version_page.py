@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import prefetch_related_objects
+from django.db.models import Prefetch, prefetch_related_objects
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
@@ -16,7 +16,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 from tasks_app import selectors
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import Draft, Soundness, Task, TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.people import Viewer
 
@@ -284,21 +284,25 @@ def _workload_text(workload: Workload) -> str:
 
 def _curation(versions: Sequence[TaskVersion]) -> dict[int, dict[str, Any]]:
     """By version: what its report says, and the draft that it was made from."""
-    drafts = {
-        entry.version_id: entry.draft
-        for entry in AuditEntry.objects.filter(version__in=versions, draft__isnull=False)
-        .select_related("draft")
-        .order_by("created_at")
-    }
-    drafts |= {draft.version_id: draft for draft in Draft.objects.filter(version__in=versions)}
-    prefetch_related_objects(versions, "reports")
+    made_in = Prefetch("made_in", Draft.objects.defer("files"))
+    prefetch_related_objects(versions, "reports", made_in)
     return {
         version.pk: {
             "soundness": _soundness_words(version.report),
-            "draft": drafts.get(version.pk),
+            "draft": _draft_of(version),
         }
         for version in versions
     }
+
+
+def _draft_of(version: TaskVersion) -> Draft | None:
+    """The draft whose files it still is, or else the one in which it was made last."""
+    drafts = version.made_in.all()
+    return max(
+        drafts,
+        key=lambda draft: (draft.version_id == version.pk, draft.changed_at),
+        default=None,
+    )
 
 
 def _soundness_words(report: Soundness | None) -> str:

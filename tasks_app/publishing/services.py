@@ -44,6 +44,7 @@ def publish(*, data: TaskData, now: datetime) -> Publication:
     An unchanged task gets no new version. `admit` is the one that asks.
     """
     task, version, is_new = store_version(data, now)
+    task.published_by = None
     make_current(task, version, now)
     return Publication(version, is_new)
 
@@ -75,9 +76,11 @@ def admit(
         before = (task.state, task.current_version_id)
         if task.state == Task.State.REVIEW:
             task.state = Task.State.PUBLISHED
-        make_current(task, version, now)
         changed = before != (task.state, version.pk)
         made_public = changed and task.state == Task.State.PUBLISHED
+        if made_public:
+            task.published_by = None
+        make_current(task, version, now)
         return Publication(version, is_new, made_public=made_public, reports=stored)
     public = task.state == Task.State.PUBLISHED and task.current_version_id is not None
     if task.current_version_id == version.pk or not public:
@@ -99,11 +102,7 @@ def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
         return is_current and task.state == Task.State.PUBLISHED and not against
     if is_current or task.state == Task.State.REVIEW:
         return False
-    chosen = task.audit_entries.filter(
-        kind__in=(AuditEntry.Kind.PUBLISHED, AuditEntry.Kind.CHANGED_VERSION)
-    ).first()
-    was_public = version.published_at is not None
-    return was_public and chosen is not None and chosen.actor_id is not None
+    return version.published_at is not None and task.published_by_id is not None
 
 
 def admit_all(
@@ -218,7 +217,8 @@ def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
     if task.state == Task.State.PUBLISHED or not was_public:
         task.title, task.scenario = version.document["title"], version.data.scenario
     task.current_version = version
-    task.save(update_fields=["title", "scenario", "state", "current_version"])
+    columns = ["title", "scenario", "state", "current_version", "published_by", "why_retired"]
+    task.save(update_fields=columns)
     if task.state == Task.State.PUBLISHED and version.published_at is None:
         version.published_at = now
         TaskVersion.objects.filter(pk=version.pk).update(published_at=now)

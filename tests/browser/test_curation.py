@@ -123,7 +123,7 @@ def reevaluate(page: Page) -> None:
     """Have what was ranked on the first version measured on the second."""
     page.get_by_role("link", name="Evaluate again").click()
     expect(page.locator("#plan-count")).to_contain_text("1")
-    expect(page.get_by_text("would fall out")).to_have_count(0)
+    expect(page.get_by_text("left out")).to_have_count(0)
     page.get_by_role("button", name="Queue 1 evaluation").click()
     expect(page.locator("#h-progress")).to_have_text("Done: 1 of 1", timeout=MEASURED_MS)
     row = page.get_by_role("row").filter(has_text="competitor").first

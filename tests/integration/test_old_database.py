@@ -43,7 +43,20 @@ class Change:
     gained: str = "(?!)"
 
 
-CHANGES: tuple[Change, ...] = ()
+CHANGES: tuple[Change, ...] = (
+    Change(
+        pages=r"/api/v1/submissions/.*",
+        why="a case that a person decided against is called rejected",
+        lost="quarantine=upheld",
+        gained="quarantine=rejected",
+    ),
+    Change(
+        pages=r"/tasks/\w+/reevaluate/",
+        why="the best of each agent is measured again: other choices and limits went",
+        lost=r"[\d.]+",
+        gained=r"\d+",
+    ),
+)
 """What was changed since on purpose. One that explains nothing any more fails the test."""
 
 

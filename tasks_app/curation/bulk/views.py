@@ -18,9 +18,9 @@ from runs_app.checks.services import request_check
 from runs_app.errors import SubmissionError
 from runs_app.models import Device, TaskCheck
 from tasks_app import selectors
+from tasks_app.curation.bulk.page import TaskPlan, best_of_each
 from tasks_app.curation.decisions import page as curate_page
-from tasks_app.curation.reevaluation.estimate import estimate_together
-from tasks_app.curation.reevaluation.many import TaskPlan, best_of_each
+from tasks_app.curation.reevaluation.estimate import estimate_on
 from tasks_app.curation.reevaluation.services import reevaluate
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
@@ -28,7 +28,6 @@ from tasks_app.models import Task
 from tasks_app.people import AuthenticatedRequest
 
 _NAMED = 5  # refusals that a message tells
-_DIGITS = 10  # of a number of evaluations, fewer
 
 
 @login_required
@@ -99,7 +98,7 @@ def _preview(request: HttpRequest, found: list[TaskPlan], device: Device) -> Htt
         "changing": [each for each in found if each.plan is not None],
         "staying": [each for each in found if each.plan is None],
         "count": sum(plan.count for plan in plans),
-        "estimate": estimate_together(plans, device, request.user, timezone.now()),
+        "estimate": estimate_on(device, plans, timezone.now()),
         "filters": _address(request),
     }
     return render(request, "tasks_app/curation/bulk/reevaluate_many.html", context)
@@ -117,14 +116,13 @@ def _start(
     for each in found:
         if each.plan is None:
             continue
-        text = request.POST.get(f"count-{each.task.slug}", "")
-        count = int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else -1
+        seen = request.POST.get(f"seen-{each.task.slug}", "")
         try:
-            reevaluate(choice=each.plan.choice, count=count, user=user, now=timezone.now())
+            reevaluate(choice=each.plan.choice, seen=seen, user=user, now=timezone.now())
         except SubmissionError as error:
             refusals[each.task.slug] = error.reason
         else:
-            queued[each.task.slug] = count
+            queued[each.task.slug] = each.plan.count
     return queued, refusals
 
 

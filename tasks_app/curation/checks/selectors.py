@@ -17,10 +17,9 @@ from runs_app.models import UNDER_WAY, Evaluation, Status, Submission, TaskCheck
 from runs_app.queue.runners import runner_list
 from runs_app.queue.selectors import waiting_reason, why_blocked
 from runs_app.work.access import public_reason, visible_evaluations
-from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
+from tasks_app.models import Draft, Soundness, TaskVersion
 from tasks_app.people import Viewer
 
-_ASKED = (AuditEntry.Kind.CHECKED, AuditEntry.Kind.JUDGED)
 _CHECKS = 6
 _DRY_RUNS = 60
 
@@ -123,10 +122,8 @@ def dry_runs(version: TaskVersion, user: Viewer) -> QuerySet[Evaluation]:
 
 
 def versions_of(draft: Draft) -> list[int]:
-    """Of the present files and of earlier ones: all that somebody asked about from the draft."""
-    checked = draft.audit_entries.filter(kind__in=_ASKED, version__isnull=False).order_by()
-    earlier = checked.values_list("version_id", flat=True).distinct()
-    return [*earlier, *([draft.version_id] if draft.version_id else [])]
+    """Of the present files and of earlier ones."""
+    return list(draft.versions.order_by().values_list("pk", flat=True))
 
 
 def _reports(draft: Draft, versions: Iterable[int]) -> list[Soundness]:

@@ -33,8 +33,8 @@ def retire(*, task: Task, user: User, reason: str, now: datetime) -> Task:
     locked = _locked(task, user, AuditEntry.Kind.RETIRED)
     why = clean_reason(reason, "say why it is retired")
     details = {"from": locked.state}
-    locked.state = Task.State.RETIRED
-    locked.save(update_fields=["state"])
+    locked.state, locked.why_retired = Task.State.RETIRED, why
+    locked.save(update_fields=["state", "why_retired"])
     add_entry(
         AuditEntry.Kind.RETIRED,
         now=now,
@@ -61,6 +61,7 @@ def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     was_public = version.published_at is not None
     sound = not version.unproven or (was_public and version.report is None)
     locked.state = Task.State.PUBLISHED if sound else Task.State.REVIEW
+    locked.why_retired = ""
     make_current(locked, version, now)
     details = {"to": locked.state}
     add_entry(
@@ -120,8 +121,8 @@ def label(
     }
     if not changed:
         return locked
-    locked.tags, locked.difficulty = after["tags"], after["difficulty"]
-    locked.save(update_fields=["tags", "difficulty"])
+    locked.tags, locked.difficulty, locked.labelled = after["tags"], after["difficulty"], True
+    locked.save(update_fields=["tags", "difficulty", "labelled"])
     add_entry(
         AuditEntry.Kind.LABELLED, now=now, actor=user, task=locked, reason=why, details=changed
     )
@@ -131,14 +132,12 @@ def label(
 @transaction.atomic
 def label_new(*, labels: Mapping[str, tuple[str, list[str]]], now: datetime) -> None:
     """Give tasks that nobody has ever labelled a difficulty and tags, by their names."""
-    labelled = AuditEntry.objects.filter(kind=AuditEntry.Kind.LABELLED, task__isnull=False).values(
-        "task"
-    )
-    new = Task.objects.filter(slug__in=labels, difficulty="", tags=[]).exclude(pk__in=labelled)
+    new = Task.objects.filter(slug__in=labels, difficulty="", tags=[], labelled=False)
     for task in new.select_for_update(no_key=True):
         difficulty, tags = labels[task.slug]
         task.difficulty, task.tags = clean_difficulty(difficulty), clean_tags(tags)
-        task.save(update_fields=["tags", "difficulty"])
+        task.labelled = True
+        task.save(update_fields=["tags", "difficulty", "labelled"])
         details: dict[str, Any] = {"tags": {"from": [], "to": task.tags}}
         if task.difficulty:
             details["difficulty"] = {"from": "", "to": task.difficulty}
@@ -190,7 +189,7 @@ def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was
     before = locked.current_version if locked.state == Task.State.PUBLISHED else None
     details = {"from": before.number if before else None, "to": version.number}
     kind = AuditEntry.Kind.CHANGED_VERSION if before else AuditEntry.Kind.PUBLISHED
-    locked.state = Task.State.PUBLISHED
+    locked.state, locked.published_by = Task.State.PUBLISHED, user
     make_current(locked, version, now)
     label_imported(versions=[version], now=now)
     add_entry(kind, now=now, actor=user, version=version, reason=why, details=details)

@@ -25,7 +25,7 @@ from tasks_app.curation.drafts import refusals
 from tasks_app.curation.drafts.services import may_reopen, may_write
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
+from tasks_app.models import Draft, Soundness, TaskVersion
 from tasks_app.people import Viewer
 
 _EXAMPLE = Path(__file__).parents[2] / "example"
@@ -68,7 +68,7 @@ class DraftRow:
         if self.draft.state == Draft.State.REVIEW:
             return self.bench.obstacle or self.bench.refusal
         if self.draft.state == Draft.State.CLOSED:
-            return self.bench.last_reason
+            return self.draft.last_reason
         faults = self.bench.faults if self.draft.state == Draft.State.OPEN else ()
         if not faults:
             reason = self.bench.sent_back
@@ -216,7 +216,7 @@ class Workbench:
     @property
     def is_next_version(self) -> bool:
         """Whether it was begun as the next version of a task."""
-        return refusals.is_next_version(self.draft)
+        return self.draft.follows_id is not None
 
     @cached_property
     def overtaken_by(self) -> TaskVersion | None:
@@ -230,17 +230,10 @@ class Workbench:
         return audit_lines(entries, with_files=self.is_open)
 
     @property
-    def last_reason(self) -> str:
-        """Why it was closed, or sent back."""
-        kinds = (AuditEntry.Kind.CLOSED, AuditEntry.Kind.RETURNED)
-        entry = self.draft.audit_entries.filter(kind__in=kinds).first()
-        return entry.reason if entry else ""
-
-    @property
     def sent_back(self) -> str:
         """What is to be changed, as an admin said, until it is sent to review again."""
         waits = self.draft.state == Draft.State.OPEN and self.is_open
-        return self.last_reason if waits else ""
+        return self.draft.last_reason if waits else ""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -267,7 +260,7 @@ class Workbench:
     def step(self) -> Step:
         """What is to be done next, and by whom."""
         if self.draft.state == Draft.State.CLOSED:
-            return Step(text=self.last_reason, tone="warn")
+            return Step(text=self.draft.last_reason, tone="warn")
         if self.draft.state == Draft.State.PUBLISHED:
             return Step(text=f"It became {self.draft.version}.", tone="good")
         if not self.is_open:

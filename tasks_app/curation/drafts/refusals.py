@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.agents import is_own_agent
-from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
+from tasks_app.models import Draft, Task, TaskVersion
 
 _TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
@@ -95,12 +95,7 @@ def has_lost_its_task(draft: Draft) -> bool:
     It was begun as a task of its own, and another version than its own is the task's current one.
     """
     current = draft.task.current_version_id if draft.task is not None else None
-    return current not in (None, draft.version_id) and not is_next_version(draft)
-
-
-def is_next_version(draft: Draft) -> bool:
-    """Whether it was begun as the next version of a task, not as a task of its own."""
-    return draft.audit_entries.filter(kind=AuditEntry.Kind.UPLOADED, task__isnull=False).exists()
+    return current not in (None, draft.version_id) and draft.follows_id is None
 
 
 def overtaken_by(draft: Draft) -> TaskVersion | None:
@@ -112,9 +107,7 @@ def overtaken_by(draft: Draft) -> TaskVersion | None:
     public = task.current_version if task is not None else None
     if public is None or public.pk == draft.version_id or draft.state not in _UNDER_WAY:
         return None
-    begun = draft.audit_entries.filter(kind=AuditEntry.Kind.UPLOADED).last()
-    then = begun.details.get("public") if begun is not None else None
-    return public if then is not None and public.number != then else None
+    return public if draft.base_version_id not in (None, public.pk) else None
 
 
 def _kept_from(author_id: int) -> QuerySet[Task]:

@@ -126,6 +126,7 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
     _must_fit(locked, data)
     locked.task, locked.version, locked.name = task, version, data.name
     locked.save()
+    locked.versions.add(version)
     return version
 
 
@@ -165,7 +166,7 @@ def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     if locked.state != Draft.State.REVIEW:
         raise CurationError("", f"it is {_words(locked)}, not in review")
     why = clean_reason(reason, "say what is to be changed: its author reads it")
-    locked.state, locked.changed_at = Draft.State.OPEN, now
+    locked.state, locked.last_reason, locked.changed_at = Draft.State.OPEN, why, now
     locked.save()
     _leave_review(locked)
     add_entry(
@@ -186,7 +187,7 @@ def reopen_draft(*, draft: Draft, user: User, now: datetime) -> Draft:
     _must_write(locked, user)
     if locked.state != Draft.State.REVIEW:
         raise CurationError("", f"it is {_words(locked)}, not in review")
-    locked.state, locked.changed_at = Draft.State.OPEN, now
+    locked.state, locked.last_reason, locked.changed_at = Draft.State.OPEN, "", now
     locked.save()
     _leave_review(locked)
     add_entry(AuditEntry.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked)
@@ -202,7 +203,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
     why = clean_reason(reason, "say why: its author reads it, and the next admin")
-    locked.state, locked.changed_at = Draft.State.CLOSED, now
+    locked.state, locked.last_reason, locked.changed_at = Draft.State.CLOSED, why, now
     locked.save()
     _leave_review(locked)
     add_entry(
@@ -260,7 +261,7 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
             draft=locked,
             reason=why,
         )
-    task.state = Task.State.PUBLISHED
+    task.state, task.published_by = Task.State.PUBLISHED, user
     make_current(task, version, now)
     label_imported(versions=[version], now=now)
     locked.state, locked.changed_at = Draft.State.PUBLISHED, now
@@ -299,10 +300,17 @@ def _create(
         must_curate(user)
     _check_limit(user, now)
     kept = kept_files(files)
-    draft = Draft.objects.create(
-        name=said_name(kept), task=task, files=kept, author=user, created_at=now, changed_at=now
-    )
     public = Task.objects.get(pk=task.pk).current_version if task is not None else None
+    draft = Draft.objects.create(
+        name=said_name(kept),
+        task=task,
+        follows=task,
+        base_version=public,
+        files=kept,
+        author=user,
+        created_at=now,
+        changed_at=now,
+    )
     if public is not None:
         details = {**details, "public": public.number}
     add_entry(AuditEntry.Kind.UPLOADED, now=now, actor=user, draft=draft, details=details)

@@ -1,4 +1,4 @@
-"""Submissions of an earlier version are measured again: chosen, queued, compared.
+"""The best kernels of a version are measured again: previewed, queued, compared.
 
 `plan` says what would be done, `services` does it, `progress` tells how far it is.
 """

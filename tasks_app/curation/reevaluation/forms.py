@@ -1,4 +1,4 @@
-"""The form in which an admin chooses what is evaluated again."""
+"""The form in which an admin chooses what is measured again; it stands in the address."""
 
 from __future__ import annotations
 
@@ -8,99 +8,49 @@ from django import forms
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from tasks_app.curation.reevaluation.plan import MOST_AT_ONCE
-from tasks_app.curation.reevaluation.selectors import (
-    WHAT_WORDS,
-    Choice,
-    What,
-    devices_with_results,
-    versions_with_results,
-)
-from tasks_app.models import Task
-
-_TOP = 10
+from tasks_app.curation.reevaluation.plan import Choice
+from tasks_app.curation.reevaluation.selectors import devices_of, sources_of
+from tasks_app.models import Task, TaskVersion
 
 
 class ReevaluationForm(forms.Form):
-    """From which version, on which devices, and what; it stands in the address."""
+    """From which version, and on which devices; usually the newest earlier one, on all."""
 
-    version = forms.TypedChoiceField(coerce=int, label="Results of")
-    device = forms.MultipleChoiceField(
-        label="Devices", error_messages={"required": "Choose at least one device."}
-    )
-    what = forms.ChoiceField(
-        label="What", choices=[(what.value, words) for what, words in WHAT_WORDS.items()]
-    )
-    top = forms.IntegerField(label="How many of the board", min_value=1, max_value=MOST_AT_ONCE)
+    version = forms.ChoiceField(label="Results of")
+    device = forms.MultipleChoiceField(label="Devices")
 
     def __init__(self, data: QueryDict, *, task: Task) -> None:
         """Bind it to `data`, with the usual choice where that says nothing."""
-        found = versions_with_results(task)
-        self._versions = {version.number: version for version, _ in found}
-        self._counts = {version.number: count for version, count in found}
-        self.target = task.current_version
-        devices = {
-            device.slug: device
-            for version in self._versions.values()
-            for device in devices_with_results(version)
-        }
-        self._devices = dict(sorted(devices.items()))
-        super().__init__(self._with_defaults(data))
-        self._choices("version", [(str(number), self._label(number)) for number in self._versions])
-        self._choices("device", [(slug, device.name) for slug, device in self._devices.items()])
+        self._target = task.current_version
+        self._sources = {str(version.number): version for version in sources_of(task)}
+        self._devices = {device.slug: device for device in devices_of(self._sources.values())}
+        values: MultiValueDict[str, str] = MultiValueDict()
+        values.setlist("version", data.getlist("version") or list(self._sources)[:1])
+        values.setlist("device", data.getlist("device") or list(self._devices))
+        super().__init__(values)
+        version, device = self._choices("version"), self._choices("device")
+        version.choices = [(number, self._label(each)) for number, each in self._sources.items()]
+        device.choices = [(slug, each.name) for slug, each in self._devices.items()]
 
     @property
     def offers_something(self) -> bool:
-        """Whether any version has ranked results."""
-        return bool(self._versions)
+        """Whether any version has results."""
+        return bool(self._sources)
 
     def choice(self) -> Choice:
         """The choice of a valid form."""
-        values = self.cleaned_data
-        assert self.target is not None, "a task without a version offers none"
+        assert self._target is not None, "a task without a version offers none"
+        wanted = self.cleaned_data["device"]
         return Choice(
-            source=self._versions[values["version"]],
-            target=self.target,
-            devices=tuple(
-                self._devices[slug] for slug in self._devices if slug in values["device"]
-            ),
-            what=What(values["what"]),
-            top=values["top"],
+            source=self._sources[self.cleaned_data["version"]],
+            target=self._target,
+            devices=tuple(each for slug, each in self._devices.items() if slug in wanted),
         )
 
-    def address(self) -> list[tuple[str, str]]:
-        """The choice of a valid form as fields."""
-        values = self.cleaned_data
-        fields = [(name, str(values[name])) for name in ("version", "what", "top")]
-        return fields + [("device", slug) for slug in values["device"]]
+    def _label(self, version: TaskVersion) -> str:
+        current = self._target is not None and version.pk == self._target.pk
+        more = ", the current one: measure it again" if current else ""
+        return f"version {version.number}{more}"
 
-    def _with_defaults(self, data: QueryDict) -> MultiValueDict[str, str]:
-        values: MultiValueDict[str, str] = MultiValueDict(
-            {name: data.getlist(name) for name in data if name in self.base_fields}
-        )
-        whole = "what" in values  # the form was sent: a device that is left out is left out
-        number = next(iter(self._versions), None)
-        if "version" not in values and number is not None:
-            values["version"] = str(number)
-        if "device" not in values and not whole:
-            chosen = self._versions.get(_number(values.get("version")))
-            known = devices_with_results(chosen) if chosen else []
-            values.setlist("device", [device.slug for device in known])
-        values.setdefault("what", What.BEST.value)
-        values["top"] = values.get("top") or str(_TOP)
-        return values
-
-    def _label(self, number: int) -> str:
-        count = self._counts[number]
-        entered = f"{count} submission{'' if count == 1 else 's'}"
-        if self.target is not None and number == self.target.number:
-            return f"version {number}, the current one: measure again ({entered})"
-        return f"version {number} ({entered})"
-
-    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field: Any = self.fields[name]
-        field.choices = choices
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() else 0
+    def _choices(self, name: str) -> Any:
+        return self.fields[name]

@@ -9,7 +9,10 @@ from tasks_app.curation.reevaluation import views
 urlpatterns = [
     path("tasks/<slug:slug>/reevaluate/", views.task_reevaluate, name="task-reevaluate"),
     path(
-        "tasks/<slug:slug>/reevaluate/<int:act_id>/cancel/",
+        "tasks/<slug:slug>/reevaluate/<int:number>/", views.task_reevaluation, name="reevaluation"
+    ),
+    path(
+        "tasks/<slug:slug>/reevaluate/<int:number>/cancel/",
         views.task_reevaluate_cancel,
         name="task-reevaluate-cancel",
     ),

@@ -43,7 +43,9 @@ def a_version(**task: Any) -> TaskVersion:
 def a_draft(version: TaskVersion, author: User, **columns: Any) -> Draft:
     fields = {"name": version.task.slug, "task": version.task, "files": {"task.toml": ""}}
     fields |= {"created_at": make.NOW, "changed_at": make.NOW}
-    return Draft.objects.create(version=version, author=author, **{**fields, **columns})
+    draft = Draft.objects.create(version=version, author=author, **{**fields, **columns})
+    draft.versions.add(version)
+    return draft
 
 
 def ask(user: User | None = None, version: TaskVersion | None = None) -> TaskCheck:
@@ -153,6 +155,15 @@ class TestAsking:
         assert not Soundness.objects.exists()
         with pytest.raises(CurationError, match="cancelled already"):
             cancel_check(check=check, user=admin, now=make.NOW)
+
+    def test_a_cancelled_one_is_told_of_the_draft_that_it_was_asked_from(self, jobs: Jobs) -> None:
+        author, version = make.make_user(), a_version()
+        a_draft(version, make.make_user(username="other"))
+        draft = a_draft(version, author)
+        check = ask(author, version)
+        Draft.objects.update(version=None)  # both were edited since
+        cancel_check(check=check, user=make.make_admin(username="ada"), now=make.later(5))
+        assert AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED).draft == draft
 
 
 class TestEvents:

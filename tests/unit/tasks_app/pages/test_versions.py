@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,11 +13,10 @@ from django.test import Client
 
 from gpu_runner.data.task import Tolerance, Workload
 from tasks_app import selectors
-from tasks_app.curation.decisions.services import make_public, restore
-from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
+from tasks_app.curation.decisions.services import make_public, restore, retire
+from tasks_app.models import Draft, Task, TaskVersion
 from tasks_app.pages import version_page
 from tasks_app.pages.text_diff import Budget, Line, diff
-from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import admit, store_version
 from tests import factories as make
 
@@ -181,6 +179,7 @@ def test_versions_that_were_never_public_are_for_admins(client: Client) -> None:
         name="scale", files={}, version=version, author=author, created_at=make.NOW,
         changed_at=make.NOW,
     )  # fmt: skip
+    draft.versions.add(version)
     for user in (None, author):
         if user is not None:
             client.force_login(user)
@@ -219,10 +218,7 @@ def test_what_is_not_public_yet_is_not_there_for_others(client: Client, state: s
 def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None:
     evaluation = make.make_finished_evaluation(mode="ranked")
     task = Task.objects.get()
-    Task.objects.update(state=Task.State.RETIRED)
-    add_entry(AuditEntry.Kind.RETIRED, now=make.NOW, task=task, reason="An old reason.")
-    later = make.NOW + timedelta(days=1)
-    add_entry(AuditEntry.Kind.RETIRED, now=later, task=task, reason="Its reference was wrong.")
+    retire(task=task, user=make.make_admin(), reason="Its reference was wrong.", now=make.NOW)
     unseen = store(title="A version nobody was to see")
     Task.objects.update(current_version=unseen, title=unseen.document["title"])
     page = text_of(client, "/tasks/scale/")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs_app.models import Evaluation, Submission
-from tasks_app.models import AuditEntry, Task
+from runs_app.models import Evaluation, Reevaluation, Submission
+from tasks_app.models import Task
 from tests import factories as make
 from tests.unit.tasks_app.curation.reevaluation.reevaluated import entered, next_version
 
@@ -39,37 +39,37 @@ def test_what_it_comes_to_is_shown_first(admin: Client, form: dict[str, Any]) ->
     before = Evaluation.objects.count()
     answer = admin.post(ADDRESS, form)
     text = answer.content.decode()
-    assert [(each.task.slug, each.words) for each in answer.context["changing"]] == [
+    assert [(each.task.slug, each.plan.choice.words) for each in answer.context["changing"]] == [
         ("other", "of version 1, on version 2"), ("scale", "version 1, measured again"),
     ]  # fmt: skip
     assert "has no ranked result on CPU" in text
     assert "Queue 3 evaluations<" in text
-    assert answer.context["estimate"].own_s == 120  # each took 40 s
+    assert answer.context["estimate"].total_s == 120  # each took 40 s
     assert Evaluation.objects.count() == before
 
 
 def test_it_is_queued_as_it_was_shown(admin: Client, form: dict[str, Any]) -> None:
     before = Evaluation.objects.count()
-    sent = form | {"confirm": "1", "count-scale": "2", "count-other": "1"}
+    sent = form | {"confirm": "1", "seen-scale": "1-1-2", "seen-other": "1-2-1"}
     answer = admin.post(ADDRESS, sent, follow=True)
     assert answer.redirect_chain == [("/curate/?q=s", 302)]
     text = answer.content.decode()
     assert "3 evaluations of 2 tasks queued on CPU. Not for 1: bare: has no ranked" in text
     assert Evaluation.objects.count() == before + 3
     assert Submission.objects.filter(carried_from__isnull=False).count() == 1
-    assert AuditEntry.objects.filter(kind="reevaluated").count() == 2
+    assert Reevaluation.objects.count() == 2
     text = admin.post(ADDRESS, sent, follow=True).content.decode()
     assert "other: has nothing to evaluate: under way already" in text
 
 
 def test_what_has_changed_since_is_left_out(admin: Client, form: dict[str, Any]) -> None:
     Task.objects.filter(slug="other").update(state=Task.State.REVIEW)
-    sent = form | {"confirm": "1", "count-scale": "1", "count-other": "1"}
+    sent = form | {"confirm": "1", "seen-scale": "1-1-1", "seen-other": "1-2-1"}
     text = admin.post(ADDRESS, sent, follow=True).content.decode()
     assert "0 evaluations of 0 tasks queued" in text
     assert "other: is not public" in text
-    assert "not the 1 that you saw" in text
-    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
+    assert "not what you saw" in text
+    assert not Reevaluation.objects.exists()
 
 
 def test_wrong_forms_and_others_change_nothing(
@@ -80,4 +80,4 @@ def test_wrong_forms_and_others_change_nothing(
         assert f"Nothing is evaluated: {words}" in text
     client.force_login(make.make_user())
     assert client.post(ADDRESS, form | {"confirm": "1"}).status_code == 403
-    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
+    assert not Reevaluation.objects.exists()

@@ -59,11 +59,12 @@ def log() -> list[tuple[str, str, str]]:
 
 def test_a_task_is_retired_and_restored_with_a_trace(task: Task, admin: User) -> None:
     retired = retire(task=task, user=admin, reason=" too easy ", now=AT)
-    assert retired.state == Task.State.RETIRED
+    assert (retired.state, retired.why_retired) == (Task.State.RETIRED, "too easy")
     with pytest.raises(CurationError, match="scale is retired"):
         retire(task=task, user=admin, reason="again", now=AT)
     restored = restore(task=task, user=admin, now=AT)
-    assert restored.state == Task.State.PUBLISHED
+    restored.refresh_from_db()
+    assert (restored.state, restored.why_retired) == (Task.State.PUBLISHED, "")
     with pytest.raises(CurationError, match="scale is published, not retired"):
         restore(task=task, user=admin, now=AT)
     assert log() == [("retired", "scale", "too easy"), ("restored", "scale", "")]

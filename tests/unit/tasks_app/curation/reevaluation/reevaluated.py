@@ -9,15 +9,12 @@ from django.http import QueryDict
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, Reevaluation
 from tasks_app.curation.reevaluation.forms import ReevaluationForm
-from tasks_app.curation.reevaluation.plan import Fate, Plan, plan_of
-from tasks_app.curation.reevaluation.selectors import Choice
+from tasks_app.curation.reevaluation.plan import Choice, Plan, plan_of
 from tasks_app.curation.reevaluation.services import reevaluate
-from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.models import TaskVersion
 from tests import factories as make
-
-CPU = ("cpu", "forward")
 
 
 def entered(agent: str, speedup: float = 2.0, **overrides: Any) -> Evaluation:
@@ -48,12 +45,12 @@ def chosen(version: TaskVersion, address: str = "") -> Choice:
     return form.choice()
 
 
-def begin(version: TaskVersion, address: str = "", seconds: float = 100) -> AuditEntry:
+def begin(version: TaskVersion, address: str = "", seconds: float = 100) -> Reevaluation:
     """Start what an address chooses."""
     choice = chosen(version, address)
     return reevaluate(
         choice=choice,
-        count=plan_of(choice).count,
+        seen=plan_of(choice).seen,
         user=make.make_admin(),
         now=make.later(seconds),
     )
@@ -67,6 +64,6 @@ def end(evaluation: Evaluation, speedup: float, seconds: float = 200) -> None:
     make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(document)}, seq=2, now=now)
 
 
-def fates(plan: Plan) -> list[tuple[str, Fate]]:
-    """What becomes of which agent's kernel."""
-    return [(each.evaluation.submission.agent.name, each.fate) for each in plan.planned]
+def planned(plan: Plan) -> list[tuple[str, str]]:
+    """Whose kernels are chosen, each with why it is left out; empty if it is measured."""
+    return [(each.evaluation.submission.agent.name, each.left_out) for each in plan.planned]

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from runs_app.errors import WrongState
-from runs_app.models import Submission
-from tasks_app.models import AuditEntry, TaskVersion
+from runs_app.models import Reevaluation, Submission
+from tasks_app.models import TaskVersion
 from tests import factories as make
 from tests.unit.tasks_app.curation.reevaluation.reevaluated import (
     begin,
@@ -38,36 +38,54 @@ def test_the_page_is_for_admins(admin: Client, client: Client) -> None:
     assert client.get(page(version)).status_code == 403
     assert client.post(page(version), {"count": "1"}).status_code == 403
     assert admin.get(page(version)).status_code == 200
-    assert admin.get(page(version, "act=99")).status_code == 404
+    progress = reverse("reevaluation", args=[version.task.slug, 99])
+    assert admin.get(progress).status_code == 404
+    assert admin.get(page(version, "act=99")).headers["Location"] == progress
+    client.force_login(make.make_user())
+    assert client.get(progress).status_code == 403
 
 
-def test_the_page_previews_starts_and_watches(admin: Client) -> None:
+def test_the_page_previews_and_starts_what_was_seen(admin: Client) -> None:
     entered("fast", 3.0)
     entered("slow", 1.5)
     version = next_version()
-    text = admin.get(page(version, "what=top&top=1&device=cpu")).content.decode()
-    assert "Queue 1 evaluation<" in text
-    assert "1 place of version 1 would fall out" in text
-    fields = {"version": "1", "what": "top", "top": "1", "device": "cpu", "target": "2"}
-    answer = admin.post(page(version), fields | {"count": "7"})
+    text = admin.get(page(version, "version=1&device=cpu")).content.decode()
+    assert "Queue 2 evaluations<" in text
+    assert '<input type="hidden" name="seen" value="1-2-2">' in text
+    fields = {"version": "1", "device": "cpu"}
+    answer = admin.post(page(version), fields | {"seen": "1-2-7"})
     assert answer.status_code == 422
-    assert "not the 7 that you saw" in answer.content.decode()
-    assert "Queue 1 evaluation<" in answer.content.decode()
+    assert "not what you saw" in answer.content.decode()
+    assert "Queue 2 evaluations<" in answer.content.decode()
     assert not Submission.objects.filter(task_version=version).exists()
-    answer = admin.post(page(version), fields | {"count": "1"})
-    act = AuditEntry.objects.get(kind="reevaluated")
-    assert answer.headers["Location"] == page(version, f"act={act.pk}")
-    text = admin.get(answer.headers["Location"]).content.decode()
-    assert "Under way: 0 of 1" in text
-    assert 'hx-trigger="every 3s"' in text
-    assert "not carried" in text
-    copy = Submission.objects.get(task_version=version)
+    answer = admin.post(page(version), fields | {"seen": "1-2-2"})
+    row = Reevaluation.objects.get()
+    progress = reverse("reevaluation", args=[version.task.slug, row.pk])
+    assert answer.headers["Location"] == progress
+    assert admin.post(page(version), fields | {"seen": "1-2-2"}).status_code == 422
+    assert Submission.objects.filter(task_version=version).count() == 2
+
+
+def test_what_was_started_is_watched_and_cancelled(admin: Client) -> None:
+    entered("fast", 3.0)
+    entered("slow", 1.5)
+    version = next_version()
+    row = begin(version)
+    progress = reverse("reevaluation", args=[version.task.slug, row.pk])
+    text = admin.get(progress).content.decode()
+    assert "The best of each agent of version 1 on version 2, on cpu" in text
+    assert "Under way: 0 of 2" in text
+    assert 'hx-trigger="every 5s"' in text
+    text = admin.get(page(version)).content.decode()
+    assert f'href="{progress}"' in text
+    assert "2 left out: under way already" in text
+    copy = Submission.objects.filter(task_version=version)[0]
     text = admin.get(copy.get_absolute_url()).content.decode()
     assert "from version 1</a> by the site" in text
-    cancel = reverse("task-reevaluate-cancel", args=[version.task.slug, act.pk])
-    assert admin.post(cancel).status_code == 302
-    fragment = admin.get(page(version, f"act={act.pk}"), headers={"HX-Request": "true"})
-    assert "Done: 0 of 1" in fragment.content.decode()
+    cancel = reverse("task-reevaluate-cancel", args=[version.task.slug, row.pk])
+    assert admin.post(cancel).headers["Location"] == progress
+    fragment = admin.get(progress, headers={"HX-Request": "true"})
+    assert "Done: 0 of 2" in fragment.content.decode()
     assert "hx-trigger" not in fragment.content.decode()
     assert "<html" not in fragment.content.decode()
 
@@ -75,31 +93,26 @@ def test_the_page_previews_starts_and_watches(admin: Client) -> None:
 def test_what_was_previewed_for_another_version_is_not_started(admin: Client) -> None:
     entered("fast")
     version = next_version()
-    text = admin.get(page(version)).content.decode()
-    assert '<input type="hidden" name="target" value="2">' in text
     next_version(description="the third version")  # as many would be queued there
-    fields = {"version": "1", "what": "best", "device": "cpu", "count": "1"}
-    for target in ({"target": "2"}, {}):
-        answer = admin.post(page(version), fields | target)
+    fields = {"version": "1", "device": "cpu"}
+    for seen in ({"seen": "1-2-1"}, {}):
+        answer = admin.post(page(version), fields | seen)
         assert answer.status_code == 422
-        assert "version 3 is the current one by now" in answer.content.decode().lower()
-    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
+        assert "By now it would be 1 on version 3" in answer.content.decode()
+    assert not Reevaluation.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("address", "field"),
-    [
-        ("version=7", "version"),
-        ("what=some&device=cpu", "what"),
-        ("what=best", "device"),
-        ("what=top&top=0&device=cpu", "top"),
-    ],
+    ("address", "field"), [("version=7", "version"), ("device=abacus", "device")]
 )
 def test_a_wrong_choice_names_its_field(admin: Client, address: str, field: str) -> None:
     version = entered("fast").task_version
-    answer = admin.get(page(version, address))
-    assert answer.status_code == 422
-    assert f'href="#id_{field}"' in answer.content.decode()
+    for answer in (
+        admin.get(page(version, address)),
+        admin.post(page(version), dict([address.split("=")])),
+    ):
+        assert answer.status_code == 422
+        assert f'href="#id_{field}"' in answer.content.decode()
 
 
 def test_a_task_without_results_or_without_a_public_has_nothing_to_start(admin: Client) -> None:
