@@ -171,7 +171,9 @@ def _device_queue(device: Device, user: Viewer, now: datetime) -> DeviceQueue:
         device=device,
         depth=waiting.count(),
         behind=waiting.filter(place_of_queue__gt=_PLACES[Urgency.PEOPLE]).count(),
-        own_depth=waiting.filter(background=True, submission__run=None).count(),
+        own_depth=waiting.filter(background=True)
+        .exclude(submission__origin=Submission.Origin.RUN)
+        .count(),
         waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
         running=_entries(running.order_by("started_at"), user, now),
         checks=check_entries(device.slug, user, now),

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Evaluation, Status
+from runs_app.models import Evaluation, Status, Submission
 
 _SAMPLE = 50  # newest evaluations of a mode that are looked at
 _RARE = 0.95
@@ -42,7 +42,8 @@ def estimate(device_slug: str, mode: str) -> Estimate | None:
     rows = Evaluation.objects.filter(
         device_id=device_slug, mode=mode, status=Status.FINISHED, started_at__isnull=False
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)
-    return _of(rows.filter(background=False, submission__run=None)) or _of(rows)
+    people = rows.filter(background=False).exclude(submission__origin=Submission.Origin.RUN)
+    return _of(people) or _of(rows)
 
 
 def estimates(device_slug: str) -> dict[str, str]:
