@@ -12,23 +12,26 @@ from typing import Any
 
 from gpu_runner.daemon import config as daemon
 from gpu_runner.data.codec import DataError, encode
+from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.protocol import MUTANT_SEEDS
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.device import DeviceError, cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import DeviceError, cuda_devices, device_slug
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.jail import JailError
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.report import describe, duration
-from gpu_runner.supervisor.session import RunnerUnfit
-from gpu_runner.supervisor.soundness import SEEDS, describe_soundness, survey
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.host.jail import JailError
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.report import describe
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.soundness.brief_report import brief, one_entry_a_line
+from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 
 _JUDGE = (
     "the language model's judgement is asked for on the site (manage.py judge_task NAME), because "
@@ -98,8 +101,15 @@ def _add_filter(commands: Any) -> None:
     sound.add_argument("--task", required=True, help="name of a built-in task, or its folder")
     sound.add_argument("--device", choices=[v.value for v in DeviceKind], default="cpu")
     sound.add_argument("--index", type=int, default=0, help="which CUDA device")
-    sound.add_argument("--seeds", type=_one_or_more, default=SEEDS, help="calls of each workload")
+    sound.add_argument(
+        "--seeds", type=_one_or_more, default=MUTANT_SEEDS, help="calls of each workload"
+    )
     sound.add_argument("--json", type=Path, metavar="OUT", help="write the report there")
+    sound.add_argument(
+        "--brief",
+        action="store_true",
+        help="with --json: count what is as it should be, as the reports that come with kbench do",
+    )
     sound.add_argument("--allow-unjailed", action="store_true", help="run even without a jail")
     sound.set_defaults(run=_filter)
 
@@ -214,7 +224,8 @@ def _filter(options: argparse.Namespace) -> int:
     print(describe_soundness(report))
     print(_JUDGE)
     if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        whole = json.dumps(report, indent=1) + "\n"
+        options.json.write_text(one_entry_a_line(brief(report)) if options.brief else whole)
     return EXIT_CORRECT if report["passed"] else EXIT_OTHER_VERDICT
 
 

@@ -86,10 +86,10 @@ TEMPLATES = [
             "libraries": {
                 "bulk": "tasks_app.curation.bulk.tags",
                 "judgements": "tasks_app.curation.advice.tags",
-                "trials": "tasks_app.curation.checks.tags",
+                "findings": "tasks_app.curation.checks.tags",
                 "checks": "runs_app.checks.tags",
                 "run_display": "runs_app.optimisation.tags",
-                "standing": "runs_app.integrity.tags",
+                "eligibility": "runs_app.integrity.tags",
                 "toolchains": "runs_app.queue.tags",
                 "verdicts": "runs_app.submissions.tags",
                 "boards": "leaderboard_app.boards.tags",

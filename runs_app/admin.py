@@ -33,8 +33,10 @@ class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 class SubmissionAdmin(_ReadOnlyAdmin):
     """Read a submission."""
 
-    list_display = ("id", "task_version", "agent", "author", "language", "private", "created_at")
-    list_filter = ("language", "direction", "private")
+    list_display = (
+        "id", "task_version", "agent", "author", "language", "origin", "private", "created_at",
+    )  # fmt: skip
+    list_filter = ("language", "direction", "origin", "private")
     list_select_related = ("task_version__task", "agent", "author")
     search_fields = ("id", "author__username", "agent__name", "digest")
 

@@ -1,4 +1,4 @@
-"""Tasks in the admin, to be read: what changes them is in the trail."""
+"""Tasks in the admin, to be read: what changes them is in the audit log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 
 
 class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows that only services write, so that each change is in the trail."""
+    """Rows that only services write, so that each change is in the audit log."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse."""
@@ -24,7 +24,7 @@ class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: scores attach to versions, and the trail is kept."""
+        """Refuse: scores attach to versions, and the audit log is kept."""
         return False
 
 
@@ -55,9 +55,9 @@ class TaskAdmin(_ReadOnlyAdmin):
         return format_html('<a href="{}">Curate</a>', reverse("task-curate", args=[task.slug]))
 
 
-@admin.register(Act)
-class ActAdmin(_ReadOnlyAdmin):
-    """Read the trail of what curators did."""
+@admin.register(AuditEntry)
+class AuditEntryAdmin(_ReadOnlyAdmin):
+    """Read the audit log of what curators did."""
 
     list_display = ("created_at", "kind", "name", "actor", "reason")
     list_filter = ("kind",)

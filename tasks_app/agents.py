@@ -14,5 +14,5 @@ def is_kept_agent(name: str) -> bool:
 
 
 def is_own_agent(name: str) -> bool:
-    """Whether it is a name of kbench's own, which no kernel of somebody's proposal may have."""
+    """Whether it is a name of kbench's own, which no kernel of somebody's draft may have."""
     return is_kept_agent(name) or _OWN.fullmatch(name.strip()) is not None

@@ -77,7 +77,20 @@ def public_soundness(document: Mapping[str, Any], hidden_names: Collection[str])
         key: [_public_entry(entry, hidden_names) for entry in document.get(key, [])]
         for key in ("filters", "mutants", "honest")
     }
-    return {**document, **lists}
+    unlisted = {
+        direction: {**counts, "failed": _public_counts(counts.get("failed", {}), hidden_names)}
+        for direction, counts in document.get("unlisted", {}).items()
+    }
+    return {**document, **lists, "unlisted": unlisted}
+
+
+def _public_counts(counts: Mapping[str, int], hidden_names: Collection[str]) -> dict[str, int]:
+    """The counts by workload, those of hidden ones together."""
+    public: dict[str, int] = {}
+    for workload, count in counts.items():
+        name = HIDDEN if public_text(workload, hidden_names) != workload else workload
+        public[name] = public.get(name, 0) + count
+    return public
 
 
 def _public_entry(entry: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
-from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
 from tasks_app.people import Viewer
 
 
@@ -106,15 +106,18 @@ def why_retired(task: Task) -> str:
     """The reason that was given when the task was retired; empty if it is not, or none was."""
     if task.state != Task.State.RETIRED:
         return ""
-    act = task.acts.filter(kind=Act.Kind.RETIRED).first()
-    return act.reason if act else ""
+    entry = task.audit_entries.filter(kind=AuditEntry.Kind.RETIRED).first()
+    return entry.reason if entry else ""
 
 
-def proposal_of(task: Task) -> Draft | None:
-    """The draft with which somebody proposed the task; None if it did not begin as a proposal."""
+def first_draft_of(task: Task) -> Draft | None:
+    """The draft with which somebody proposed the task; None if it did not begin as one."""
     rows = _published_drafts().filter(task=task).select_related("author", "taken_by", "version")
     first = rows.defer("files", "version__document").order_by("version__number", "pk").first()
-    if first is None or first.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists():
+    if (
+        first is None
+        or first.audit_entries.filter(kind=AuditEntry.Kind.UPLOADED, task__isnull=False).exists()
+    ):
         return None
     return first
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor import build
-from gpu_runner.supervisor.build import Recipe
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.build import build
+from gpu_runner.supervisor.build.build import Recipe
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 # Programs of the site are imported where they are used: a GPU host's tests run without them.
 
@@ -33,6 +33,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
         "test_binary.py",
         "test_filters.py",
         "test_interposed.py",
+        "test_pool.py",
         "test_races.py",
         "test_solution_build.py",
         "test_soundness.py",

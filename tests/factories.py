@@ -16,10 +16,8 @@ from gpu_runner.data.task import Abi, ShippedKernel, Task, TaskFormat, Work, Wor
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget, Problem, RunConfig
-from runs_app.evolve.facts import Fact
-from runs_app.messaging import queues
 from runs_app.models import (
     Agent,
     BaselineMeasurement,
@@ -30,6 +28,7 @@ from runs_app.models import (
     Run,
     RunEvent,
     Runner,
+    RunnerJob,
     Status,
     Submission,
 )
@@ -210,11 +209,12 @@ def baseline_report(measurement: BaselineMeasurement, **overrides: Any) -> dict[
     return document
 
 
-def make_event(work: queues.Work, **overrides: Any) -> Event:
-    """A runner's event about an evaluation, or about another job."""
+def make_event(job: RunnerJob, /, **overrides: Any) -> Event:
+    """A runner's event about a job."""
     fields: dict[str, Any] = {
-        "evaluation_id": str(work.pk),
-        "attempt": work.attempt,
+        "job": job.KIND,
+        "job_id": str(job.pk),
+        "attempt": job.attempt,
         "seq": 1,
         "kind": EventKind.STARTED,
         "payload": {"runner": "nobody", "at": 0.0},
@@ -244,7 +244,7 @@ def make_runner_state(**overrides: Any) -> RunnerState:
 def make_heartbeat(**overrides: Any) -> Event:
     """The event of a heartbeat."""
     payload = codec.encode(make_runner_state(**overrides))
-    return Event(evaluation_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
+    return Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
 
 
 def make_token(user: User, **overrides: Any) -> str:
@@ -259,22 +259,22 @@ def make_token(user: User, **overrides: Any) -> str:
 
 
 def send(
-    work: queues.Work,
+    job: RunnerJob,
     kind: EventKind,
     payload: dict[str, Any],
     *,
     seq: int = 1,
     now: datetime = NOW,
 ) -> bool:
-    """Record an event of the work's current attempt, as the ingester would."""
-    return record_event(event=make_event(work, kind=kind, payload=payload, seq=seq), now=now)
+    """Record an event of the job's current attempt, as the ingester would."""
+    return record_event(event=make_event(job, kind=kind, payload=payload, seq=seq), now=now)
 
 
-def start(evaluation: Evaluation, runner: str = "nobody", now: datetime = NOW) -> None:
-    """Let a runner begin with an evaluation."""
-    send(evaluation, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
-    evaluation.refresh_from_db()
-    assert evaluation.status == Status.RUNNING
+def start(job: RunnerJob, runner: str = "nobody", now: datetime = NOW) -> None:
+    """Let a runner begin with a job."""
+    send(job, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, now=now)
+    job.refresh_from_db()
+    assert job.status == Status.RUNNING
 
 
 def finish(evaluation: Evaluation, **overrides: Any) -> None:
@@ -337,6 +337,13 @@ def make_problem(**overrides: Any) -> Problem:
     return Problem(**{**fields, **overrides})
 
 
+def give_to_run(submission: Submission, run: Run | None = None) -> None:
+    """Have a submission measure a candidate of `run`, or of a new run."""
+    submission.run = run or make_run(task_version=submission.task_version)
+    submission.origin = Submission.Origin.RUN
+    submission.save()
+
+
 def make_candidate(run: Run, **overrides: Any) -> Candidate:
     """The next candidate of a run, drafted and not measured."""
     run.candidates_made += 1
@@ -353,11 +360,11 @@ def make_candidate(run: Run, **overrides: Any) -> Candidate:
 
 
 def make_run_event(
-    run: Run, kind: str | Fact, payload: dict[str, Any] | None = None, now: datetime = NOW
+    run: Run, kind: str | events.Event, payload: dict[str, Any] | None = None, now: datetime = NOW
 ) -> RunEvent:
-    """The next event of a run: a fact, or a kind with its payload."""
+    """The next event of a run: one of the optimiser's, or a kind with its payload."""
     if not isinstance(kind, str):
-        kind, payload = facts.kind_of(kind), facts.encode(kind)
+        kind, payload = events.kind_of(kind), events.encode(kind)
     run.events_stored += 1
     run.save()
     return RunEvent.objects.create(

@@ -1,7 +1,7 @@
 """Which tests PostgreSQL has to run: the fewest that send every kind of statement to a database.
 
-As a plugin (`-p tests.statements`) with `--record-statements FILE` it notes what each test sends to
-SQLite; with `--cover-statements FILE` it chooses from that. A kind is a statement without its
+As a plugin (`-p tests.statements`) with `--record-statements=FILE` it notes what each test sends to
+SQLite; with `--cover-statements=FILE` it chooses from that. A kind is a statement without its
 values, with what is special about them, and with the error that it ended in. Tests of real
 transactions always run, and so do those that the file does not know.
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.config import default_cache_folder
+from gpu_runner.supervisor.host.config import default_cache_folder
 
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 LONGEST_DRAIN_S = 600.0

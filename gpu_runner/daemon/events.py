@@ -14,7 +14,7 @@ from pathlib import Path
 import redis
 
 from gpu_runner.data import codec
-from gpu_runner.data.event import EVENT_STREAM, Event
+from gpu_runner.data.event import EVENT_STREAM, Event, decode_event
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +63,12 @@ class Spool:
         """Send what is kept, oldest first, and forget it; return how many events were sent.
 
         Raises `redis.RedisError` while Redis is away. An event may be sent twice, by two processes
-        at once; whoever reads the stream knows it by (evaluation_id, attempt, seq).
+        at once; whoever reads the stream knows it by (job_id, attempt, seq).
         """
         sent = 0
         for path in sorted(self._folder.glob("*.json")):
             try:
-                event = codec.decode(Event, json.loads(path.read_text()))
+                event = decode_event(json.loads(path.read_text()))
             except FileNotFoundError:
                 continue  # another process has just sent it
             except ValueError as error:
@@ -82,7 +82,7 @@ class Spool:
 
 
 class Reporter:
-    """Sends one evaluation's events from a thread, so that the work never waits for Redis."""
+    """Sends one job's events from a thread, so that the work never waits for Redis."""
 
     def __init__(self, stream: EventStream, spool: Spool) -> None:
         """Start the thread."""

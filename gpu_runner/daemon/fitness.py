@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from gpu_runner.daemon import lineage
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import health
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools import health
 
 logger = logging.getLogger(__name__)
 

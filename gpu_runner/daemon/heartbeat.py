@@ -75,7 +75,7 @@ class Heartbeat:
 
     def beat(self, state: str, reason: str, *, jail: bool) -> None:
         """Send a heartbeat if one is due; without Redis, say so once and go on."""
-        current = tuple(slot.evaluation_id for slot in self._slots if slot.evaluation_id)
+        current = tuple(slot.job_id for slot in self._slots if slot.job_id)
         content = (state, reason, jail, current)
         if content == self._last and self._clock() < self._due_at:
             return
@@ -100,13 +100,8 @@ class Heartbeat:
         self._send(report)
 
     def _send(self, report: RunnerState) -> None:
-        event = Event(
-            evaluation_id="",
-            attempt=0,
-            seq=0,
-            kind=EventKind.RUNNER,
-            payload=codec.encode(report),
-        )
+        payload = codec.encode(report)
+        event = Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=payload)
         try:
             self._stream.send(event)
         except redis.RedisError as error:

@@ -21,17 +21,17 @@ from gpu_runner.data.baselines import BaselineReport, BaselineRequest
 from gpu_runner.data.check import REPORT_LIMIT_BYTES, CheckRequest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.event import Event, EventKind, JobKind
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Direction, Stage, Verdict
-from gpu_runner.supervisor import health
 from gpu_runner.supervisor.baseline_job import measure_baselines as measure_apart
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.oracles import Oracles
-from gpu_runner.supervisor.soundness import Progress
-from gpu_runner.supervisor.task_check import check_task
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.soundness.soundness import Progress
+from gpu_runner.supervisor.soundness.task_check import check_task
+from gpu_runner.supervisor.tools import health
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,12 @@ ALIVE_S = 5.0
 _LAST_SENDING_S = 10.0
 _LONGEST_REASON = 4000  # characters; of what is longer, both ends are kept
 
-_IDS = ("check_id", "measurement_id")  # of requests that are for no evaluation
+_IDS = {
+    "evaluation_id": JobKind.EVALUATION,
+    "check_id": JobKind.CHECK,
+    "measurement_id": JobKind.BASELINES,
+}
+"""Field of a request that holds its job's id -> kind of that job."""
 
 T = TypeVar("T")
 
@@ -87,17 +92,17 @@ class JobContext:
     alive_s: float = ALIVE_S
 
 
-def identity(request: object) -> tuple[str, int]:
-    """Id and attempt of a raw request, of an evaluation or of a check; raises `DataError`."""
+def identity(request: object) -> tuple[JobKind, str, int]:
+    """Kind of job, its id and attempt of a raw request; raises `DataError`."""
     if not isinstance(request, Mapping):
         raise DataError("request", "must be an object")
     field = next((name for name in _IDS if name in request), "evaluation_id")
-    about, attempt = request.get(field), request.get("attempt", 1)
-    if not isinstance(about, str) or not 0 < len(about) <= 100:
+    job_id, attempt = request.get(field), request.get("attempt", 1)
+    if not isinstance(job_id, str) or not 0 < len(job_id) <= 100:
         raise DataError(field, "must be a string of 1 to 100 characters")
     if not isinstance(attempt, int) or isinstance(attempt, bool) or not 0 < attempt < 1 << 31:
         raise DataError("attempt", "must be a whole number from 1")
-    return about, attempt
+    return _IDS[field], job_id, attempt
 
 
 def evaluate(request: Mapping[str, Any], *, context: JobContext) -> str:
@@ -163,7 +168,7 @@ def _apart(
             journal.write(EventKind.LOST, outcome, keep=True)
     reason = str(outcome.get("reason", ""))
     verdict = Verdict.RUNTIME_ERROR if reason else Verdict.CORRECT
-    _look_after(context, verdict, identity(request)[0])
+    _look_after(context, verdict, identity(request)[1])
     return reason
 
 
@@ -171,10 +176,11 @@ class Journal:
     """Numbers the events of one attempt and hands them to the reporter."""
 
     def __init__(
-        self, evaluation_id: str, attempt: int, state: SlotState, reporter: Reporter
+        self, job: JobKind, job_id: str, attempt: int, state: SlotState, reporter: Reporter
     ) -> None:
         """Write for this attempt, with the numbers that `state` counts."""
-        self._evaluation_id = evaluation_id
+        self._job = job
+        self._job_id = job_id
         self._attempt = attempt
         self._state = state
         self._reporter = reporter
@@ -184,7 +190,8 @@ class Journal:
         """Report one event; with `keep` it is the last word, and safe when this returns."""
         with self._lock:
             event = Event(
-                evaluation_id=self._evaluation_id,
+                job=self._job,
+                job_id=self._job_id,
                 attempt=self._attempt,
                 seq=self._state.next_seq(),
                 kind=kind,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import mmap
 import struct
 
-_LAYOUT = struct.Struct("<QIHBB")  # seq, attempt, length of the id, finished, 0
+from gpu_runner.data.event import JobKind
+
+_LAYOUT = struct.Struct("<QIHBB")  # seq, attempt, length of the id, finished, place of the kind
+_KINDS = tuple(JobKind)
 _ID_BYTES = 256
 
 
@@ -20,11 +23,11 @@ class SlotState:
         """Make the shared memory, empty."""
         self._memory = mmap.mmap(-1, _LAYOUT.size + _ID_BYTES)
 
-    def begin(self, evaluation_id: str, attempt: int) -> None:
-        """Note the evaluation, or the check of a task, that this slot starts with."""
-        name = evaluation_id.encode()[:_ID_BYTES]
+    def begin(self, job: JobKind, job_id: str, attempt: int) -> None:
+        """Note the job that this slot starts with."""
+        name = job_id.encode()[:_ID_BYTES]
         self._memory[_LAYOUT.size : _LAYOUT.size + len(name)] = name
-        _LAYOUT.pack_into(self._memory, 0, 0, attempt, len(name), 0, 0)
+        _LAYOUT.pack_into(self._memory, 0, 0, attempt, len(name), 0, _KINDS.index(job))
 
     def clear(self) -> None:
         """Note that this slot is idle."""
@@ -38,22 +41,27 @@ class SlotState:
 
     def finish(self) -> None:
         """Note that the result is safe: the end of the work-horse is no loss any more."""
-        seq, attempt, length, _, pad = _LAYOUT.unpack_from(self._memory)
-        _LAYOUT.pack_into(self._memory, 0, seq, attempt, length, 1, pad)
+        seq, attempt, length, _, kind = _LAYOUT.unpack_from(self._memory)
+        _LAYOUT.pack_into(self._memory, 0, seq, attempt, length, 1, kind)
 
     @property
-    def evaluation_id(self) -> str:
-        """The evaluation or check at work, or "" if the slot is idle."""
+    def job(self) -> JobKind:
+        """The kind of the job at work; says nothing if the slot is idle."""
+        return _KINDS[int(_LAYOUT.unpack_from(self._memory)[4])]
+
+    @property
+    def job_id(self) -> str:
+        """Id of the job at work, or "" if the slot is idle."""
         length = _LAYOUT.unpack_from(self._memory)[2]
         return self._memory[_LAYOUT.size : _LAYOUT.size + length].decode(errors="replace")
 
     @property
     def attempt(self) -> int:
-        """Attempt of the evaluation at work, or 0."""
+        """Attempt of the job at work, or 0."""
         return int(_LAYOUT.unpack_from(self._memory)[1])
 
     @property
     def lost(self) -> bool:
-        """Whether the end of the work-horse, now, would lose an evaluation."""
+        """Whether the end of the work-horse, now, would lose a job."""
         _, _, length, finished, _ = _LAYOUT.unpack_from(self._memory)
         return bool(length) and not finished

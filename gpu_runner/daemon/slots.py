@@ -21,8 +21,8 @@ from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.daemon.slot_worker import SlotHooks, SlotWorker
 from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.queue import Urgency, queue_name
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 
 logger = logging.getLogger(__name__)
 
@@ -141,13 +141,14 @@ def _report_loss(state: SlotState, context: SlotContext, stream: EventStream, ca
     if not state.lost:
         return
     event = Event(
-        evaluation_id=state.evaluation_id,
+        job=state.job,
+        job_id=state.job_id,
         attempt=state.attempt,
         seq=state.next_seq(),
         kind=EventKind.LOST,
         payload={"runner": context.runner.name, "reason": cause},
     )
-    logger.error("lost %s: %s", event.evaluation_id, cause)
+    logger.error("lost %s: %s", event.job_id, cause)
     state.finish()
     report_or_keep(event, stream, context.spool)
 

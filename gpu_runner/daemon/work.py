@@ -17,11 +17,12 @@ from gpu_runner.daemon.fitness import Fitness, Look
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
-from gpu_runner.supervisor import device, jail, toolchain
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import device_name, device_slug
+from gpu_runner.supervisor.build.eviction import evict
+from gpu_runner.supervisor.device import device, toolchain
+from gpu_runner.supervisor.device.device import device_name, device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
-from gpu_runner.supervisor.eviction import evict
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)

@@ -55,7 +55,7 @@ class Measurement:
     """Time of a call with its 95 % bootstrap confidence interval, in nanoseconds.
 
     On a GPU the median of the processes' medians, on a CPU the lower quartile of their fastest
-    calls (`gpu_runner.supervisor.statistics`).
+    calls (`gpu_runner.supervisor.device.statistics`).
     """
 
     time_ns: float

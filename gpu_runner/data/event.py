@@ -7,35 +7,54 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from gpu_runner.data import codec
+
+
+class JobKind(StrEnum):
+    """What a runner works at."""
+
+    EVALUATION = "evaluation"
+    CHECK = "check"  # of a task
+    BASELINES = "baselines"  # of a task, measured apart
+
 
 class EventKind(StrEnum):
-    """Kinds of event; the comment says what the payload holds.
-
-    An evaluation's events carry its id and attempt, and `seq` counts from 1 in each attempt. So do
-    those of a task's check, whose id stands in the place of an evaluation's; their payloads are
-    the same but for STAGE and FINISHED. A runner's events (`runner`) have an empty evaluation id,
-    attempt 0, and seq 0.
-    """
+    """Kinds of event; the comment says what the payload holds."""
 
     STARTED = "started"  # {"runner": name, "at": unix seconds}
     STAGE = "stage"  # {"stage": Stage, "state": "running" | "done", "elapsed_s", "detail": str}
-    # of a check: {"detail": str, "elapsed_s"}
+    # of another job than an evaluation: {"detail": str, "elapsed_s"}
     ALIVE = "alive"  # {"runner": name}: still at work; every few seconds
     FINISHED = "finished"  # {"result": EvaluationResult}
-    # of a check: {"report": soundness report}, or {"reason": str} where there is none
+    # of another job: {"report": what it made}, or {"reason": str} where there is none
     LOST = "lost"  # {"runner": name, "reason": str}: the work-horse died; the job may be retried
     RUNNER = "runner"  # RunnerState: the runner's heartbeat
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One fact, identified by (evaluation_id, attempt, seq)."""
+    """One fact of a job, identified by (job_id, attempt, seq); `seq` counts from 1 in each attempt.
 
-    evaluation_id: str
+    A runner's own (RUNNER) has no job, an empty id, attempt 0 and seq 0.
+    """
+
+    job: JobKind | None = None
+    job_id: str
     attempt: int
     seq: int
     kind: EventKind
     payload: Mapping[str, Any]
+
+
+def decode_event(document: Any) -> Event:
+    """The event; raises `DataError`.
+
+    A runner of an earlier version does not say what kind of job it is of: `job` is None then.
+    """
+    if isinstance(document, Mapping) and "evaluation_id" in document:
+        document = {"job_id": document["evaluation_id"], **document}
+        del document["evaluation_id"]
+    return codec.decode(Event, document)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +69,7 @@ class RunnerState:
     state: str  # "ready" | "draining" | "stopped" | "unfit"
     reason: str  # why it is not ready, or what is weaker than it should be (no jail)
     jail: bool
-    current: tuple[str, ...]  # evaluation ids at work
+    current: tuple[str, ...]  # ids of the jobs at work
     builds: int  # jobs that may build at the same time
     version: str
     at: float  # unix seconds

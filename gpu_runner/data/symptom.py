@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-WORDS_LIMIT = 25
-"""Words of a finding's sentence at most."""
-
 
 class Symptom(StrEnum):
     """Kinds of wrong outputs that their numbers tell apart."""

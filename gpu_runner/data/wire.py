@@ -1,6 +1,6 @@
-"""The fixed binary frames between the coordinator and a runner process.
+"""The fixed binary frames between the supervisor and a runner process.
 
-A frame is a header (magic, kind, body length) and a body. The coordinator's frames may carry JSON,
+A frame is a header (magic, kind, body length) and a body. The supervisor's frames may carry JSON,
 because it is trusted; a runner's frames are fixed binary records and bounded text, because a
 submission shares its process. `gpu_runner/native/wire.h` is the same in C++.
 """
@@ -40,7 +40,7 @@ OTHER_DTYPE = 255
 
 
 class Command(IntEnum):
-    """Kinds of frame that the coordinator sends."""
+    """Kinds of frame that the supervisor sends."""
 
     SETUP = 1  # JSON; only to the torch runner
     CALL = 2

@@ -14,11 +14,11 @@ from torch import Tensor
 warnings.filterwarnings("ignore", message="The given buffer is not writable")
 
 
-_MOST = 1 / 8  # of a device's memory for outputs that are kept
+_MOST = 1 / 8  # of a device's memory for sampled outputs
 
 
 class Arena:
-    """A shared file that the coordinator handed over; it sets and grows the file's size."""
+    """A shared file that the supervisor handed over; it sets and grows the file's size."""
 
     def __init__(self, descriptor: int, *, writable: bool) -> None:
         self._descriptor = descriptor
@@ -65,8 +65,8 @@ class Arena:
         return self._maps[-1]
 
 
-class Kept:
-    """Where outputs are kept until they are verified, at the offsets of an arena.
+class SampledOutputs:
+    """Where sampled outputs stay until they are verified, at the offsets of an arena.
 
     On a CUDA device they stay on it, unless they would take much of its memory: to copy them to the
     host and back takes longer than to verify them.
@@ -80,7 +80,7 @@ class Kept:
     def bytes(self, low: int, high: int) -> Tensor:
         """The bytes [low, high) as a uint8 tensor; see `Arena.bytes`.
 
-        When the arena has grown, what was kept before on the device is gone.
+        When the arena has grown, what was sampled before on the device is gone.
         """
         size = self._arena.size
         if self._device == "cpu" or size > _MOST * torch.cuda.mem_get_info()[1]:

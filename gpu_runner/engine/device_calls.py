@@ -51,7 +51,7 @@ class DeviceCalls:
         self._scribble(self.outputs, 0, self.sizes[1])
         torch.cuda.synchronize()
 
-    def landed_ns(self) -> int:
+    def completed_ns(self) -> int:
         """When the last of some trifles was done, and so other processes' work before it.
 
         The first may come in between, by the turns in which a device works for two processes. Then

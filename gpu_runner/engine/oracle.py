@@ -1,58 +1,342 @@
-"""The process that holds a task's reference: answers the coordinator's JSON lines.
-
-Usage: python -m gpu_runner.engine.oracle CONTROL_FD HANDLES_FD [LOCK_FD DEVICE]
-
-With a device, it was started ahead of any evaluation: it opens the device and uses its code once,
-while it holds the lock that whoever measures holds.
-"""
+"""The oracle's answers: draws inputs and judges outputs; never loads a submission."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
+import select
 import socket
-import sys
-from typing import TYPE_CHECKING, TextIO
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.symptom import Finding
+from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.verdict import Direction
+from gpu_runner.engine import arguments, torch_settings
+from gpu_runner.engine.arena import Arena, SampledOutputs
+from gpu_runner.engine.compare import Limit, ScaleError, compare, limit_of, wrong_elements
+from gpu_runner.engine.device_calls import DeviceCalls
+from gpu_runner.engine.diagnosis import Case, diagnose
+from gpu_runner.engine.failure import lacks
+from gpu_runner.engine.files import write_files
+from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
+from gpu_runner.engine.problem import (
+    BaseProblem,
+    Drawn,
+    Problem,
+    ProblemError,
+    load_problem,
+    map_tensors,
+    outputs_of,
+)
 
 if TYPE_CHECKING:
-    from gpu_runner.engine.judge import Oracle
+    from gpu_runner.engine.soundness import Soundness
+
+_AWAKE_S = 0.1
+_NO_SENSE = 1e300  # an error beyond any bound
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
 
 
-def serve(control: socket.socket, oracle: Oracle) -> None:
-    """Answer one JSON line after the other until the coordinator hangs up."""
-    with control.makefile("rw", encoding="utf-8", newline="\n") as stream:
-        _serve_lines(stream, oracle)
+@dataclass
+class Loaded:
+    """The task that the oracle works for, and what it knows of it."""
+
+    task: Task
+    device: str
+    problem: Problem
+    folder: tempfile.TemporaryDirectory[str]
+    outputs: dict[tuple[str, Direction], list[arguments.Described]] = field(default_factory=dict)
+    drawn: dict[tuple[str, Values, Direction, int], Fingerprint] = field(default_factory=dict)
+    fixed: dict[tuple[str, Direction], list[tuple[str, Any]]] = field(default_factory=dict)
+    soundness: Soundness | None = None
+
+    def workload(self, name: str) -> Workload:
+        """The workload of that name. Raises `ProblemError` if there is none."""
+        for workload in self.task.workloads:
+            if workload.name == name:
+                return workload
+        raise ProblemError(f"the task has no workload {name!r}")
 
 
-def _serve_lines(stream: TextIO, oracle: Oracle) -> None:
-    for line in stream:
-        answer = oracle.answer(json.loads(line))
-        stream.write(json.dumps(answer) + "\n")
-        stream.flush()
+class Oracle:
+    """Answers requests, one at a time; an answer is a JSON object."""
+
+    def __init__(self, handles: socket.socket) -> None:
+        """`handles` carries descriptors: of arenas from the supervisor, of the device's to it."""
+        self._handles = handles
+        self._inputs, self._samples = Arena(-1, writable=True), Arena(-1, writable=True)
+        self._sampled = SampledOutputs(self._samples, "cpu")
+        self._device: DeviceCalls | None = None
+        self._loaded: Loaded | None = None
+        self._handlers: dict[str, Callable[[Request], Answer]] = {
+            "load": self._load,
+            "describe": self._describe,
+            "fill": self._fill,
+            "share": self._share,
+            "stage": self._stage,
+            "forget_calls": self._forget_calls,
+            "completed": self._completed,
+            "check": self._check,
+            "sample": self._sample,
+            "own_error": self._own_error,
+            "verify": self._verify,
+            "mutants": self._mutants,
+            "filters": self._filters,
+        }
+
+    def answer(self, request: Request) -> Answer:
+        """{"ok": true, ...}, or {"ok": false, "error": text} whatever the task's code does.
+
+        With "lacks" where there was not enough of something (`failure.lacks`).
+        """
+        handler = self._handlers.get(request.get("op", ""))
+        if handler is None:
+            return {"ok": False, "error": f"unknown operation {request.get('op')!r}"}
+        try:
+            with torch.no_grad():
+                return {"ok": True, **handler(request)}
+        except (ProblemError, DataError, ScaleError) as error:
+            return _failed(str(error), error)
+        except (Exception, SystemExit) as error:  # the task's code may raise anything
+            return _failed(account_of(error), error)
+        finally:
+            self._forget()
+
+    def _load(self, request: Request) -> Answer:
+        task = codec.decode(Task, request["task"], "task")
+        device = request["device"]
+        _, (inputs, samples), _, _ = socket.recv_fds(self._handles, 16, 2)
+        self._inputs.close()
+        self._samples.close()
+        self._inputs, self._samples = Arena(inputs, writable=True), Arena(samples, writable=True)
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ProblemError("this host has no CUDA device that PyTorch can use")
+        self._sampled = SampledOutputs(self._samples, device)
+        folder = write_files(task)
+        self._loaded = Loaded(task, device, load_problem(task, Path(folder.name)), folder)
+        return {"torch": torch.__version__, "device_name": torch_settings.device_name(device)}
+
+    def _describe(self, request: Request) -> Answer:
+        loaded, workload, direction, seed = self._subject(request)
+        drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
+        outputs = arguments.as_signature_says(loaded.task, run_once(loaded, direction, drawn))
+        described = arguments.describe_outputs(loaded.task, outputs)
+        loaded.outputs[workload.name, direction] = described
+        fixed = arguments.fixed_part(loaded.task, workload, drawn)
+        loaded.fixed[workload.name, direction] = fixed
+        return {
+            "arguments": arguments.describe_arguments(loaded.task, workload, drawn, outputs),
+            "outputs": described,
+        }
+
+    def _fill(self, request: Request) -> Answer:
+        loaded, workload, direction, seed = self._subject(request)
+        tensors = self._draw(loaded, workload, direction, seed)
+        for tensor, offset in zip(tensors, request["offsets"], strict=True):
+            self._inputs.tensor(offset, tensor.dtype, tuple(tensor.shape)).copy_(tensor)
+        return {}
+
+    def _share(self, request: Request) -> Answer:
+        self._device = DeviceCalls(request["inputs"], request["outputs"])
+        socket.send_fds(self._handles, [b"handles"], self._device.descriptors)
+        return {"sizes": self._device.sizes}
+
+    def _stage(self, request: Request) -> Answer:
+        device, calls = self._on_device(), request["calls"]
+        device.probes_ns = []
+        device.probe()
+        drawn = []
+        for call in calls:
+            subject = self._subject({**request, "seed": call["seed"]})
+            drawn.append(self._draw(*subject))
+        device.poison(request["low"], request["high"], request["poison"])
+        device.mislead(calls, request["poison"])
+        device.stage(calls, drawn)  # the true inputs come last
+        device.make_cold()
+        device.probe()
+        return {"probes_ns": device.probes_ns}
+
+    def _forget_calls(self, request: Request) -> Answer:
+        self._on_device().forget()
+        return {}
+
+    def _completed(self, request: Request) -> Answer:
+        device = self._on_device()
+        wait_awake(self._handles)
+        return {"at_ns": device.completed_ns()}
+
+    def _check(self, request: Request) -> Answer:
+        return dict(self._on_device().check())
+
+    def _sample(self, request: Request) -> Answer:
+        device = self._on_device()
+        for begin, to, nbytes in request["copies"]:
+            self._sampled.bytes(to, to + nbytes).copy_(device.copy_out(begin, nbytes))
+        return {}
+
+    def _on_device(self) -> DeviceCalls:
+        if self._device is None:
+            raise ProblemError("no memory of the device was made")
+        return self._device
+
+    def _own_error(self, request: Request) -> Answer:
+        subject = self._subject(request)
+        try:
+            return {"scaled": own_error(*subject)}
+        except (Exception, SystemExit):  # it makes no sense of such values
+            return {"scaled": _NO_SENSE}
+
+    def _verify(self, request: Request) -> Answer:
+        loaded, workload, direction, seed = self._subject(request)
+        self._draw(loaded, workload, direction, seed)
+        problem, device = loaded.problem, loaded.device
+        expected = problem.expected(workload, direction, seed, device)
+        scales = problem.scale(workload, direction, seed, device, expected)
+        described = loaded.outputs.get((workload.name, direction))
+        if described is None:
+            described = self._describe(request)["outputs"]
+        limit = limit_of(loaded.task, workload)
+        answers: list[Answer] = []
+        explains = bool(request.get("explain"))
+        for index, (entry, place) in enumerate(zip(described, request["outputs"], strict=True)):
+            dtype = getattr(torch, entry["dtype"])
+            actual = self._sampled.tensor(place["offset"], dtype, tuple(entry["shape"])).to(device)
+            check_shape(entry, expected, index)
+            scale = None if scales is None else scales[index]
+            result = compare(actual, expected[index], limit, scale)
+            findings: tuple[Finding, ...] = ()
+            if result.mismatch is not None and explains:  # of the first that is wrong
+                explains, length = False, loaded.task.reduction_length(workload)
+                findings = explain(actual, expected[index], limit, scale, result.scaled, length)
+            answer = {"name": entry["name"], "findings": codec.encode(findings)}
+            answers.append({**answer, **asdict(result)})
+        return {"outputs": answers}
+
+    def _mutants(self, request: Request) -> Answer:
+        # Imported here: evaluations need none of it, and it takes PyTorch's decompositions along.
+        from gpu_runner.engine.soundness import Soundness, base_problem
+
+        loaded, workload, direction, seed = self._subject(request)
+        if loaded.soundness is None:
+            loaded.soundness = Soundness(base_problem(loaded.problem), loaded.device)
+        return loaded.soundness.step(workload, direction, seed, set(request["settled"]))
+
+    def _filters(self, request: Request) -> Answer:
+        from gpu_runner.engine.filters import facts_of
+        from gpu_runner.engine.soundness import base_problem
+
+        loaded, workload, direction, _ = self._subject(request)
+        problem = base_problem(loaded.problem)
+        return facts_of(problem, workload, direction, request["seeds"], loaded.device)
+
+    def _draw(
+        self, loaded: Loaded, workload: Workload, direction: Direction, seed: int
+    ) -> list[Tensor]:
+        """The input tensors, the same as at the last draw with that seed."""
+        drawn = loaded.problem.draw(workload, direction, seed, loaded.device)
+        tensors = arguments.input_tensors(loaded.task, workload, drawn)
+        key = (workload.name, workload.values, direction, seed)
+        found = fingerprint(tensors)
+        if loaded.drawn.setdefault(key, found) != found:
+            raise ProblemError("make_inputs gave other inputs for the same seed the second time")
+        described = loaded.fixed.get((workload.name, direction))
+        fixed = arguments.fixed_part(loaded.task, workload, drawn)
+        for before, now in zip(described or fixed, fixed, strict=False):
+            if repr(before) != repr(now):  # a NaN is no other value than a NaN
+                raise ProblemError(
+                    f"make_inputs gave {now[0]} as {now[1]} for one seed and as {before[1]} for "
+                    "another: plain values and sizes must be the workload's alone"
+                )
+        return tensors
+
+    def _subject(self, request: Request) -> tuple[Loaded, Workload, Direction, int]:
+        if self._loaded is None:
+            raise ProblemError("no task is loaded")
+        workload = self._loaded.workload(request["workload"])
+        if values := request.get("values"):
+            workload = replace(workload, values=Values(values))
+        return self._loaded, workload, Direction(request["direction"]), int(request["seed"])
+
+    def _forget(self) -> None:
+        if self._loaded is not None and isinstance(self._loaded.problem, BaseProblem):
+            self._loaded.problem.forget()
+        torch_settings.give_memory_back()
 
 
-def main(argv: list[str]) -> None:
-    """Serve the coordinator at the other end of the descriptors."""
-    # Its idle threads would otherwise spin on cores on which a runner is being timed. OpenMP reads
-    # this when PyTorch is imported, and so the imports come after it.
-    os.environ["OMP_WAIT_POLICY"] = "passive"
-    from gpu_runner.engine import torch_settings
-    from gpu_runner.engine.heap import keep_freed_memory
-    from gpu_runner.engine.judge import Oracle
-
-    control, handles = map(int, argv[:2])
-    torch_settings.settle()
-    torch_settings.settle_reproducibly()
-    keep_freed_memory()
-    if len(argv) > 2:
-        from gpu_runner.engine.rehearsal import rehearse
-
-        rehearse(int(argv[2]), control, argv[3])
-    oracle = Oracle(socket.socket(fileno=handles))
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the coordinator is gone
-        serve(socket.socket(fileno=control), oracle)
+def wait_awake(word: socket.socket) -> None:
+    """Wait for a byte; at first without sleeping, for to be woken takes longer than short work."""
+    looks = select.poll()
+    looks.register(word, select.POLLIN)
+    deadline = time.monotonic() + _AWAKE_S
+    while not looks.poll(0) and time.monotonic() < deadline:
+        pass
+    word.recv(1)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def run_once(loaded: Loaded, direction: Direction, drawn: Drawn) -> tuple[Tensor, ...]:
+    """The eager results in the task's dtype; works on a copy of the inputs."""
+    copies = map_tensors(torch.clone, drawn.arguments)
+    with torch.no_grad(), torch.device(loaded.device):
+        return outputs_of(loaded.problem.function(direction)(*copies))
+
+
+def own_error(loaded: Loaded, workload: Workload, direction: Direction, seed: int) -> float:
+    """Largest error of the eager result in the task's dtype, as a part of its bound."""
+    problem, device = loaded.problem, loaded.device
+    drawn = problem.draw(workload, direction, seed, device)
+    outputs = arguments.as_signature_says(loaded.task, run_once(loaded, direction, drawn))
+    expected = problem.expected(workload, direction, seed, device)
+    scales = problem.scale(workload, direction, seed, device, expected) or [None] * len(expected)
+    limit = limit_of(loaded.task, workload)
+    rows = zip(outputs, expected, scales, strict=True)
+    found = [compare(actual, wanted, limit, scale) for actual, wanted, scale in rows]
+    return max(_NO_SENSE if each.mismatch else each.scaled for each in found)
+
+
+def explain(
+    actual: Tensor,
+    expected: Tensor,
+    limit: Limit,
+    scale: Tensor | None,
+    worst: float,
+    length: float,
+) -> tuple[Finding, ...]:
+    """What a wrong output looks like; nothing where that fails, for the verdict stands without."""
+    try:
+        wrong = wrong_elements(actual, expected, limit, scale)
+        return diagnose(Case(actual, expected, wrong, limit.factor, scale, worst, length))
+    except Exception:  # such as no memory for it
+        return ()
+
+
+def check_shape(entry: arguments.Described, expected: tuple[Tensor, ...], index: int) -> None:
+    """Raise `ProblemError` if the reference gives another shape than it described."""
+    shape = tuple(expected[index].shape) if index < len(expected) else None
+    if shape != tuple(entry["shape"]):
+        raise ProblemError(
+            f"the reference's {entry['name']} is {shape} in float64, {tuple(entry['shape'])} before"
+        )
+
+
+def _failed(text: str, error: BaseException) -> Answer:
+    lacking = lacks(error)
+    return {"ok": False, "error": text, **({"lacks": lacking} if lacking else {})}
+
+
+def account_of(error: BaseException) -> str:
+    """What was raised and where in the task's code, in one line or a few."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = "\n".join(str(error).splitlines()[:5])[:1000]
+    return f"{type(error).__name__}: {text}{where}"

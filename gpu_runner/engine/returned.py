@@ -81,7 +81,7 @@ def copy_out(
 ) -> None:
     """Write each tensor's contiguous bytes to its place if dtype and size are the expected ones.
 
-    The others are left out: their records tell the coordinator why.
+    The others are left out: their records tell the supervisor why.
     """
     for tensor, dtype, place in zip(tensors, dtypes, places, strict=False):
         record = record_of(tensor)

@@ -198,7 +198,7 @@ def subject_of(beginning: Beginning, support: Path, device: str) -> Subject:
             if "KERNEL_PROFILED" not in os.environ:  # a profiler around us needs more
                 confine(support, device)
             return Extension(Path(f"/proc/self/fd/{beginning.descriptors[2]}"), name)
-        case ["baseline", "null", _]:
+        case ["baseline", "empty", _]:
             return Null()
         case ["baseline", kind, direction]:
             return Baseline(kind, Direction(direction))

@@ -3,7 +3,7 @@
 Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD HANDLES_FD SUPPORT INTERPOSED DEVICE
 
 It imports PyTorch and then waits for a message on HANDLES_FD: a JSON object with `role`, the words
-of what it runs (`extension NAME`, or `baseline eager|compiled|null DIRECTION`), and `sizes` of a
+of what it runs (`extension NAME`, or `baseline eager|compiled|empty DIRECTION`), and `sizes` of a
 device's memory; with the descriptors of inputs, outputs and the extension's library. INTERPOSED is
 our library through which launches on a device pass, or "-".
 """

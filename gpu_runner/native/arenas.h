@@ -1,4 +1,4 @@
-// The shared memory of an evaluation, as inherited from the coordinator.
+// The shared memory of an evaluation, as inherited from the supervisor.
 #pragma once
 
 #include <sys/mman.h>

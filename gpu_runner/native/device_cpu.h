@@ -1,4 +1,4 @@
-// Timed calls on the CPU: pointers go straight into the shared arenas, whose caches the coordinator
+// Timed calls on the CPU: pointers go straight into the shared arenas, whose caches the supervisor
 // has flushed, and whose in-out arguments it has filled, while this process was stopped.
 #pragma once
 

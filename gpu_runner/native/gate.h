@@ -1,9 +1,9 @@
-// The gate that a call on the CPU passes: one page that the runner and the coordinator both map.
+// The gate that a call on the CPU passes: one page that the runner and the supervisor both map.
 //
-// The runner says that it is ready and spins; the coordinator, which spins on another processor,
-// looks at its clock and opens; the runner says that the call is over, and the coordinator looks at
+// The runner says that it is ready and spins; the supervisor, which spins on another processor,
+// looks at its clock and opens; the runner says that the call is over, and the supervisor looks at
 // its clock again. For 20 ms no system call and no sleep lies in between, so that two clocks see the
-// same call within some hundred nanoseconds; after that, the coordinator sleeps by a 256th at a time.
+// same call within some hundred nanoseconds; after that, the supervisor sleeps by a 256th at a time.
 // When a call is over it also reads some bytes of the outputs: whatever is written to them later was
 // not part of the call.
 #pragma once
@@ -69,7 +69,7 @@ static inline bool kb_gate_await(const std::atomic<uint64_t>& word, uint64_t cal
   return true;
 }
 
-// The coordinator's side, called when the runner may run. Returns whether the call began and was
+// The supervisor's side, called when the runner may run. Returns whether the call began and was
 // over within `longest_ns`, and before its process said or broke anything on `control`. times: when
 // it was let begin and when it was over, or 0. bytes: what outputs + offsets[i] held at its end.
 KB_EXPORT int kb_gate_watch(KbGate* gate, uint64_t call, int control, uint64_t longest_ns,

@@ -4,7 +4,7 @@
 // That library is not instrumented, and waits by system calls that the sanitizer does not know, so
 // that every parallel region would look like a race. These functions stand before the library's
 // own, call them, and note what happens before what. Those that are missing here (tasks, ordered
-// and offloaded regions) are known to the coordinator, which then does not look for races.
+// and offloaded regions) are known to the supervisor, which then does not look for races.
 #pragma once
 
 #ifdef __SANITIZE_THREAD__

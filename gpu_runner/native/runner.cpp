@@ -65,7 +65,7 @@ void run_call(Device& device, const std::vector<char>& body, Shim shim, void* fu
   wire::send(arenas.control, wire::kDone, &done, sizeof done);
 }
 
-// Launches and nothing else: the coordinator's clock is the one that counts here.
+// Launches and nothing else: the supervisor's clock is the one that counts here.
 void run_burst(Device& device, const std::vector<char>& body, Shim shim, void* function) {
   wire::Burst burst = wire::parse_burst(body);
   std::vector<Prepared> prepared;

@@ -1,4 +1,4 @@
-// Frames between the coordinator and a runner: the C++ half of gpu_runner/data/wire.py.
+// Frames between the supervisor and a runner: the C++ half of gpu_runner/data/wire.py.
 #pragma once
 
 #include <cerrno>
@@ -60,7 +60,7 @@ inline void write_all(int fd, const void* data, size_t size) {
   while (size > 0) {
     ssize_t n = ::write(fd, bytes, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) _exit(3);  // the coordinator is gone
+    if (n <= 0) _exit(3);  // the supervisor is gone
     bytes += n;
     size -= static_cast<size_t>(n);
   }

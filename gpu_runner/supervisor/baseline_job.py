@@ -10,20 +10,21 @@ from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction
-from gpu_runner.supervisor import health, jail
-from gpu_runner.supervisor.anchor import measure_anchor
-from gpu_runner.supervisor.arena import Arena
 from gpu_runner.supervisor.baselines import Baselines
-from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.build import build_support
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device_memory import DeviceMemory
-from gpu_runner.supervisor.manners import Manners
-from gpu_runner.supervisor.oracle import Oracle, OracleError
-from gpu_runner.supervisor.session import RunnerUnfit
-from gpu_runner.supervisor.staging import HostMemory
+from gpu_runner.supervisor.build.build import build_support
+from gpu_runner.supervisor.device.lock import Courteous, exclusive
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.arena import Arena
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.device_memory import DeviceMemory
+from gpu_runner.supervisor.measure.staging import HostMemory
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.runner.preemption import Manners
 from gpu_runner.supervisor.timeline import calls_so_far
-from gpu_runner.supervisor.turn import Courteous, exclusive
+from gpu_runner.supervisor.tools import health
+from gpu_runner.supervisor.tools.anchor import measure_anchor
 
 Progress = Callable[[str], None]
 
@@ -73,11 +74,11 @@ def _bench(
     task: Task, config: SupervisorConfig, oracle: Oracle, manners: Manners
 ) -> Iterator[Bench]:
     rng = random.SystemRandom()
-    with closing(Arena("inputs")) as inputs, closing(Arena("taken")) as taken:
-        oracle.load(task, inputs, taken)
+    with closing(Arena("inputs")) as inputs, closing(Arena("samples")) as samples:
+        oracle.load(task, inputs, samples)
         if config.kind is DeviceKind.CUDA:
             memory: HostMemory | DeviceMemory = DeviceMemory(oracle, rng, config)
         else:
-            memory = HostMemory(oracle, inputs, taken, rng, build_support(config))
+            memory = HostMemory(oracle, inputs, samples, rng, build_support(config))
         with closing(memory):
-            yield Bench(oracle, memory, taken, config, rng, manners)
+            yield Bench(oracle, memory, samples, config, rng, manners)

@@ -11,17 +11,17 @@ from pathlib import Path
 from gpu_runner.data.baselines import BaselineReport, carried
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import Measurement, Mismatch
+from gpu_runner.data.protocol import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.supervisor.bench import Bench, Progress
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.environment import stack
-from gpu_runner.supervisor.files import read_json, write_atomically
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.plan import BASELINE_PLAN, BASELINE_PROCESSES, NOISE_LIMIT
-from gpu_runner.supervisor.session import FaultError
-from gpu_runner.supervisor.statistics import ESTIMATORS, measure
-from gpu_runner.supervisor.target import Target
+from gpu_runner.supervisor.device.environment import stack
+from gpu_runner.supervisor.device.statistics import ESTIMATORS, measure
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.files import read_json, write_atomically
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.measure.bench import Bench, Progress
+from gpu_runner.supervisor.runner.faults import FaultError
+from gpu_runner.supervisor.runner.target import Target
 
 SLOW_TO_START = frozenset({"compiled"})
 """Baselines that are compiled for every workload: measured on the public ones only, and apart."""

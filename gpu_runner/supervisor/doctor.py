@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor import jail, toolchain
-from gpu_runner.supervisor.anchor import probe_ncu
-from gpu_runner.supervisor.audit_required import audit_tools
-from gpu_runner.supervisor.calibrate import Calibration, calibrate, calibrated
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.device import (
+from gpu_runner.supervisor.audit.required import audit_tools
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.device.device import (
     PEAKS,
     DeviceError,
     Peak,
@@ -22,10 +19,14 @@ from gpu_runner.supervisor.device import (
     device_name,
     device_slug,
 )
-from gpu_runner.supervisor.peaks import KnownPeak, ceiling
-from gpu_runner.supervisor.session import RunnerUnfit
-from gpu_runner.supervisor.toolchain import ToolchainError
-from gpu_runner.supervisor.turn import exclusive
+from gpu_runner.supervisor.device.lock import exclusive
+from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.tools.anchor import probe_ncu
+from gpu_runner.supervisor.tools.calibrate import Calibration, calibrate, calibrated
+from gpu_runner.supervisor.tools.peaks import KnownPeak, ceiling
 
 
 def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]:

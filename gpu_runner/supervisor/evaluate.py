@@ -10,43 +10,42 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import replace
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
-from gpu_runner.supervisor import health, jail
-from gpu_runner.supervisor.arena import Arena
-from gpu_runner.supervisor.audit import Auditor, fault_of, suspicions_of
-from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.binary import static_suspicions
-from gpu_runner.supervisor.build import (
+from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
+from gpu_runner.supervisor.build.binary import static_suspicions
+from gpu_runner.supervisor.build.build import (
     Built,
     build_runner,
     build_shim,
     build_solution,
     build_support,
 )
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import DeviceError
-from gpu_runner.supervisor.device_memory import DeviceMemory
-from gpu_runner.supervisor.environment import environment
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.manners import Manners
+from gpu_runner.supervisor.device.device import DeviceError
+from gpu_runner.supervisor.device.environment import environment
+from gpu_runner.supervisor.device.lock import Courteous, exclusive
+from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.arena import Arena
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.device_memory import DeviceMemory
+from gpu_runner.supervisor.measure.staging import HostMemory
 from gpu_runner.supervisor.measuring import Measuring
-from gpu_runner.supervisor.oracle import Oracle, OracleError, OutOfMemory
-from gpu_runner.supervisor.oracles import Oracles, an_oracle
-from gpu_runner.supervisor.plan import (
-    PLANS,
-    Plan,
-)
-from gpu_runner.supervisor.profiling import Profiler
+from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
+from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
+from gpu_runner.supervisor.oracle.pool import Oracles, an_oracle
 from gpu_runner.supervisor.record import Record
-from gpu_runner.supervisor.runner_process import TorchProcesses
-from gpu_runner.supervisor.session import Fault, FaultError, RunnerUnfit
-from gpu_runner.supervisor.staging import HostMemory
-from gpu_runner.supervisor.target import Target
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.preemption import Manners
+from gpu_runner.supervisor.runner.runner_process import TorchProcesses
+from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.timeline import Report, Timeline
-from gpu_runner.supervisor.toolchain import ToolchainError
-from gpu_runner.supervisor.turn import Courteous, exclusive
-from gpu_runner.supervisor.varied import OtherValues
+from gpu_runner.supervisor.tools import health
+from gpu_runner.supervisor.tools.profiling import Profiler
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +146,7 @@ class _Evaluation:
         rng = random.SystemRandom()
         with (
             closing(Arena("inputs")) as inputs,
-            closing(Arena("taken")) as taken,
+            closing(Arena("samples")) as samples,
             an_oracle(self._oracles, self._config, self._task) as oracle,
             closing(TorchProcesses(self._config)) as torch,
         ):
@@ -155,15 +154,15 @@ class _Evaluation:
             target = self._target(self._compile())
             with (
                 self._device() as manners,
-                closing(self._memory(oracle, inputs, taken, rng)) as memory,
+                closing(self._memory(oracle, inputs, samples, rng)) as memory,
             ):
-                bench = Bench(oracle, memory, taken, self._config, rng, manners)
+                bench = Bench(oracle, memory, samples, self._config, rng, manners)
                 bench.use(torch)
                 with self._timeline.stage(Stage.PREPARE):
                     self._record.environment["oracle"] = dict(
-                        oracle.load(self._task, inputs, taken)
+                        oracle.load(self._task, inputs, samples)
                     )
-                    values = OtherValues(self._task, self._direction, self._config)
+                    values = SupportedDistributions(self._task, self._direction, self._config)
                     others = values.of(oracle, self._workloads, rng) if plan.varied else {}
                     bench.prepare(self._workloads, self._direction, others)
                 self._record.output_bytes = {
@@ -186,11 +185,11 @@ class _Evaluation:
         return int(plan.is_calibrated) + plan.processes + hidden
 
     def _memory(
-        self, oracle: Oracle, inputs: Arena, taken: Arena, rng: random.Random
+        self, oracle: Oracle, inputs: Arena, samples: Arena, rng: random.Random
     ) -> HostMemory | DeviceMemory:
         if self._config.kind is DeviceKind.CUDA:
             return DeviceMemory(oracle, rng, self._config)
-        return HostMemory(oracle, inputs, taken, rng, build_support(self._config))
+        return HostMemory(oracle, inputs, samples, rng, build_support(self._config))
 
     def _compile(self) -> Built:
         with self._timeline.stage(Stage.BUILD):

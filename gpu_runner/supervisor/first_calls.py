@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpu_runner.data.protocol import CHECK_PLAN
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.bench import Bench, Progress
-from gpu_runner.supervisor.plan import CHECK_PLAN
-from gpu_runner.supervisor.processors import team_size
-from gpu_runner.supervisor.races import RaceSearch
+from gpu_runner.supervisor.audit.races import RaceSearch
+from gpu_runner.supervisor.host.processors import team_size
+from gpu_runner.supervisor.measure.bench import Bench, Progress
 from gpu_runner.supervisor.record import Record
-from gpu_runner.supervisor.target import Target
+from gpu_runner.supervisor.runner.target import Target
 
 
 class FirstCalls:

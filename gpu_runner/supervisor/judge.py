@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import (
     Measurement,
     OutputError,
@@ -14,61 +15,43 @@ from gpu_runner.data.evaluation import (
     WorkloadResult,
 )
 from gpu_runner.data.integrity import Check, OutsideTime, Suspicion
-from gpu_runner.data.scores import geometric_mean, speedups
-from gpu_runner.data.task import Cost, Task, Workload
-from gpu_runner.data.verdict import DeviceKind, Direction
-from gpu_runner.supervisor.device import Peak
-from gpu_runner.supervisor.outside import (
+from gpu_runner.data.protocol import (
+    BESIDE_NS,
+    CLAIM_GAP,
+    LUCKY_NS,
+    LUCKY_PROCESSES,
+    LUCKY_RATIO,
+    WAITING_NS,
     Margin,
-    NullTime,
+)
+from gpu_runner.data.scores import speedups
+from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.supervisor.device.device import Peak
+from gpu_runner.supervisor.device.floor import floor_ns
+from gpu_runner.supervisor.device.statistics import ESTIMATORS, Estimator, measure
+from gpu_runner.supervisor.measure.outside import (
+    EmptyKernelTime,
     Seen,
     at_least,
     host_share_ns,
     least_of_call,
     outside_time,
 )
-from gpu_runner.supervisor.report import duration
-from gpu_runner.supervisor.statistics import ESTIMATORS, Estimator, measure
-
-_SAVED = 4.0
-"""Direct operations for one of a cleverer algorithm: Winograd's F(4x4, 3x3) needs a quarter."""
-_SAVED_IN_PARTS = 4 / 3  # Strassen twice; nobody adds Winograd to arithmetic in parts
-_PARTS = {"float32": 3, "float64": 10}
-"""Products in 16 bits that give one of the dtype's precision, on tensor cores."""
-_RESIDUE = 0.14
-"""Share of the inputs that a flush may leave in a cache which evicts at random: e to the -2."""
-_RESOLUTION_NS = 1000.0  # of a pair of events, whose mean cost is subtracted from a time
-_IMPOSSIBLE_BYTES, _IMPOSSIBLE_RATE = 0.5, 1.25
-"""Beyond the floor, a time below this part of the bytes, or above this rate, is no honest one."""
-
-LUCKY_PROCESSES = 3
-"""So many must agree that few calls are fast; hidden workloads have one process."""
-LUCKY, LUCKY_NS = 2.0, 5_000.0
-"""How much slower nine of ten calls may be than the fastest, as a ratio and beyond cold memory."""
-
-
-BESIDE_NS = 40_000.0
-"""Processor time of a call beside its kernel scatters by so much on a virtual machine."""
-
-WAITING_NS = 10_000.0
-"""So much of it a thread may take that is woken, spins for a moment and sleeps again."""
-
-GAP = 1.25
-"""A claim is far off where the supervisor saw more than so many times of it: a person looks."""
 
 
 @dataclass
 class Facts:
     """What is known of one workload: runs, largest errors by output, baselines by name.
 
-    kind: of the device. null, margin: what the outside clock must allow for.
+    kind: of the device. empty, margin: what the outside clock must allow for.
     """
 
     kind: DeviceKind
     runs: list[ProcessRun] = field(default_factory=list)
     errors: dict[str, OutputError] = field(default_factory=dict)
     baselines: Mapping[str, Measurement] = field(default_factory=dict)
-    null: NullTime | None = None
+    empty: EmptyKernelTime | None = None
     margin: Margin | None = None
 
     @property
@@ -83,18 +66,20 @@ class Facts:
         call counts as a slow one, and another is the fastest. What is claimed below what was seen
         gains nothing.
         """
-        return [_counted(run, self.null, self.margin) for run in self.runs]
+        return [_counted(run, self.empty, self.margin) for run in self.runs]
 
     def claimed_ns(self) -> float:
         """The time that the claims alone would give."""
         return self.estimator([run.times_ns for run in self.runs])
 
 
-def _counted(run: ProcessRun, null: NullTime | None, margin: Margin | None) -> Sequence[float]:
-    if null is None or margin is None or not run.gate_ns:
+def _counted(
+    run: ProcessRun, empty: EmptyKernelTime | None, margin: Margin | None
+) -> Sequence[float]:
+    if empty is None or margin is None or not run.gate_ns:
         return run.times_ns
     calls = zip(run.times_ns, run.gate_ns, strict=True)
-    return [max(claimed, least_of_call(gate, null, margin)) for claimed, gate in calls]
+    return [max(claimed, least_of_call(gate, empty, margin)) for claimed, gate in calls]
 
 
 def workload_result(
@@ -104,8 +89,8 @@ def workload_result(
     rng = random.Random(0)  # noqa: S311 - resampling, no secret
     measurement = measure(facts.counted(), facts.estimator, rng) if facts.runs else None
     outside = _outside(facts)
-    if measurement and outside and facts.null:
-        share_ns = host_share_ns(_host_ns(facts), facts.null, outside)
+    if measurement and outside and facts.empty:
+        share_ns = host_share_ns(_host_ns(facts), facts.empty, outside)
         measurement = at_least(measurement, outside, share_ns)
     cost = task.cost(workload, direction)
     return WorkloadResult(
@@ -142,7 +127,7 @@ def _outside(facts: Facts) -> OutsideTime | None:
     Another choice could contradict it.
     """
     runs, estimator = facts.runs, facts.estimator
-    if not runs or facts.null is None or facts.margin is None:
+    if not runs or facts.empty is None or facts.margin is None:
         return None
 
     def least(of_runs: Sequence[Sequence[float]]) -> float | None:
@@ -156,128 +141,7 @@ def _outside(facts: Facts) -> OutsideTime | None:
         bursts=[burst for run in runs for burst in run.bursts],
         host_ns=_host_ns(facts),
     )
-    return outside_time(facts.kind, seen, facts.null, facts.margin)
-
-
-def floor_ns(cost: Cost, peak: Peak, dtype: str) -> float | None:
-    """The larger of compulsory bytes over bandwidth and FLOPs over peak rate, in ns.
-
-    None where it does arithmetic of which no rate is known.
-    """
-    rate = peak.flops.get(dtype)
-    if cost.flops > 0 and rate is None:
-        return None
-    computing_s = cost.flops / rate if rate else 0.0
-    seconds = max(cost.bytes / peak.bytes_per_s, computing_s)
-    return seconds * 1e9 if seconds > 0 else None
-
-
-def beats_physics(
-    workloads: Sequence[WorkloadResult],
-    peak: Peak,
-    dtype: str,
-    output_bytes: Mapping[str, float] | None = None,
-) -> str:
-    """Which workload's time is far below what the device can do; empty if none is.
-
-    That is a violation: half the bytes, or a quarter more operations than `possible_rate`, leave
-    no room for honesty. `peak` must not rest on a measurement. output_bytes: of a call, by name.
-    """
-    rate = possible_rate(peak, dtype)
-    for workload in workloads:
-        if workload.measurement is None or workload.bytes is None:
-            continue
-        moved = min(_IMPOSSIBLE_BYTES * workload.bytes, _from_memory(workload, peak, output_bytes))
-        computed_s = (workload.flops or 0.0) / (_IMPOSSIBLE_RATE * rate) if rate else 0.0
-        least_ns = max(moved / peak.bytes_per_s, computed_s) * 1e9
-        if workload.measurement.time_ns < least_ns:
-            if workload.hidden:
-                return "claims a time on a hidden workload that the device cannot reach"
-            return (
-                f"claims {workload.measurement.time_ns:.0f} ns on {workload.name}, but the device"
-                f" needs at least {least_ns:.0f} ns for its bytes and operations"
-            )
-    return ""
-
-
-def floor_suspicions(
-    workloads: Sequence[WorkloadResult],
-    peak: Peak,
-    dtype: str,
-    output_bytes: Mapping[str, float] | None = None,
-) -> list[Suspicion]:
-    """A suspicion for each workload whose whole interval lies below the device's floor.
-
-    `peak` is `peaks.ceiling`'s. output_bytes: of a call, by workload's name; half the bytes where
-    they are not known. Hidden workloads are not told apart. No work formula, no suspicion.
-    """
-    reasons: list[str] = []
-    for workload in workloads:
-        measured = workload.measurement
-        if measured is None or workload.bytes is None:
-            continue
-        moving_ns, computing_ns = _least_times_ns(workload, peak, dtype, output_bytes)
-        least_ns = max(moving_ns, computing_ns)
-        if measured.high_ns + _RESOLUTION_NS >= least_ns:
-            continue
-        if workload.hidden:
-            reasons.append("a hidden workload is faster than the physical limit of the device")
-        else:
-            what = "bytes" if moving_ns >= computing_ns else "operations"
-            reasons.append(
-                f"{workload.name} took {duration(measured.time_ns)}, less than the"
-                f" {duration(least_ns)} that its {what} take at the physical limit of the device"
-            )
-    return [Suspicion(check=Check.FLOOR, reason=reason) for reason in dict.fromkeys(reasons)]
-
-
-def _least_times_ns(
-    workload: WorkloadResult,
-    peak: Peak,
-    dtype: str,
-    output_bytes: Mapping[str, float] | None,
-) -> tuple[float, float]:
-    """What the bytes that must pass through memory take, and the operations."""
-    rate = possible_rate(peak, dtype)
-    moving_s = _from_memory(workload, peak, output_bytes) / peak.bytes_per_s
-    return 1e9 * moving_s, 1e9 * (workload.flops or 0.0) / rate if rate else 0.0
-
-
-def _from_memory(
-    workload: WorkloadResult, peak: Peak, output_bytes: Mapping[str, float] | None
-) -> float:
-    """Bytes that no cache saves: outputs may stay in one, and of inputs a flush's residue."""
-    total = workload.bytes or 0.0
-    outputs = min(total, (output_bytes or {}).get(workload.name, total / 2))
-    residue = _RESIDUE * min(total - outputs, peak.cache_bytes)
-    return total - min(outputs, peak.cache_bytes) - residue
-
-
-def possible_rate(peak: Peak, dtype: str) -> float | None:
-    """Operations of a work formula per second that an honest kernel cannot exceed.
-
-    A cleverer algorithm needs fewer than the formula counts. float32 and float64 may be computed
-    in parts on tensor cores, without loss, faster than the units for them do it.
-    """
-    plain = peak.flops.get(dtype)
-    if plain is None:
-        return None
-    parts = _PARTS.get(dtype)
-    sixteen = max(peak.flops.get("float16", 0.0), peak.flops.get("bfloat16", 0.0))
-    return max(_SAVED * plain, _SAVED_IN_PARTS * sixteen / parts if parts else 0.0)
-
-
-def fraction(workloads: Sequence[WorkloadResult], peak: Peak, dtype: str) -> float | None:
-    """Time at a peak over the time measured: geometric mean over the public workloads."""
-    shares = []
-    for workload in workloads:
-        if workload.hidden or workload.measurement is None or workload.bytes is None:
-            continue
-        cost = Cost(flops=workload.flops or 0.0, bytes=workload.bytes, weight=workload.weight)
-        least_ns = floor_ns(cost, peak, dtype)
-        if least_ns is not None:
-            shares.append(least_ns / workload.measurement.time_ns)
-    return geometric_mean(shares)
+    return outside_time(facts.kind, seen, facts.empty, facts.margin)
 
 
 def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
@@ -292,11 +156,10 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         if len(workload.processes) < LUCKY_PROCESSES:  # one bad moment of the host accuses nobody
             continue
         runs = [sorted(_seen(run)) for run in workload.processes]
-        lucky = [t for t in runs if _tenth(t) > max(LUCKY * t[0], t[0] + LUCKY_NS)]
+        lucky = [t for t in runs if _tenth(t) > max(LUCKY_RATIO * t[0], t[0] + LUCKY_NS)]
         if len(lucky) > len(runs) / 2:
-            reason = (
-                f"nine of ten calls of {workload.name} take more than {LUCKY:g} times the fastest"
-            )
+            ratio = f"more than {LUCKY_RATIO:g} times the fastest"
+            reason = f"nine of ten calls of {workload.name} take {ratio}"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
 
@@ -321,7 +184,7 @@ def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
         claimed_ns, measured = workload.claimed_ns, workload.measurement
         if claimed_ns is None or measured is None:
             continue
-        if measured.time_ns - _waiting_ns(workload) <= GAP * claimed_ns + LUCKY_NS:
+        if measured.time_ns - _waiting_ns(workload) <= CLAIM_GAP * claimed_ns + LUCKY_NS:
             continue
         if workload.hidden:
             reason = "claims a time on a hidden workload that is far below what its calls took"

@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 
 from gpu_runner.data.baselines import anchor_of
 from gpu_runner.data.evaluation import Mismatch
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import NOISE_LIMIT, PLANS, UNSTABLE_FROM
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
-from gpu_runner.supervisor.anchor import measure_anchor
 from gpu_runner.supervisor.baselines import Baselines
-from gpu_runner.supervisor.bench import Bench, Progress
-from gpu_runner.supervisor.device_log import DeviceLog
+from gpu_runner.supervisor.clock_calibration import OwnClock
+from gpu_runner.supervisor.device.device_log import DeviceLog
 from gpu_runner.supervisor.first_calls import FirstCalls
-from gpu_runner.supervisor.own_clock import OwnClock
-from gpu_runner.supervisor.plan import NOISE_LIMIT, PLANS, UNSTABLE_FROM, Plan
+from gpu_runner.supervisor.measure.bench import Bench, Progress
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
-from gpu_runner.supervisor.session import Fault, FaultError
-from gpu_runner.supervisor.target import Target
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
+from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.timeline import Timeline, calls_so_far
+from gpu_runner.supervisor.tools.anchor import measure_anchor
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,16 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Verdict
-from gpu_runner.supervisor.audit_cpu import build_race_finder
-from gpu_runner.supervisor.build import build_anchor, build_interposed, build_runner, build_support
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.audit.cpu import build_race_finder
+from gpu_runner.supervisor.build.build import (
+    build_anchor,
+    build_interposed,
+    build_runner,
+    build_support,
+)
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.probe import build_probe
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.probe import build_probe
 
 _REFERENCE = """
 import torch
@@ -40,7 +45,7 @@ _KERNELS = {
     ),
     DeviceKind.CUDA: (_CUDA % "", _CUDA % " cudaDeviceSynchronize();"),
 }
-"""On a GPU one for each habit of kernels (`null.Habit`), as calibrating takes seconds there."""
+"""On a GPU one for each habit of kernels (`Habit`), as calibrating takes seconds there."""
 _TASK = Task(
     name="kbench_copy",
     title="A copy that every runner makes before its first evaluation",

@@ -16,31 +16,27 @@ from gpu_runner.data.evaluation import (
 )
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import Profile
+from gpu_runner.data.protocol import MARGINS, RESOLUTION_NS, WRITE_BACK_RATIO
 from gpu_runner.data.scores import summary
 from gpu_runner.data.symptom import GENERAL
 from gpu_runner.data.task import KINDS_OF_VALUES, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
-from gpu_runner.supervisor import peaks
 from gpu_runner.supervisor.baselines import Baseline
-from gpu_runner.supervisor.collected import Checked, Collected, larger_error
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import generous_peak
+from gpu_runner.supervisor.device.device import generous_peak
+from gpu_runner.supervisor.device.floor import beats_physics, floor_suspicions
+from gpu_runner.supervisor.device.statistics import ESTIMATORS
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.judge import (
     Facts,
-    beats_physics,
     clock_suspicions,
-    floor_suspicions,
     luck_suspicions,
     noisiest,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, is_blind
-from gpu_runner.supervisor.plan import RESOLUTION_NS
-from gpu_runner.supervisor.session import Fault
-from gpu_runner.supervisor.statistics import ESTIMATORS
-
-_DRAIN = 1.5
-"""Writing back is slower than reading, on which a device's bandwidth rests."""
+from gpu_runner.supervisor.measure.collected import Checked, Collected, larger_error
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_blind
+from gpu_runner.supervisor.runner.faults import Fault
+from gpu_runner.supervisor.tools import peaks
 
 
 class Record:
@@ -152,13 +148,15 @@ class Record:
             **headline,
         )
 
-    def know_null(self, times: Mapping[str, NullTime]) -> None:
+    def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """Add what the supervisor's clock adds to each workload's bursts."""
         margin = MARGINS[self.config.kind, self.request.task.abi]
         if peak := generous_peak(self.config.kind, self.config.index):
-            margin = replace(margin, drain_ns=_DRAIN * peak.cache_bytes / peak.bytes_per_s * 1e9)
-        for name, null in times.items():
-            self._facts[name].null = null
+            margin = replace(
+                margin, drain_ns=WRITE_BACK_RATIO * peak.cache_bytes / peak.bytes_per_s * 1e9
+            )
+        for name, empty in times.items():
+            self._facts[name].empty = empty
             self._facts[name].margin = margin
 
     def is_raised(self) -> bool:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, Mismatch, WorkloadResult
 from gpu_runner.data.integrity import Audit, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Verdict
 
 _KERNELS_SHOWN, _NAME_LIMIT, _REASON_LIMIT = 5, 100, 200
-_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
-
-
-def duration(nanoseconds: float) -> str:
-    """A time with a fitting unit and four significant digits: `12.34 us`."""
-    scale, unit = next((s, u) for s, u in _UNITS if nanoseconds >= s or s == 1.0)
-    return f"{nanoseconds / scale:.4g} {unit}"
 
 
 def describe(result: EvaluationResult) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Count, F, Max, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
+from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.intervals import LATENCY, spread, spreads
 from leaderboard_app.boards.query import By, Choices, Query, default_sort
 from leaderboard_app.boards.ranking import (
@@ -24,8 +24,12 @@ from leaderboard_app.boards.ranking import (
     rank_entries,
     rank_groups,
 )
-from runs_app.integrity.standing import ranked_evaluations, standing_evaluations
-from runs_app.models import BARRED, COUNTING, Agent, Audited, Device, Evaluation, Result
+from runs_app.integrity.eligibility import (
+    eligible_evaluations,
+    entered_evaluations,
+    judged_evaluations,
+)
+from runs_app.models import Audited, Device, Evaluation, Result
 from tasks_app.selectors import published_tasks, task_writers
 
 _KEPT_INTERVALS = 65536
@@ -106,29 +110,16 @@ def choices(tasks: Iterable[BoardTask]) -> Choices:
 
 def default_device() -> str:
     """The device of the latest ranked result, or the CPU."""
-    latest = ranked_evaluations().filter(verdict=Verdict.CORRECT).order_by("-finished_at").first()
+    latest = judged_evaluations().filter(verdict=Verdict.CORRECT).order_by("-finished_at").first()
     return latest.device_id if latest else DeviceKind.CPU.value
 
 
 def devices_with_results() -> list[Device]:
     """Devices that have at least one ranked correct result, the most recent first."""
-    return list(
-        Device.objects.annotate(
-            latest=Max(
-                "evaluations__finished_at",
-                filter=Q(
-                    evaluations__mode=Mode.RANKED.value,
-                    evaluations__verdict=Verdict.CORRECT.value,
-                    evaluations__submission__private=False,
-                    evaluations__submission__run__isnull=True,
-                    evaluations__quarantine__in=COUNTING,
-                )
-                & ~Q(evaluations__audited__in=BARRED),
-            )
-        )
-        .filter(latest__isnull=False)
-        .order_by("-latest")
-    )
+    correct = entered_evaluations().filter(verdict=Verdict.CORRECT.value).order_by()
+    latest = correct.values_list("device").annotate(latest=Max("finished_at"))
+    devices = Device.objects.in_bulk()
+    return [devices[slug] for slug, _ in latest.order_by("-latest", "device")]
 
 
 def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]:
@@ -158,13 +149,13 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     problems = problems_of(query, tasks)
     marked = tuple(task for task in _chosen(query, tasks) if task.contaminated)
     found = Board(query=query, problems=problems, contaminated=marked)
-    entries = _best(_standing(query))
+    entries = _best(_eligible(query))
     if query.by is By.SUBMISSION:
         best = best_entries(entries, lambda author: f"{author.submitter}\n{author.agent}")
         return replace(found, entries=tuple(rank_entries(best, query.sort)))
     groups = group_entries(
         entries,
-        _tallies(_matching(query, ranked_evaluations())),
+        _tallies(_matching(query, judged_evaluations())),
         query.by.owner,
         len(problems),
         query.p,
@@ -175,14 +166,14 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
     """The first rows of a device's board by submission."""
     query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
-    entries = best_entries(_best(_standing(query)), lambda author: author.agent)
+    entries = best_entries(_best(_eligible(query)), lambda author: author.agent)
     return rank_entries(entries, query.sort)[:limit]
 
 
 def solved_tasks() -> dict[str, Solved]:
     """By task: how many agents solved it, and the best speedup with its device."""
     rows = (
-        standing_evaluations()
+        eligible_evaluations()
         .order_by()
         .values_list("task_version__task__slug", "device__name")
         .annotate(agents=Count("submission__agent", distinct=True), best=Max("speedup_best"))
@@ -196,13 +187,8 @@ def solved_tasks() -> dict[str, Solved]:
     return solved
 
 
-def kinds_of_agents(names: Iterable[str]) -> dict[str, str]:
-    """Kinds of agents by name."""
-    return dict(Agent.objects.filter(name__in=set(names)).values_list("name", "kind"))
-
-
-def _standing(query: Query) -> QuerySet[Evaluation]:
-    rows = _matching(query, standing_evaluations())
+def _eligible(query: Query) -> QuerySet[Evaluation]:
+    rows = _matching(query, eligible_evaluations())
     return rows.filter(audited=Audited.PASSED) if query.verified else rows
 
 

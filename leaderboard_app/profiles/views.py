@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from runs_app.errors import SubmissionError
-from runs_app.models import Agent, LanguageModel
+from runs_app.models import Agent, LanguageModel, Submission
 from runs_app.optimisation.selectors.language_models import (
     Usage,
     host_of,
@@ -67,7 +67,9 @@ def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpR
         context = {"model": model, **_last_test(request, model)}
         return render(request, "leaderboard_app/profiles/parts/language_model_test.html", context)
     evaluations = visible_evaluations(request.user)
-    written = evaluations.filter(submission__language_model=model, submission__run=None)
+    written = evaluations.filter(submission__language_model=model).exclude(
+        submission__origin=Submission.Origin.RUN
+    )
     row = _row(model, usages(request.user, [model])[model.pk])
     context = row | {"keyed": row, "evaluations": written[:_RECENT], **_last_test(request, model)}
     return render(request, "leaderboard_app/profiles/language_model.html", context)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from runs_app.integrity.standing import standing_on
+from runs_app.integrity.eligibility import eligible_on
 from tasks_app.models import TaskVersion
 from tasks_app.selectors import task_writers
 
@@ -20,13 +20,13 @@ _SHOWN_WITH = ("submission__agent", "submission__language_model", "submission__a
 @register.simple_tag
 def result_counts(versions: Sequence[TaskVersion]) -> dict[int, int]:
     """By id of the version: the correct ranked results of public submissions that stand on it."""
-    return {version.pk: standing_on(version).count() for version in versions}
+    return {version.pk: eligible_on(version).count() for version in versions}
 
 
 @register.inclusion_tag("leaderboard_app/tasks/parts/version_results.html")
 def fastest_on(version: TaskVersion) -> dict[str, Any]:
     """The fastest of these results on one version, by device and direction."""
-    rows = standing_on(version)
+    rows = eligible_on(version)
     problems = rows.order_by("device", "direction").values_list("device", "direction").distinct()
     tables = []
     for device, direction in problems:

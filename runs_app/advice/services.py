@@ -14,18 +14,18 @@ from gpu_runner.data.task import Workload
 from runs_app.errors import SubmissionError
 from runs_app.evolve import budget
 from runs_app.evolve.answers import Unusable
+from runs_app.evolve.commands import Prompt
 from runs_app.evolve.config import Budget
 from runs_app.evolve.task_judging import judge_prompt, read_judgement
-from runs_app.evolve.wishes import Prompt
 from runs_app.messaging import queues
 from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
 from runs_app.optimisation.services.calls import answer_call, interrupt_call, spec_of
 from runs_app.text import storable
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.errors import CurationError
-from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.pages.task_page import parameters_text, reference_files
-from tasks_app.publishing.trail import note
+from tasks_app.publishing.audit_log import add_entry
 
 ANSWER_TOKENS = 8192
 ROLE = "judge"
@@ -46,7 +46,7 @@ class JudgeRequest:
 def judge_task(
     *, version: TaskVersion, request: JudgeRequest, clock: Callable[[], datetime]
 ) -> TaskJudgement:
-    """Ask once about a version, wait for the answer, and store what came; the trail says so.
+    """Ask once about a version, wait for the answer, and store what came; the audit log says so.
 
     An answer that cannot be read and a call that failed are stored with the reason. Raises
     `SubmissionError` before anything is stored.
@@ -71,7 +71,7 @@ def request_judgement(
     now: datetime,
     draft: Draft | None = None,
 ) -> TaskJudgement:
-    """Queue the question about a version for a worker of calls, and note it in the trail.
+    """Queue the question about a version for a worker of calls, and record it in the audit log.
 
     Raises `CurationError` for those who are no admins, because a call costs money, and while the
     same language model is being asked about the same version; `SubmissionError` naming the field.
@@ -165,7 +165,9 @@ def _stored(
     if allowance.refusal:
         raise SubmissionError("max_usd", allowance.refusal)
     details = {"language model": request.model}
-    note(Act.Kind.JUDGED, version=version, draft=draft, actor=user, details=details, now=now)
+    add_entry(
+        AuditEntry.Kind.JUDGED, version=version, draft=draft, actor=user, details=details, now=now
+    )
     call = LanguageModelCall.objects.create(
         role=ROLE,
         language_model=model,

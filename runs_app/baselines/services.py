@@ -27,7 +27,7 @@ from runs_app.models import (
     Result,
     Status,
 )
-from runs_app.work import job_lifecycle, journal, outcome
+from runs_app.work import journal, lifecycle, outcome
 from tasks_app.models import TaskVersion
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,8 @@ def finish(measurement: BaselineMeasurement, document: Any, now: datetime) -> No
     expected = measurement.version.data.digest()
     if report.task_digest != expected:
         raise DataError("report.task_digest", f"is {report.task_digest!r}, expected {expected!r}")
-    job_lifecycle.end(measurement, report=document, now=now)
+    measurement.report, measurement.reason = document, ""
+    lifecycle.end(measurement, Status.FINISHED, {}, now=now)
     for evaluation in _waiting(measurement):
         try:
             _join(evaluation, report, now)
@@ -90,7 +91,7 @@ def _measure(
     measurement = BaselineMeasurement.objects.create(
         version=version, device=device, direction=direction, created_at=now, queued_at=now
     )
-    job_lifecycle.queue(measurement)
+    lifecycle.queue(measurement, now=now)
     return measurement
 
 

@@ -12,20 +12,19 @@ from django.db import transaction
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind
 from runs_app.checks.selectors import check_time, may_cancel, may_check
-from runs_app.messaging import queues
 from runs_app.models import UNDER_WAY, Device, Status, TaskCheck
-from runs_app.work import job_lifecycle
+from runs_app.work import lifecycle
 from tasks_app.errors import CurationError
 from tasks_app.formats.loader import report_of
 from tasks_app.formats.soundness_report import LARGEST
-from tasks_app.models import Act, TaskVersion
+from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import record_report
-from tasks_app.publishing.trail import note
 
 
 @transaction.atomic
 def request_check(*, version: TaskVersion, device: Device, user: User, now: datetime) -> TaskCheck:
-    """Queue the making of a version's soundness report, and note it in the trail.
+    """Queue the making of a version's soundness report, and record it in the audit log.
 
     One that waits or runs on the device already is returned instead. Raises `CurationError` naming
     the field: for those who may not, for a device that the task has no workload for, and, of
@@ -46,35 +45,38 @@ def request_check(*, version: TaskVersion, device: Device, user: User, now: date
     drafts = [draft for draft in version.drafts.all() if draft.open_to(user)]
     draft = min(drafts, key=lambda draft: draft.author_id != user.pk, default=None)
     details = {"device": device.slug, "check": str(check.pk)}
-    note(Act.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now)
-    job_lifecycle.queue(check)
+    add_entry(
+        AuditEntry.Kind.CHECKED, version=version, draft=draft, actor=user, details=details, now=now
+    )
+    lifecycle.queue(check, now=now)
     return check
 
 
 @transaction.atomic
 def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
-    """Take a check out of the queue, or stop it, and note it in the trail.
+    """Take a check out of the queue, or stop it, and record it in the audit log.
 
     Raises `CurationError` where that cannot be.
     """
-    locked = TaskCheck.objects.select_for_update(of=("self",)).get(pk=check.pk)
+    locked = lifecycle.lock(TaskCheck, check.pk)
     if locked.is_over:
         raise CurationError("", f"this check is {locked.status.lower()} already")
     if not may_cancel(locked, user):
         raise CurationError("", "only who asked for a check and admins may cancel it")
-    reason = f"cancelled by {user.get_username()}"
-    job_lifecycle.end(locked, reason=reason, status=Status.CANCELLED, now=now)
+    locked.reason = f"cancelled by {user.get_username()}"
+    lifecycle.cancel(locked, reason=locked.reason, now=now)
     details = {"device": locked.device_id, "check": str(locked.pk)}
-    asked = Act.objects.filter(kind=Act.Kind.CHECKED, details__check=str(locked.pk)).first()
-    note(
-        Act.Kind.CANCELLED,
+    asked = AuditEntry.objects.filter(
+        kind=AuditEntry.Kind.CHECKED, details__check=str(locked.pk)
+    ).first()
+    add_entry(
+        AuditEntry.Kind.CANCELLED,
         version=locked.version,
         draft=asked.draft if asked is not None else None,
         actor=user,
         details=details,
         now=now,
     )
-    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
 
 
 def finish(check: TaskCheck, document: Any, now: datetime) -> None:
@@ -94,7 +96,8 @@ def finish(check: TaskCheck, document: Any, now: datetime) -> None:
         if found != expected:
             raise DataError(field, f"is {found!r}, expected {expected!r}")
     record_report(check.version, report, now, made_here=True)
-    job_lifecycle.end(check, passed=report.passed, now=now)
+    check.passed, check.reason = report.passed, ""
+    lifecycle.end(check, Status.FINISHED, {}, now=now)
 
 
 def _refuse_device(version: TaskVersion, device: Device) -> None:

@@ -8,12 +8,11 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from runs_app.models import Status, TaskCheck
+from runs_app.models import UNDER_WAY, Status, TaskCheck
 
 register = template.Library()
 
 _KEY = "checks under way"
-_UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 
 
 @register.simple_tag(takes_context=True)
@@ -34,7 +33,7 @@ def checks_under_way(context: Context, version_id: int | None) -> SafeString:
 
 
 def _all() -> dict[int, list[tuple[str, str]]]:
-    rows = TaskCheck.objects.filter(status__in=_UNDER_WAY).order_by("created_at", "pk")
+    rows = TaskCheck.objects.filter(status__in=UNDER_WAY).order_by("created_at", "pk")
     found: dict[int, list[tuple[str, str]]] = {}
     for version, status, device in rows.values_list("version_id", "status", "device_id"):
         words = "waits" if status == Status.QUEUED else "runs"

@@ -62,7 +62,7 @@ def _percentiles(logs: Sequence[float], seed: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class AblationRun:
     """One finished run: its setting by factor, and what came of it.
 
     speedup: of its best correct kernel, None if it has none. measured, correct: its candidates.
@@ -84,7 +84,7 @@ class Group:
     """Runs with the same values of the chosen factors; `mixes` are other factors that differ."""
 
     values: tuple[tuple[str, str], ...]
-    trials: list[Trial] = field(default_factory=list)
+    runs: list[AblationRun] = field(default_factory=list)
     mixes: tuple[str, ...] = ()
     rank: int = 0
     tied: bool = False
@@ -92,55 +92,55 @@ class Group:
     @property
     def interval(self) -> Interval | None:
         """Of the speedups of those runs that found a correct kernel."""
-        return geometric_interval([t.speedup for t in self.trials if t.speedup is not None])
+        return geometric_interval([t.speedup for t in self.runs if t.speedup is not None])
 
     @property
     def improved_share(self) -> float:
         """Share of its runs that ended with something faster than the seed."""
-        return sum(trial.improved for trial in self.trials) / len(self.trials)
+        return sum(run.improved for run in self.runs) / len(self.runs)
 
     @property
     def correct_share(self) -> float | None:
         """Share of its measured candidates that were correct."""
-        measured = sum(trial.measured for trial in self.trials)
-        return sum(trial.correct for trial in self.trials) / measured if measured else None
+        measured = sum(run.measured for run in self.runs)
+        return sum(run.correct for run in self.runs) / measured if measured else None
 
     @property
     def mean_usd(self) -> float:
         """Mean cost of a run."""
-        return math.fsum(trial.usd for trial in self.trials) / len(self.trials)
+        return math.fsum(run.usd for run in self.runs) / len(self.runs)
 
     @property
     def mean_tokens(self) -> float:
         """Mean tokens of a run."""
-        return sum(trial.tokens for trial in self.trials) / len(self.trials)
+        return sum(run.tokens for run in self.runs) / len(self.runs)
 
 
-def varying(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """Factors that do not have the same value in all trials, in the order of the settings."""
-    names = dict.fromkeys(name for trial in trials for name in trial.setting)
-    return tuple(name for name in names if len({t.setting.get(name, "") for t in trials}) > 1)
+def varying(runs: Sequence[AblationRun]) -> tuple[str, ...]:
+    """Factors that do not have the same value in all runs, in the order of the settings."""
+    names = dict.fromkeys(name for run in runs for name in run.setting)
+    return tuple(name for name in names if len({t.setting.get(name, "") for t in runs}) > 1)
 
 
-def telling(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """The first factors that tell apart all trials that differ: what they imply is left out."""
+def telling(runs: Sequence[AblationRun]) -> tuple[str, ...]:
+    """The first factors that tell apart all runs that differ: what they imply is left out."""
     chosen: list[str] = []
-    for name in varying(trials):
-        finer = {tuple(t.setting.get(each, "") for each in (*chosen, name)) for t in trials}
-        if len(finer) > len({tuple(t.setting.get(each, "") for each in chosen) for t in trials}):
+    for name in varying(runs):
+        finer = {tuple(t.setting.get(each, "") for each in (*chosen, name)) for t in runs}
+        if len(finer) > len({tuple(t.setting.get(each, "") for each in chosen) for t in runs}):
             chosen.append(name)
     return tuple(chosen)
 
 
-def group(trials: Sequence[Trial], factors: Sequence[str]) -> list[Group]:
-    """Trials by their values of `factors`, the best group first, ranked with ties."""
+def group(runs: Sequence[AblationRun], factors: Sequence[str]) -> list[Group]:
+    """Runs by their values of `factors`, the best group first, ranked with ties."""
     found: dict[tuple[tuple[str, str], ...], Group] = {}
-    for trial in trials:
-        values = tuple((name, trial.setting.get(name, "")) for name in factors)
-        found.setdefault(values, Group(values=values)).trials.append(trial)
+    for run in runs:
+        values = tuple((name, run.setting.get(name, "")) for name in factors)
+        found.setdefault(values, Group(values=values)).runs.append(run)
     groups = sorted(found.values(), key=_order)
     for each in groups:
-        each.mixes = varying(each.trials)
+        each.mixes = varying(each.runs)
     _rank(groups)
     return groups
 

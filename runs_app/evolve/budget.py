@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from runs_app.evolve.commands import Message
 from runs_app.evolve.config import Budget, ModelSpec
 from runs_app.evolve.history import History
-from runs_app.evolve.wishes import Message
 
 MIN_OUTPUT_TOKENS = 256
 """An answer that may be no longer than this is not worth asking for."""

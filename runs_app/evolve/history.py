@@ -1,4 +1,4 @@
-"""What a run knows: a fold of facts, with the questions that strategies ask of it."""
+"""What a run knows: a fold of events, with the questions that strategies ask of it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from enum import StrEnum
 from typing import Protocol
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget
-from runs_app.evolve.facts import Fact
+from runs_app.evolve.evaluations import Evaluations
+from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback
-from runs_app.evolve.trials import Trials
-from runs_app.evolve.wishes import Edit, Place, Role
 
 
 class CandidateState(StrEnum):
@@ -116,7 +116,7 @@ class Details(Protocol):
 class History:
     """Everything that happened so far, in order of numbers.
 
-    Sums and indices grow with each fact, so that a question costs the same in a long run.
+    Sums and indices grow with each event, so that a question costs the same in a long run.
     """
 
     def __init__(self, details: Details) -> None:
@@ -124,13 +124,13 @@ class History:
         self.details = details
         self.candidates: dict[int, Candidate] = {}
         self.questions: dict[int, Question] = {}
-        self.finished: facts.Finished | None = None
+        self.finished: events.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over
         self._costs_usd: list[float] = []  # of the same
-        self._trials = Trials()
+        self._evaluations = Evaluations()
         self._in_flight = 0
         self._correct: list[tuple[float, int]] = []  # (-latency in ns, number), sorted
         self._waiting: dict[int, Question] = {}
@@ -146,12 +146,12 @@ class History:
         candidates: Iterable[Candidate],
         questions: Iterable[Question],
         *,
-        trials: Trials,
+        evaluations: Evaluations,
         best: int | None,
-        finished: facts.Finished | None,
+        finished: events.Finished | None,
         budget: Budget | None,
     ) -> None:
-        """Take over what folding a run's facts has made before; both in order of numbers."""
+        """Take over what folding a run's events has made before; both in order of numbers."""
         for question in questions:
             self._asked(question)
             if question.state is not AskState.WAITING:
@@ -164,34 +164,34 @@ class History:
             if candidate.latency_ns is not None:
                 self._correct.append((-candidate.latency_ns, candidate.number))
         self._correct.sort()
-        self._trials = trials
-        self.settled = [self.candidates[number] for number in trials.settled]
+        self._evaluations = evaluations
+        self.settled = [self.candidates[number] for number in evaluations.settled]
         self.best = self.candidates[best] if best is not None else None
         self.finished, self.budget = finished, budget
 
-    def apply(self, fact: Fact) -> None:  # noqa: C901 - one short case for each kind of fact
-        """Add one fact. The order is the one in which they were stored."""
-        self._trials.apply(fact)
-        match fact:
-            case facts.Asked():
-                self._asked(_question(fact))
-            case facts.Answered() | facts.Failed():
-                self._settled(fact)
-            case facts.Drafted():
-                self._drafted(_candidate(fact))
-            case facts.Voted():
-                self.candidates[fact.candidate].votes[fact.verifier] = fact.passes
-            case facts.Dropped():
-                dropped = self.candidates[fact.candidate]
-                dropped.state, dropped.reason = CandidateState.DROPPED, fact.reason
-            case facts.Measuring():
-                self._measuring(self.candidates[fact.candidate], fact.mode)
-            case facts.Measured():
-                self._measured(self.candidates[fact.candidate], fact)
-            case facts.Finished():
-                self.finished = fact
-            case facts.Extended():
-                self.budget = fact.budget
+    def apply(self, event: Event) -> None:  # noqa: C901 - one short case for each kind of event
+        """Add one event. The order is the one in which they were stored."""
+        self._evaluations.apply(event)
+        match event:
+            case events.Asked():
+                self._asked(_question(event))
+            case events.Answered() | events.Failed():
+                self._settled(event)
+            case events.Drafted():
+                self._drafted(_candidate(event))
+            case events.Voted():
+                self.candidates[event.candidate].votes[event.verifier] = event.passes
+            case events.Dropped():
+                dropped = self.candidates[event.candidate]
+                dropped.state, dropped.reason = CandidateState.DROPPED, event.reason
+            case events.Measuring():
+                self._measuring(self.candidates[event.candidate], event.mode)
+            case events.Measured():
+                self._measured(self.candidates[event.candidate], event)
+            case events.Finished():
+                self.finished = event
+            case events.Extended():
+                self.budget = event.budget
                 if self.finished is not None and self.finished.by_budget:
                     self.finished = None
 
@@ -251,7 +251,7 @@ class History:
 
     def evaluations(self) -> int:
         """How many evaluations were begun."""
-        return self._trials.begun
+        return self._evaluations.begun
 
     def known(self, digest: str) -> Candidate | None:
         """The first candidate with that source."""
@@ -266,13 +266,13 @@ class History:
         if question.about is not None:
             self._by_subject[question.about].append(question)
 
-    def _settled(self, fact: facts.Answered | facts.Failed) -> None:
-        question = self._waiting.pop(fact.ask)
-        answered = isinstance(fact, facts.Answered)
+    def _settled(self, event: events.Answered | events.Failed) -> None:
+        question = self._waiting.pop(event.ask)
+        answered = isinstance(event, events.Answered)
         question.state = AskState.ANSWERED if answered else AskState.FAILED
-        question.problem = fact.problem if isinstance(fact, facts.Answered) else fact.reason
-        question.tokens = fact.tokens_in + fact.tokens_out
-        question.cost_usd = fact.cost_usd
+        question.problem = event.problem if isinstance(event, events.Answered) else event.reason
+        question.tokens = event.tokens_in + event.tokens_out
+        question.cost_usd = event.cost_usd
         self._costs_usd.append(question.cost_usd)
         self.paid_tokens += question.tokens
 
@@ -289,28 +289,28 @@ class History:
         if candidate.state is CandidateState.DRAFTED:
             candidate.state = CandidateState.MEASURING
 
-    def _measured(self, candidate: Candidate, fact: facts.Measured) -> None:
+    def _measured(self, candidate: Candidate, event: events.Measured) -> None:
         self._in_flight -= 1
-        candidate.measuring.discard(fact.mode)
-        if self._trials.may_come_again(fact):
+        candidate.measuring.discard(event.mode)
+        if self._evaluations.may_come_again(event):
             if candidate.state is CandidateState.MEASURING and not candidate.measuring:
                 candidate.state = CandidateState.DRAFTED
             return
-        candidate.measured.add(fact.mode)
-        candidate.bottleneck = fact.bottleneck or candidate.bottleneck
-        is_lost = fact.verdict == Verdict.SYSTEM_ERROR
-        if candidate.is_told and (is_lost or fact.mode is Mode.PROFILE):
+        candidate.measured.add(event.mode)
+        candidate.bottleneck = event.bottleneck or candidate.bottleneck
+        is_lost = event.verdict == Verdict.SYSTEM_ERROR
+        if candidate.is_told and (is_lost or event.mode is Mode.PROFILE):
             return  # a profile explains a time, it does not replace it
         if not candidate.is_told and not is_lost:
             self.settled.append(candidate)
         if candidate.latency_ns is not None:  # another mode's time takes the place of the first
             self._correct.remove((-candidate.latency_ns, candidate.number))
         candidate.state = CandidateState.MEASURED
-        candidate.verdict, candidate.reason = fact.verdict, fact.reason
-        candidate.latency_ns, candidate.spread = fact.latency_ns, fact.spread
-        candidate.speedup, candidate.floor_fraction = fact.speedup, fact.floor_fraction
-        if fact.latency_ns is not None:
-            insort(self._correct, (-fact.latency_ns, candidate.number))
+        candidate.verdict, candidate.reason = event.verdict, event.reason
+        candidate.latency_ns, candidate.spread = event.latency_ns, event.spread
+        candidate.speedup, candidate.floor_fraction = event.speedup, event.floor_fraction
+        if event.latency_ns is not None:
+            insort(self._correct, (-event.latency_ns, candidate.number))
         if candidate.is_correct and is_faster(candidate, self.best):
             self.best = candidate
 
@@ -327,33 +327,33 @@ def draw(seed: int, *label: object) -> random.Random:
     return random.Random("/".join(map(str, (seed, *label))))  # noqa: S311 - search, no secret
 
 
-def _question(fact: facts.Asked) -> Question:
+def _question(event: events.Asked) -> Question:
     return Question(
-        number=fact.number,
-        role=fact.role,
-        place=fact.place,
-        model=fact.model,
-        parents=fact.parents,
-        about=fact.about,
-        verifier=fact.verifier,
-        edit=fact.edit,
-        worst_usd=fact.worst_usd,
-        worst_tokens=fact.worst_tokens,
+        number=event.number,
+        role=event.role,
+        place=event.place,
+        model=event.model,
+        parents=event.parents,
+        about=event.about,
+        verifier=event.verifier,
+        edit=event.edit,
+        worst_usd=event.worst_usd,
+        worst_tokens=event.worst_tokens,
     )
 
 
-def _candidate(fact: facts.Drafted) -> Candidate:
+def _candidate(event: events.Drafted) -> Candidate:
     return Candidate(
-        number=fact.number,
-        digest=fact.digest,
-        edit=fact.edit,
-        place=fact.place,
-        parents=fact.parents,
-        ask=fact.ask,
-        model=fact.model,
-        title=fact.title,
-        knobs=fact.knobs,
-        techniques=fact.techniques,
+        number=event.number,
+        digest=event.digest,
+        edit=event.edit,
+        place=event.place,
+        parents=event.parents,
+        ask=event.ask,
+        model=event.model,
+        title=event.title,
+        knobs=event.knobs,
+        techniques=event.techniques,
     )
 
 

@@ -6,126 +6,133 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import budget, facts
+from runs_app.evolve import budget, events
 from runs_app.evolve.bottleneck import classify
+from runs_app.evolve.commands import Ask, Command, Draft, Drop, Finish, Measure
 from runs_app.evolve.config import Budget, Problem, RunConfig
-from runs_app.evolve.facts import Fact
+from runs_app.evolve.events import Event
 from runs_app.evolve.history import AskState, History
-from runs_app.evolve.intake import Intake, digest_of
-from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
+from runs_app.evolve.parser import AnswerParser, digest_of
 from runs_app.evolve.strategies import make_strategy
-from runs_app.evolve.wishes import Ask, Draft, Drop, Finish, Measure, Wish
 
 
 class Optimizer:
-    """One run's strategy over its history. Pure: same seed and facts, same moves."""
+    """One run's strategy over its history. Pure: same seed and events, same transitions."""
 
     def __init__(self, problem: Problem, config: RunConfig, history: History) -> None:
         """Go on from `history`; raises `DataError` for parameters that the strategy refuses."""
         self.problem, self.config, self.history = problem, config, history
         self.strategy = make_strategy(problem, config)
-        self.intake = Intake(problem, config, history)
+        self.parser = AnswerParser(problem, config, history)
 
-    def tell(self, outcome: Outcome) -> list[Move]:
+    def tell(self, outcome: Outcome) -> list[Transition]:
         """Learn of an outcome. One that was told before changes nothing."""
         if not self._is_awaited(outcome):
             return []
         match outcome:
             case Answer():
-                return self._record(self.intake.answer(outcome))
+                return self._record(self.parser.answer(outcome))
             case CallFailure():
-                return self._record(self.intake.failure(outcome))
+                return self._record(self.parser.failure(outcome))
             case Evaluated():
-                return self._record([Move(fact=self._measured(outcome))])
+                return self._record([Transition(event=self._measured(outcome))])
 
-    def ask(self) -> list[Move]:
-        """What to do now. Call it until it returns nothing: one move opens the way to another.
+    def ask(self) -> list[Transition]:
+        """What to do now. Call it until it returns nothing: one opens the way to another.
 
-        What has no room now is wished for again later. The run ends when nothing is under way and
-        either the budget forbids what is wished for, or there is no wish.
+        What has no room now is commanded again later. The run ends when nothing is under way and
+        either the budget forbids each command, or there is none.
         """
         if self.history.finished is not None:
             return []
-        moves: list[Move] = []
+        transitions: list[Transition] = []
         refusals: list[str] = []
-        for wish in self.strategy.ask(self.history):
-            if not self._has_room(wish):
+        for command in self.strategy.ask(self.history):
+            if not self._has_room(command):
                 continue
-            refusal = self._refusal(wish)
+            refusal = self._refusal(command)
             if refusal:
                 refusals.append(refusal)
             else:
-                moves += self._record(self._moves(wish))
-                if isinstance(wish, Finish):
+                transitions += self._record(self._transitions(command))
+                if isinstance(command, Finish):
                     break
-        if not moves and self._is_idle():
+        if not transitions and self._is_idle():
             reason = refusals[0] if refusals else "the strategy has nothing more to ask"
-            moves = self._record([_finish(reason, by_budget=bool(refusals))])
-        return moves
+            transitions = self._record([_finish(reason, by_budget=bool(refusals))])
+        return transitions
 
     def _is_awaited(self, outcome: Outcome) -> bool:
         if isinstance(outcome, Evaluated):
             return outcome.mode in self.history.candidates[outcome.candidate].measuring
         return self.history.questions[outcome.ask].state is AskState.WAITING
 
-    def _record(self, moves: Iterable[Move]) -> list[Move]:
+    def _record(self, transitions: Iterable[Transition]) -> list[Transition]:
         made = []
-        for move in moves:
-            self.history.apply(move.fact)
-            made.append(move)
+        for transition in transitions:
+            self.history.apply(transition.event)
+            made.append(transition)
         return made
 
-    def _moves(self, wish: Wish) -> list[Move]:
-        match wish:
+    def _transitions(self, command: Command) -> list[Transition]:
+        match command:
             case Ask():
-                return [self._asked(wish)]
+                return [self._asked(command)]
             case Draft():
-                return self._drafted(wish)
+                return self._drafted(command)
             case Measure():
                 return [
-                    Move(fact=facts.Measuring(candidate=wish.candidate, mode=wish.mode), wish=wish)
+                    Transition(
+                        event=events.Measuring(candidate=command.candidate, mode=command.mode),
+                        command=command,
+                    )
                 ]
             case Drop():
-                return [Move(fact=facts.Dropped(candidate=wish.candidate, reason=wish.reason))]
+                return [
+                    Transition(
+                        event=events.Dropped(candidate=command.candidate, reason=command.reason)
+                    )
+                ]
             case Finish():
-                return [_finish(wish.reason, by_budget=False)]
+                return [_finish(command.reason, by_budget=False)]
 
-    def _asked(self, wish: Ask) -> Move:
-        allowance = self._allowance(wish)
-        fact = facts.Asked(
+    def _asked(self, command: Ask) -> Transition:
+        allowance = self._allowance(command)
+        event = events.Asked(
             number=len(self.history.questions) + 1,
-            role=wish.role,
-            place=wish.place,
-            model=wish.model,
-            temperature=wish.temperature,
-            prompt=wish.prompt.name,
-            prompt_version=wish.prompt.version,
+            role=command.role,
+            place=command.place,
+            model=command.model,
+            temperature=command.temperature,
+            prompt=command.prompt.name,
+            prompt_version=command.prompt.version,
             max_tokens=allowance.max_tokens,
             worst_usd=allowance.worst_usd,
             worst_tokens=allowance.worst_tokens,
-            parents=wish.parents,
-            about=wish.about,
-            verifier=wish.verifier,
-            edit=wish.edit,
+            parents=command.parents,
+            about=command.about,
+            verifier=command.verifier,
+            edit=command.edit,
         )
-        return Move(fact=fact, wish=wish)
+        return Transition(event=event, command=command)
 
-    def _drafted(self, wish: Draft) -> list[Move]:
-        fact = facts.Drafted(
+    def _drafted(self, command: Draft) -> list[Transition]:
+        event = events.Drafted(
             number=len(self.history.candidates) + 1,
-            digest=digest_of(wish.source),
-            edit=wish.edit,
-            place=wish.place,
-            parents=wish.parents,
-            knobs=wish.knobs,
-            title=wish.title,
+            digest=digest_of(command.source),
+            edit=command.edit,
+            place=command.place,
+            parents=command.parents,
+            knobs=command.knobs,
+            title=command.title,
         )
-        return [Move(fact=fact, wish=wish, source=wish.source)]
+        return [Transition(event=event, command=command, source=command.source)]
 
-    def _measured(self, outcome: Evaluated) -> Fact:
+    def _measured(self, outcome: Evaluated) -> Event:
         result = outcome.result
         if result is None:
-            return facts.Measured(
+            return events.Measured(
                 candidate=outcome.candidate,
                 mode=outcome.mode,
                 verdict="SYSTEM_ERROR",
@@ -133,7 +140,7 @@ class Optimizer:
             )
         candidate = self.history.candidates[outcome.candidate]
         spreads = [w.measurement.relative_half_width for w in result.workloads if w.measurement]
-        trial = facts.Measured(
+        measured = events.Measured(
             candidate=outcome.candidate,
             mode=outcome.mode,
             verdict=result.verdict.value,
@@ -146,43 +153,43 @@ class Optimizer:
         )
         first = not candidate.is_told or outcome.mode is not Mode.PROFILE
         best = first and result.latency_ns is not None and _beats(result.latency_ns, self.history)
-        return replace(trial, best=best)
+        return replace(measured, best=best)
 
-    def _refusal(self, wish: Wish) -> str:
-        """Why the budget forbids a wish; empty if it does not.
+    def _refusal(self, command: Command) -> str:
+        """Why the budget forbids a command; empty if it does not.
 
         Nothing is drafted that could not be measured.
         """
-        if not isinstance(wish, Ask | Draft | Measure):
+        if not isinstance(command, Ask | Draft | Measure):
             return ""
         so_far = budget.spent(self.history)
         if refusal := budget.evaluations_refusal(self._budget, so_far):
             return refusal
-        return self._allowance(wish).refusal if isinstance(wish, Ask) else ""
+        return self._allowance(command).refusal if isinstance(command, Ask) else ""
 
-    def _allowance(self, wish: Ask) -> budget.Allowance:
+    def _allowance(self, command: Ask) -> budget.Allowance:
         return budget.allow(
             self._budget,
             budget.spent(self.history),
-            self.config.model(wish.model),
-            budget.tokens_bound(wish.prompt.messages),
-            min(wish.max_tokens or self.config.max_tokens, self.config.max_tokens),
+            self.config.model(command.model),
+            budget.tokens_bound(command.prompt.messages),
+            min(command.max_tokens or self.config.max_tokens, self.config.max_tokens),
         )
 
     @property
     def _budget(self) -> Budget:
         return self.history.budget or self.config.budget
 
-    def _has_room(self, wish: Wish) -> bool:
+    def _has_room(self, command: Command) -> bool:
         """Whether it can be done now: a measurement once for each mode, the end when idle."""
-        match wish:
+        match command:
             case Ask():
                 return len(self.history.waiting()) < self.config.concurrent_asks
             case Measure():
-                candidate = self.history.candidates[wish.candidate]
+                candidate = self.history.candidates[command.candidate]
                 return (
                     self.history.in_flight() < self.config.concurrent_evaluations
-                    and wish.mode not in candidate.measuring | candidate.measured
+                    and command.mode not in candidate.measuring | candidate.measured
                 )
             case Finish():
                 return self._is_idle()
@@ -198,5 +205,5 @@ def _beats(latency_ns: float, history: History) -> bool:
     return best is None or latency_ns < best
 
 
-def _finish(reason: str, *, by_budget: bool) -> Move:
-    return Move(fact=facts.Finished(reason=reason, by_budget=by_budget))
+def _finish(reason: str, *, by_budget: bool) -> Transition:
+    return Transition(event=events.Finished(reason=reason, by_budget=by_budget))

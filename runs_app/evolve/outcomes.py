@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve.facts import Fact
-from runs_app.evolve.wishes import Wish
+from runs_app.evolve.commands import Command
+from runs_app.evolve.events import Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ Outcome = Answer | CallFailure | Evaluated
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
-    """A fact that was recorded, and what it takes to make it true in the world."""
+class Transition:
+    """An event that was recorded, and what it takes to make it true in the world."""
 
-    fact: Fact
-    wish: Wish | None = None  # Ask: send the prompt. Measure: queue the evaluation.
+    event: Event
+    command: Command | None = None  # Ask: send the prompt. Measure: queue the evaluation.
     source: str = ""  # of a candidate that was drafted

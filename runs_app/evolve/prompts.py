@@ -11,9 +11,9 @@ from pathlib import Path
 from gpu_runner.data.flags import EXAMPLE, allowed_text
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
+from runs_app.evolve.commands import Message, Prompt
 from runs_app.evolve.config import Problem
 from runs_app.evolve.sections import clip
-from runs_app.evolve.wishes import Message, Prompt
 
 MAX_DESCRIPTION_TOKENS = 2000
 MAX_REFERENCE_TOKENS = 8000

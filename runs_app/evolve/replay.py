@@ -1,4 +1,4 @@
-"""Replays a stored run without a network: the same facts must come of the same decisions."""
+"""Replays a stored run without a network: the same events must come of the same decisions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.budget import wall_time_refusal
+from runs_app.evolve.commands import Ask, Message
 from runs_app.evolve.config import Problem, RunConfig
-from runs_app.evolve.facts import Fact
+from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, CallFailure, Move
-from runs_app.evolve.wishes import Ask, Message
+from runs_app.evolve.outcomes import Answer, CallFailure, Transition
 
 MAX_DIFFERENCES = 20
 """A replay ends after as many: what follows from one mistake is of no more use."""
@@ -48,7 +48,7 @@ class Record(Protocol):
 
 @dataclass(frozen=True)
 class Difference:
-    """A place where the replay does not do what was stored; `at` counts facts from 0."""
+    """A place where the replay does not do what was stored; `at` counts events from 0."""
 
     at: int
     stored: str
@@ -57,28 +57,28 @@ class Difference:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """How often the run decided, how many facts were made again, and where they differ."""
+    """How often the run decided, how many events were made again, and where they differ."""
 
     steps: int
-    facts: int
+    events: int
     differences: tuple[Difference, ...]
 
 
 def replay(
-    problem: Problem, config: RunConfig, stored: Sequence[Fact], record: Record
+    problem: Problem, config: RunConfig, stored: Sequence[Event], record: Record
 ) -> ReplayReport:
     """Make every decision of a stored run again, and compare it with what was stored.
 
     What came from outside is taken from the log: what hardware said, that a call was answered or
-    failed, extensions, and the end of its running time. All else must come of it again, fact by
-    fact and prompt by prompt. After a difference the replay goes on from the stored facts.
+    failed, extensions, and the end of its running time. All else must come of it again, event by
+    event and prompt by prompt. After a difference the replay goes on from the stored events.
     """
     return _Replay(problem, config, stored, record).run()
 
 
 class _Replay:
     def __init__(
-        self, problem: Problem, config: RunConfig, stored: Sequence[Fact], record: Record
+        self, problem: Problem, config: RunConfig, stored: Sequence[Event], record: Record
     ) -> None:
         self.problem, self.config, self.stored, self.record = problem, config, stored, record
         self.optimizer = self._restored(0)
@@ -90,100 +90,100 @@ class _Replay:
             at = self.at
             try:
                 self._step(self.stored[at])
-            except (LookupError, ValueError) as error:  # no run leaves such facts behind
-                reason = f"cannot go on, the facts do not fit together: {error!r}"
+            except (LookupError, ValueError) as error:  # no run leaves such events behind
+                reason = f"cannot go on, the events do not fit together: {error!r}"
                 self.differences.append(Difference(at, repr(self.stored[at]), reason))
                 break
         return ReplayReport(self.steps, self.at, tuple(self.differences))
 
-    def _step(self, fact: Fact) -> None:
-        if self._is_given(fact):
-            self.optimizer.history.apply(fact)
+    def _step(self, event: Event) -> None:
+        if self._is_given(event):
+            self.optimizer.history.apply(event)
             self.at += 1
-        elif isinstance(fact, facts.Answered | facts.Failed):
-            self._compare(self._told(fact))
+        elif isinstance(event, events.Answered | events.Failed):
+            self._compare(self._told(event))
         else:
             self.steps += 1
             self._compare(self._asked())
 
-    def _is_given(self, fact: Fact) -> bool:
-        """Whether a fact came from outside. One about nothing that is under way is compared."""
+    def _is_given(self, event: Event) -> bool:
+        """Whether an event came from outside. One about nothing that is under way is compared."""
         history = self.optimizer.history
-        match fact:
-            case facts.Extended():
+        match event:
+            case events.Extended():
                 return True
-            case facts.Measured():
-                candidate = history.candidates.get(fact.candidate)
-                return candidate is not None and fact.mode in candidate.measuring
-            case facts.Finished():
+            case events.Measured():
+                candidate = history.candidates.get(event.candidate)
+                return candidate is not None and event.mode in candidate.measuring
+            case events.Finished():
                 budget = history.budget or self.config.budget
-                return fact.by_budget and fact.reason == wall_time_refusal(budget, math.inf)
+                return event.by_budget and event.reason == wall_time_refusal(budget, math.inf)
             case _:
                 return False
 
-    def _told(self, fact: facts.Answered | facts.Failed) -> list[Move]:
+    def _told(self, event: events.Answered | events.Failed) -> list[Transition]:
         """What the answer becomes, read again."""
-        if fact.ask not in self.optimizer.history.questions:
+        if event.ask not in self.optimizer.history.questions:
             return []
-        reply = self.record.reply(fact.ask)
-        if isinstance(fact, facts.Failed):
+        reply = self.record.reply(event.ask)
+        if isinstance(event, events.Failed):
             return self.optimizer.tell(
                 CallFailure(
-                    ask=fact.ask,
-                    reason=fact.reason,
-                    tokens_in=fact.tokens_in,
-                    tokens_out=fact.tokens_out,
-                    cost_usd=fact.cost_usd,
+                    ask=event.ask,
+                    reason=event.reason,
+                    tokens_in=event.tokens_in,
+                    tokens_out=event.tokens_out,
+                    cost_usd=event.cost_usd,
                     text=reply.text,
                 )
             )
         return self.optimizer.tell(
             Answer(
-                ask=fact.ask,
+                ask=event.ask,
                 text=reply.text,
-                tokens_in=fact.tokens_in,
-                tokens_out=fact.tokens_out,
-                cost_usd=fact.cost_usd,
-                latency_s=fact.latency_s,
+                tokens_in=event.tokens_in,
+                tokens_out=event.tokens_out,
+                cost_usd=event.cost_usd,
+                latency_s=event.latency_s,
                 finish_reason=reply.finish_reason,
             )
         )
 
-    def _asked(self) -> list[Move]:
+    def _asked(self) -> list[Transition]:
         """Everything that one step decides."""
-        made: list[Move] = []
-        while moves := self.optimizer.ask():
-            made += moves
+        made: list[Transition] = []
+        while transitions := self.optimizer.ask():
+            made += transitions
         return made
 
-    def _compare(self, made: list[Move]) -> None:
+    def _compare(self, made: list[Transition]) -> None:
         """Compare what was made with what was stored from here on."""
         if not made:
             self._differ(self.at, "nothing")
             return
-        for at, move in enumerate(made, start=self.at):
+        for at, transition in enumerate(made, start=self.at):
             stored = self.stored[at] if at < len(self.stored) else None
-            if move.fact != stored:
-                self._differ(at, repr(move.fact))
+            if transition.event != stored:
+                self._differ(at, repr(transition.event))
                 return
-            if reason := self._other_text(move):
+            if reason := self._other_text(transition):
                 self.differences.append(Difference(at, reason, "another text"))
         self.at += len(made)
 
-    def _other_text(self, move: Move) -> str:
-        """What of a move's texts is not what was stored; empty if all is."""
-        match move.fact:
-            case facts.Asked(number=ask) if isinstance(move.wish, Ask):
-                same = self.record.prompt(ask) == move.wish.prompt.messages
+    def _other_text(self, transition: Transition) -> str:
+        """What of a transition's texts is not what was stored; empty if all is."""
+        match transition.event:
+            case events.Asked(number=ask) if isinstance(transition.command, Ask):
+                same = self.record.prompt(ask) == transition.command.prompt.messages
                 return "" if same else f"prompt of ask {ask}"
-            case facts.Drafted(number=candidate):
-                same = self.record.source(candidate) == move.source
+            case events.Drafted(number=candidate):
+                same = self.record.source(candidate) == transition.source
                 return "" if same else f"source of candidate {candidate}"
             case _:
                 return ""
 
     def _differ(self, at: int, replayed: str) -> None:
-        """Note a difference, and go on after the stored facts of this place."""
+        """Note a difference, and go on after the stored events of this place."""
         stored = repr(self.stored[at]) if at < len(self.stored) else "nothing"
         self.differences.append(Difference(at, stored, replayed))
         self.at = min(at + 1, len(self.stored))
@@ -192,13 +192,13 @@ class _Replay:
         self.optimizer = self._restored(self.at)
 
     def _restored(self, at: int) -> Optimizer:
-        """The optimiser after the stored facts before that place."""
+        """The optimiser after the stored events before that place."""
         history = History(_Then(self.record))
         details = history.details
         assert isinstance(details, _Then)
         details.history = history
-        for fact in self.stored[:at]:
-            history.apply(fact)
+        for event in self.stored[:at]:
+            history.apply(event)
         return Optimizer(self.problem, self.config, history)
 
 
@@ -222,6 +222,6 @@ class _Then:
         return next((feedback for feedback in found if feedback is not None), None)
 
 
-def _begins(fact: Fact) -> bool:
-    """Whether a fact is the first of what an outcome brings."""
-    return isinstance(fact, facts.Answered | facts.Failed | facts.Measured | facts.Extended)
+def _begins(event: Event) -> bool:
+    """Whether an event is the first of what an outcome brings."""
+    return isinstance(event, events.Answered | events.Failed | events.Measured | events.Extended)

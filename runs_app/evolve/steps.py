@@ -2,7 +2,7 @@
 
 A strategy is a function over `Steps` that reads like its paper. At every ask it runs again from its
 beginning; each step returns at once what the history knows of it, or raises `Pending` with what has
-to be wished for. Steps that may be done at the same time go through `gather`.
+to be commanded. Steps that may be done at the same time go through `gather`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve.config import ModelSpec, Problem, ProfileMode, RunConfig
-from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question, draw
-from runs_app.evolve.sections import sections, text_of
-from runs_app.evolve.wishes import (
+from runs_app.evolve.commands import (
     Ask,
+    Command,
     Draft,
     Drop,
     Edit,
@@ -25,8 +23,10 @@ from runs_app.evolve.wishes import (
     Place,
     Prompt,
     Role,
-    Wish,
 )
+from runs_app.evolve.config import ModelSpec, Problem, ProfileMode, RunConfig
+from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question, draw
+from runs_app.evolve.sections import sections, text_of
 
 T = TypeVar("T")
 
@@ -38,11 +38,11 @@ SEED = Place()
 
 
 class Pending(Exception):
-    """A step is not done; `wishes` are what it takes, none if that is under way."""
+    """A step is not done; `commands` are what it takes, none if that is under way."""
 
-    def __init__(self, wishes: Iterable[Wish] = ()) -> None:
+    def __init__(self, commands: Iterable[Command] = ()) -> None:
         super().__init__("a step is not done yet")
-        self.wishes = list(wishes)
+        self.commands = list(commands)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +64,12 @@ class Inquiry:
     calm: bool = False
 
 
-def wishes_of(plan: Callable[[], str]) -> list[Wish]:
-    """What a plan wishes for now: what is cheap and quick first, or its end and why."""
+def commands_of(plan: Callable[[], str]) -> list[Command]:
+    """What a plan commands now: what is cheap and quick first, or its end and why."""
     try:
         reason = plan()
     except Pending as pending:
-        return sorted(pending.wishes, key=lambda wish: isinstance(wish, Ask))
+        return sorted(pending.commands, key=lambda command: isinstance(command, Ask))
     return [Finish(reason=reason)]
 
 
@@ -83,7 +83,7 @@ def gather(steps: Iterable[Callable[[], T]]) -> list[T]:
         except Pending as pending:
             waits.append(pending)
     if waits:
-        raise Pending(wish for pending in waits for wish in pending.wishes)
+        raise Pending(command for pending in waits for command in pending.commands)
     return results
 
 

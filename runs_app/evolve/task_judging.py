@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs_app.evolve.answers import Unusable, fenced
+from runs_app.evolve.commands import Prompt
 from runs_app.evolve.prompts import (
     MAX_DESCRIPTION_TOKENS,
     MAX_REFERENCE_TOKENS,
@@ -19,7 +20,6 @@ from runs_app.evolve.prompts import (
     fill,
 )
 from runs_app.evolve.sections import clip
-from runs_app.evolve.wishes import Prompt
 
 CRITERIA = ("redundancy", "inefficiency")
 MOST_CHARACTERS = 2000

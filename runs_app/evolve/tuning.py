@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from runs_app.evolve.answers import Unusable, read_vote
+from runs_app.evolve.commands import Prompt
 from runs_app.evolve.config import Problem
 from runs_app.evolve.history import draw
 from runs_app.evolve.prompts import render
 from runs_app.evolve.verifiers import verify_prompt
-from runs_app.evolve.wishes import Prompt
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 12_000
 """Of instructions; robust-kbench's tuned ones have 3,600 to 5,000."""

@@ -9,10 +9,10 @@ from functools import partial
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import prompts
+from runs_app.evolve.commands import Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState
 from runs_app.evolve.steps import Inquiry, Steps, fastest, gather
-from runs_app.evolve.wishes import Prompt, Role
 
 NAMES = ("compile", "memory", "numerics")
 """The verifiers, in the order in which they are shown."""

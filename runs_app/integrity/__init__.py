@@ -1,4 +1,5 @@
 """Whether a result counts: suspicions are quarantined until a person decides, records are audited.
 
-`standing` says which evaluations are on boards. `docs/integrity.md` names the threats.
+`eligibility` says which evaluations count on boards, and why not. `docs/integrity.md` names the
+threats.
 """

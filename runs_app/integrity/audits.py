@@ -13,7 +13,7 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.integrity import Audit, AuditState
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, WrongState
-from runs_app.integrity.standing import leader
+from runs_app.integrity.eligibility import leader
 from runs_app.models import (
     Audited,
     BoardAudit,
@@ -74,8 +74,8 @@ def request_audit(
     """
     if not user.is_staff:
         raise NotAllowed("", "only admins ask for audits; records get one without being asked")
-    if submission.run_id is not None:
-        raise WrongState("", "this is a trial of a run, which is on no board")
+    if submission.origin == Submission.Origin.RUN:
+        raise WrongState("", "this is a candidate of a run, which is on no board")
     ranked = submission.evaluations.filter(device=device, mode=Mode.RANKED.value)
     if not ranked.filter(verdict=Verdict.CORRECT.value).exists():
         raise WrongState("device", f"it has no correct ranked result on {device.slug} to audit")
@@ -96,7 +96,7 @@ def settle(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -
     if audit is None:
         return
     state, reason = _outcome(evaluation, result)
-    if state is Audited.PASSED and _is_slower(evaluation, _standing(evaluation)):
+    if state is Audited.PASSED and _is_slower(evaluation, _rests_on(evaluation)):
         state = Audited.INCONCLUSIVE
         reason = f"it measured more than {SLOWER:g} times the time that it was to verify"
     if state is Audited.INCONCLUSIVE:
@@ -181,7 +181,7 @@ def _outcome(
     return Audited.PASSED, f"{passed} check{'s' if passed > 1 else ''} passed{left_out}"
 
 
-def _standing(audit: Evaluation) -> Evaluation | None:
+def _rests_on(audit: Evaluation) -> Evaluation | None:
     """The ranked evaluation on which the place of an audit rests."""
     ranked = Evaluation.objects.filter(
         submission=audit.submission_id,
@@ -207,7 +207,7 @@ def _by_case(
     """
     if case is Quarantine.OPEN:
         return Audited.SUSPICIOUS, reason
-    if case is Quarantine.UPHELD:
+    if case is Quarantine.REJECTED:
         return Audited.FAILED, reason
     audit = result.audit or _NO_CHECKS
     if audit.lacking(cleared=True):

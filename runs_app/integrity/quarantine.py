@@ -17,10 +17,16 @@ from gpu_runner.data.integrity import AuditState, Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.integrity import audits
-from runs_app.models import Evaluation, Quarantine, QuarantineCase, QuarantineDecision
+from runs_app.models import (
+    Evaluation,
+    Quarantine,
+    QuarantineCase,
+    QuarantineDecision,
+    Submission,
+)
 from runs_app.work import journal
 
-_DECISIONS = (Quarantine.CLEARED.value, Quarantine.UPHELD.value)
+_DECISIONS = (Quarantine.CLEARED.value, Quarantine.REJECTED.value)
 _LONGEST_REASON = 2000
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")  # none inside a name
 
@@ -30,16 +36,16 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
 
     What a person decided of the same source, task version and reasons holds; and a source that was
     refused stays so for whatever reasons, also for none: some only show in some measurements.
-    Trials of runs are on no board, so nobody is asked about them.
+    Candidates of runs are on no board, so nobody is asked about them.
     """
     suspicions = _suspicions(result)
-    trial = evaluation.submission.run_id is not None
-    if trial or evaluation.verdict != Verdict.CORRECT:
+    is_candidate = evaluation.submission.origin == Submission.Origin.RUN
+    if is_candidate or evaluation.verdict != Verdict.CORRECT:
         return
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
     alike = {**about, "fingerprint": _fingerprint(suspicions)}
     if not QuarantineCase.objects.filter(**alike, state__in=_DECISIONS).exists():
-        refused = QuarantineCase.objects.filter(**about, state=Quarantine.UPHELD)
+        refused = QuarantineCase.objects.filter(**about, state=Quarantine.REJECTED)
         if (earlier := refused.select_for_update(of=("self",)).first()) is not None:
             evaluation.quarantine, evaluation.quarantine_case = earlier.state, earlier
             return
@@ -58,9 +64,9 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
 def decide(
     *, case: QuarantineCase, user: User, state: str, reason: str, now: datetime
 ) -> QuarantineDecision:
-    """Clear or uphold a case, for all its evaluations, and for later ones that are the same.
+    """Clear or reject a case, for all its evaluations, and for later ones that are the same.
 
-    `state` is "cleared" or "upheld". A case can be decided again; the newest decision holds.
+    `state` is "cleared" or "rejected". A case can be decided again; the newest decision holds.
     Raises `NotAllowed` for anybody but admins and `SubmissionError` without a reason.
     """
     if not (user.is_active and user.is_staff):

@@ -1,4 +1,4 @@
-"""What waits for a person, what was decided, and what audits say."""
+"""What waits for a person, what was decided, and who may stop what counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from gpu_runner.data.integrity import Check
-from runs_app.models import Evaluation, Quarantine, QuarantineCase
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.models import Evaluation, Quarantine, QuarantineCase, Status
+from tasks_app.disclosure import sees_hidden
+from tasks_app.people import Viewer
 
 
 def open_case_count() -> int:
@@ -40,10 +43,30 @@ def public_suspicions(evaluation: Evaluation, document: Mapping[str, Any]) -> li
 
 
 def decision_reason(evaluation: Evaluation) -> str:
-    """Why a person cleared or upheld the evaluation; empty until one did."""
+    """Why a person cleared or rejected the evaluation; empty until one did."""
     case = evaluation.quarantine_case
     decision = case.decisions.first() if case else None
     return decision.reason if decision else ""
+
+
+def may_stop(evaluation: Evaluation, user: Viewer) -> bool:
+    """Whether `user`, who may cancel a submission's evaluations, may cancel this one.
+
+    An audit is the admins'. So is a ranked evaluation that has begun where an earlier one was
+    right: who could stop those that go badly would keep the luckiest of many.
+    """
+    if sees_hidden(user):
+        return True
+    if evaluation.mode == Mode.AUDIT:
+        return False
+    if evaluation.mode != Mode.RANKED or evaluation.status == Status.QUEUED:
+        return True
+    earlier = evaluation.submission.evaluations.filter(
+        mode=Mode.RANKED.value,
+        device_id=evaluation.device_id,
+        verdict=Verdict.CORRECT.value,
+    )
+    return not earlier.exclude(pk=evaluation.pk).exists()
 
 
 def _cases() -> QuerySet[QuarantineCase]:

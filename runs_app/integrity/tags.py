@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from django import template
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from runs_app.integrity.eligibility import Why
 from runs_app.integrity.selectors import open_case_count
-from runs_app.models.standing import COUNTING
+from runs_app.models import Evaluation
 
 register = template.Library()
 
 _QUARANTINE = {
     "open": ("warn", "!", "In quarantine"),
     "cleared": ("good", "✓", "Cleared by a person"),
-    "upheld": ("bad", "✗", "Rejected by a person: counts nowhere"),
+    "rejected": ("bad", "✗", "Rejected by a person: counts nowhere"),
 }
 _UNVERIFIED = "Unverified"
-_DECISIONS = {"cleared": "Cleared", "upheld": "Rejected"}
+_DECISIONS = {"cleared": "Cleared", "rejected": "Rejected"}
 _AUDITED = {
     "none": ("", "○", _UNVERIFIED, "not audited: only the leader of a board is, on its own"),
     "waiting": ("", "○", _UNVERIFIED, "its audit is under way"),
@@ -56,18 +57,28 @@ def decision_words(state: str) -> str:
 
 
 @register.simple_tag
-def audited_badge(state: str, quarantine: str = "none") -> SafeString:
+def audited_badge(state: str, why: str = "") -> SafeString:
     """A badge with what audits say of a place on a board.
 
-    Nothing of a result that is unverified and held back: no audit is due before a person lets it.
+    Nothing of a result that is unverified and, as `why` it is not eligible, held back: no audit is
+    due before a person lets it.
     """
     kind, sign, words, meaning = _AUDITED[state]
-    if quarantine not in COUNTING and words == _UNVERIFIED:
+    if why in (Why.REFUSED, Why.QUARANTINED) and words == _UNVERIFIED:
         return SafeString("")
     return format_html(
         '<span class="badge {}" title="{}"><span aria-hidden="true">{}</span>{}</span>',
         kind, meaning, sign, words,
     )  # fmt: skip
+
+
+@register.simple_tag
+def trust_badges(evaluation: Evaluation) -> SafeString:
+    """What lists say beside a verdict: a suspicion that holds, and an audit that said something."""
+    badges = [] if evaluation.quarantine == "cleared" else [quarantine_badge(evaluation.quarantine)]
+    if evaluation.audited in ("failed", "suspicious", "passed"):
+        badges.append(audited_badge(evaluation.audited))
+    return format_html_join("", " {}", ((badge,) for badge in badges if badge))
 
 
 @register.simple_tag
@@ -79,12 +90,6 @@ def audited_words(state: str, submission_id: object = "") -> SafeString:
         address = f"{reverse('submission', args=[submission_id])}#h-audited"
         text = format_html('<a href="{}">{}</a>', address, text)
     return format_html('<span class="sub" title="{}">{}</span>', meaning, text)
-
-
-@register.filter
-def audited_meaning(state: str) -> str:
-    """What the state of an audit means, in a few words."""
-    return _AUDITED[state][3]
 
 
 @register.simple_tag

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from runs_app.errors import SubmissionError
 from runs_app.integrity import page as integrity_page
 from runs_app.integrity.audits import request_audit
+from runs_app.integrity.eligibility import eligibility
 from runs_app.integrity.quarantine import decide
 from runs_app.integrity.selectors import decided_cases, open_cases, public_suspicions
 from runs_app.integrity.tags import decision_words
@@ -62,7 +63,7 @@ def quarantine(request: AuthenticatedRequest) -> HttpResponse:
 @login_required
 @require_POST
 def quarantine_decide(request: AuthenticatedRequest, case_id: int) -> HttpResponse:
-    """Clear or uphold a case."""
+    """Clear or reject a case."""
     user = admin_of(request, _REFUSAL)
     case = get_object_or_404(QuarantineCase, pk=case_id)
     try:
@@ -116,6 +117,7 @@ def evaluation_context(
             public_suspicions(evaluation, found), evaluation.submission.source
         ),
         "decisions": list(case.decisions.select_related("decided_by")) if case else [],
+        "eligibility": eligibility(evaluation),
         "board_audit": audit,
         "audit_of_another": of_another,
         "may_see_audit": audit is not None

@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, Status, VersionJob
+from runs_app.models import Evaluation, EvaluationEvent, RunEvent, Runner, RunnerJob, Status
 from tasks_app.disclosure import public_payload
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _STATUS = {
     "requeued": Status.QUEUED,
     "finished": Status.FINISHED,
     "cancelled": Status.CANCELLED,
-    "decided": Status.FINISHED,  # a person cleared or upheld a suspicion
+    "decided": Status.FINISHED,  # a person cleared or rejected a suspicion
     "audited": Status.FINISHED,  # an audit of the submission began or ended
     "baselines": Status.FINISHED,  # baselines that were measured apart have joined the result
 }
@@ -126,7 +126,7 @@ def send_runner(runner: Runner) -> None:
     transaction.on_commit(lambda: _send(QUEUE_GROUP, message))
 
 
-def send_job(job: VersionJob) -> None:
+def send_job(job: RunnerJob) -> None:
     """Tell the watchers of the queue that a job changed, not of which task: drafts are private.
 
     `seq` 0: nothing to replay.

@@ -27,7 +27,7 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.event import REFUSED
 from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Direction, Mode
-from runs_app.models import BaselineMeasurement, Evaluation, TaskCheck
+from runs_app.models import BaselineMeasurement, Evaluation, RunnerJob, TaskCheck
 
 log = logging.getLogger(__name__)
 
@@ -45,16 +45,6 @@ _BEFORE_ITS_START = (JobStatus.QUEUED, JobStatus.DEFERRED, JobStatus.SCHEDULED)
 _RESULT_TTL_S = 3600
 _FAILURE_TTL_S = 24 * 3600
 _ANSWER_TIMEOUT_S = 10  # longer than any blocking read, so that a hung Redis hangs no page
-
-
-Job = TaskCheck | BaselineMeasurement
-"""Jobs about a task version, apart from any submission."""
-
-Work = Evaluation | Job
-"""What runners work at, one job of RQ's for each attempt."""
-
-
-_WHAT = {Evaluation: "evaluation", TaskCheck: "check", BaselineMeasurement: "baselines"}
 
 
 class JobState(StrEnum):
@@ -124,9 +114,9 @@ def _enqueue(
     )
 
 
-def job_id(work: Work, attempt: int | None = None) -> str:
-    """Id of the job of one attempt (the current one if left out)."""
-    return f"{_WHAT[type(work)]}-{work.pk}-{attempt or work.attempt}"
+def job_id(job: RunnerJob, attempt: int | None = None) -> str:
+    """Id of RQ's job for one attempt (the current one if left out)."""
+    return f"{job.KIND}-{job.pk}-{attempt or job.attempt}"
 
 
 def request_of(evaluation: Evaluation) -> EvaluationRequest:
@@ -142,47 +132,49 @@ def request_of(evaluation: Evaluation) -> EvaluationRequest:
     )
 
 
-def order(work: Work) -> tuple[Urgency, str, Any]:
+def order(job: RunnerJob) -> tuple[Urgency, str, Any]:
     """Who waits for it, the function that does it, and what it needs to know."""
-    if isinstance(work, Evaluation):
-        return work.urgency, JOB_FUNCTION, request_of(work)
-    task, about = work.version.data, str(work.pk)
-    if isinstance(work, TaskCheck):
-        check = CheckRequest(check_id=about, task=task, device=work.device_id, attempt=work.attempt)
+    if isinstance(job, Evaluation):
+        return job.urgency, JOB_FUNCTION, request_of(job)
+    if isinstance(job, TaskCheck):
+        check = CheckRequest(
+            check_id=str(job.pk), task=job.version.data, device=job.device_id, attempt=job.attempt
+        )
         return Urgency.PEOPLE, CHECK_FUNCTION, check
+    assert isinstance(job, BaselineMeasurement), f"runners know no {type(job).__name__}"
     measurement = BaselineRequest(
-        measurement_id=about,
-        task=task,
-        direction=Direction(work.direction),
-        device=work.device_id,
-        attempt=work.attempt,
+        measurement_id=str(job.pk),
+        task=job.version.data,
+        direction=Direction(job.direction),
+        device=job.device_id,
+        attempt=job.attempt,
     )
     return Urgency.BASELINES, BASELINES_FUNCTION, measurement
 
 
-def enqueue(work: Work) -> bool:
+def enqueue(job: RunnerJob) -> bool:
     """Queue the current attempt; call it after the commit.
 
     False if Redis could not be reached: then `reconcile` queues it later.
     """
     try:
-        urgency, function, request = order(work)
-        _enqueue_job(work, urgency, function, codec.encode(request))
+        urgency, function, request = order(job)
+        _enqueue_job(job, urgency, function, codec.encode(request))
     except RedisError as error:
-        log.warning("%s waits for Redis: %s", job_id(work), error)
+        log.warning("%s waits for Redis: %s", job_id(job), error)
         return False
     return True
 
 
-def _enqueue_job(work: Work, urgency: Urgency, function: str, request: Any) -> None:
-    queue(work.device_id, urgency).enqueue(
+def _enqueue_job(job: RunnerJob, urgency: Urgency, function: str, request: Any) -> None:
+    queue(job.device_id, urgency).enqueue(
         function,
         args=(request,),
-        job_id=job_id(work),
+        job_id=job_id(job),
         job_timeout=settings.JOB_TIMEOUT_S,
         result_ttl=_RESULT_TTL_S,
         failure_ttl=_FAILURE_TTL_S,
-        description=f"{function.rpartition('.')[2]} {work.pk} attempt {work.attempt}",
+        description=f"{function.rpartition('.')[2]} {job.pk} attempt {job.attempt}",
     )
 
 
@@ -240,20 +232,20 @@ def _mark(run_id: object) -> str:
     return f"kbench:advance:{run_id}"
 
 
-def drop(work: Work, attempt: int) -> None:
-    """Take an attempt's job out of the queue, or stop the work-horse that has begun it."""
+def drop(job: RunnerJob, attempt: int) -> None:
+    """Take an attempt out of the queue, or stop the work-horse that has begun it."""
     try:
-        job = _fetch(job_id(work, attempt))
-        if job is None:
+        found = _fetch(job_id(job, attempt))
+        if found is None:
             return
-        if job.get_status() == JobStatus.STARTED:
-            send_stop_job_command(connection(), job.id, serializer=JSONSerializer)
+        if found.get_status() == JobStatus.STARTED:
+            send_stop_job_command(connection(), found.id, serializer=JSONSerializer)
         else:
-            job.cancel()
+            found.cancel()
     except (NoSuchJobError, InvalidJobOperation):
         return  # it ended, or its worker is gone, in the meantime
     except RedisError as error:
-        log.warning("job %s stays: %s", job_id(work, attempt), error)
+        log.warning("job %s stays: %s", job_id(job, attempt), error)
 
 
 def waiting_jobs(device_slug: str) -> set[str]:
@@ -284,25 +276,25 @@ def _is_lost(on_their_way: IntermediateQueue, job: str) -> bool:
     return True
 
 
-def look(work: Work) -> JobView:
+def look(job: RunnerJob) -> JobView:
     """What RQ knows of the current attempt's job; raises `RedisError` without Redis."""
-    job, status = _seen(work)
+    found, status = _seen(job)
     if status in _BEFORE_ITS_START:
-        if job is not None and job.id in waiting_jobs(work.device_id):
+        if found is not None and found.id in waiting_jobs(job.device_id):
             return JobView(JobState.WAITING)
-        job, status = _seen(work)  # it may have begun between the two reads
-    if job is None or status is None or status in _BEFORE_ITS_START:
+        found, status = _seen(job)  # it may have begun between the two reads
+    if found is None or status is None or status in _BEFORE_ITS_START:
         return JobView(JobState.MISSING)
     if status == JobStatus.STARTED:
-        return JobView(JobState.STARTED, _aware(job.started_at))
-    since = _aware(job.ended_at or job.started_at)
-    return JobView(JobState.ENDED, since, _refusal(job) if status == JobStatus.FAILED else "")
+        return JobView(JobState.STARTED, _aware(found.started_at))
+    since = _aware(found.ended_at or found.started_at)
+    return JobView(JobState.ENDED, since, _refusal(found) if status == JobStatus.FAILED else "")
 
 
-def _seen(work: Work) -> tuple[RqJob | None, JobStatus | None]:
+def _seen(job: RunnerJob) -> tuple[RqJob | None, JobStatus | None]:
     """The current attempt's job, and its status as it is now."""
-    job = _fetch(job_id(work))
-    return job, job.get_status() if job is not None else None
+    found = _fetch(job_id(job))
+    return found, found.get_status() if found is not None else None
 
 
 def _refusal(job: RqJob) -> str:

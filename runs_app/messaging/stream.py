@@ -10,9 +10,8 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.event import EVENT_STREAM, Event
+from gpu_runner.data.event import EVENT_STREAM, Event, decode_event
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +36,7 @@ class Entry:
             document = json.loads(self.fields.get(FIELD, b""))
         except (ValueError, RecursionError) as error:
             raise DataError("event", f"is not JSON: {error}") from None
-        return codec.decode(Event, document)
+        return decode_event(document)
 
 
 class EventStream:

@@ -8,19 +8,17 @@ from runs_app.models.baselines import BaselineMeasurement
 from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
 from runs_app.models.check import TaskCheck
-from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result, Status
+from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
 from runs_app.models.judgement import TaskJudgement
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
 from runs_app.models.run import Run, RunEvent
 from runs_app.models.runner import Device, Runner
-from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
+from runs_app.models.runner_job import UNDER_WAY, RunnerJob, Status
 from runs_app.models.submission import Submission
+from runs_app.models.trust import Audited, Quarantine
 from runs_app.models.tuning import Tuning, VerifierPrompt
-from runs_app.models.version_job import UNDER_WAY, VersionJob
 
 __all__ = [
-    "BARRED",
-    "COUNTING",
     "UNDER_WAY",
     "Agent",
     "Audited",
@@ -39,11 +37,11 @@ __all__ = [
     "Run",
     "RunEvent",
     "Runner",
+    "RunnerJob",
     "Status",
     "Submission",
     "TaskCheck",
     "TaskJudgement",
     "Tuning",
     "VerifierPrompt",
-    "VersionJob",
 ]

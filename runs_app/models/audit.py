@@ -8,8 +8,8 @@ from django.db.models import Q
 
 from runs_app.models.evaluation import Evaluation
 from runs_app.models.runner import Device
-from runs_app.models.standing import Audited
 from runs_app.models.submission import Submission
+from runs_app.models.trust import Audited
 
 
 class BoardAudit(models.Model):

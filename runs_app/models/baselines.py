@@ -5,27 +5,32 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from gpu_runner.data.event import JobKind
 from gpu_runner.data.verdict import Direction
-from runs_app.models.version_job import VersionJob, over_has_an_end
+from runs_app.models.runner_job import UNDER_WAY, RunnerJob, over_has_an_end
+from tasks_app.models import TaskVersion
 
 
-class BaselineMeasurement(VersionJob):
+class BaselineMeasurement(RunnerJob):
     """One measurement of all baselines of a version and direction by a runner of a device.
 
     `report` is an encoded `BaselineReport`, and None as long as there is none. It says nothing of
-    hidden workloads that a result would not say.
+    hidden workloads that a result would not say; `reason` and `stage` may name them.
     """
 
+    KIND = JobKind.BASELINES
+
+    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE)
     direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
     report = models.JSONField(null=True, blank=True)
 
-    class Meta(VersionJob.Meta):
+    class Meta(RunnerJob.Meta):
         """Measured once at a time; a measurement without a report says why."""
 
         constraints = (
             models.UniqueConstraint(
                 fields=("version", "device", "direction"),
-                condition=Q(status__in=("QUEUED", "RUNNING")),
+                condition=Q(status__in=UNDER_WAY),
                 name="baselines_once_at_a_time",
             ),
             models.CheckConstraint(

@@ -12,7 +12,7 @@ from runs_app.models.submission import Submission
 class Candidate(models.Model):
     """A candidate of a run; the columns repeat the log, for lists and for the next step.
 
-    `trial` is the private-to-the-run submission whose evaluations measure it; `entry` the
+    `submission` is the private-to-the-run submission whose evaluations measure it; `entry` the
     submission by which it was entered for the leaderboard. `feedback` is an encoded
     `runs_app.evolve.feedback.Feedback`.
     """
@@ -49,7 +49,7 @@ class Candidate(models.Model):
     reason = models.TextField(blank=True)
     votes = models.JSONField(default=dict)  # verifier -> bool
 
-    trial = models.OneToOneField(
+    submission = models.OneToOneField(
         Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="candidate"
     )
     entry = models.ForeignKey(

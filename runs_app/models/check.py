@@ -6,28 +6,33 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from runs_app.models.version_job import VersionJob, over_has_an_end
+from gpu_runner.data.event import JobKind
+from runs_app.models.runner_job import UNDER_WAY, RunnerJob, over_has_an_end
+from tasks_app.models import TaskVersion
 
 
-class TaskCheck(VersionJob):
+class TaskCheck(RunnerJob):
     """One making of a version's soundness report by a runner of a device.
 
-    `passed` says what the report says, and is None as long as there is none. Show `reason` and
-    `stage` only through `runs_app.selectors.check_reason` and `check_stage`.
+    `passed` says what the report says, and is None as long as there is none. `reason` and `stage`
+    may name hidden workloads: show them only through `runs_app.checks.selectors`.
     """
 
+    KIND = JobKind.CHECK
+
+    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE)
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="task_checks"
     )
     passed = models.BooleanField(null=True, blank=True)
 
-    class Meta(VersionJob.Meta):
+    class Meta(RunnerJob.Meta):
         """A version is checked once at a time on a device; a check without a report says why."""
 
         constraints = (
             models.UniqueConstraint(
                 fields=("version", "device"),
-                condition=Q(status__in=("QUEUED", "RUNNING")),
+                condition=Q(status__in=UNDER_WAY),
                 name="check_once_at_a_time",
             ),
             models.CheckConstraint(

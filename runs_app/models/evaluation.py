@@ -2,62 +2,43 @@
 
 from __future__ import annotations
 
-import uuid
-
 from django.db import models
 from django.db.models import Q
 
+from gpu_runner.data.event import JobKind
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.models.quarantine import QuarantineCase
-from runs_app.models.runner import Device, Runner
-from runs_app.models.standing import BARRED, COUNTING, Audited, Quarantine
+from runs_app.models.runner_job import RunnerJob, over_has_an_end
 from runs_app.models.submission import Submission
-from tasks_app.models import Act, TaskVersion
+from runs_app.models.trust import Audited, Quarantine
+from tasks_app.models import AuditEntry, TaskVersion
 
 
-class Status(models.TextChoices):
-    """Where an evaluation stands in its life; the outcome is its verdict."""
-
-    QUEUED = "QUEUED", "Queued"
-    RUNNING = "RUNNING", "Running"
-    FINISHED = "FINISHED", "Finished"
-    CANCELLED = "CANCELLED", "Cancelled"
-
-
-class Evaluation(models.Model):
+class Evaluation(RunnerJob):
     """One measurement of one solution on one task version and device.
 
-    `task_version`, `direction` repeat the submission's, for the leaderboard's index. `attempt`
-    counts the retries of an infrastructure that failed; a re-run is a new row. The spreads are half
-    the 95 % confidence interval over the value: 0.01 means +- 1 %.
+    `task_version`, `direction` repeat the submission's, for the leaderboard's index. A re-run is a
+    new row. The spreads are half the 95 % confidence interval over the value: 0.01 means +- 1 %.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    KIND = JobKind.EVALUATION
+
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="evaluations")
     task_version = models.ForeignKey(
         TaskVersion, on_delete=models.PROTECT, related_name="evaluations"
     )
     direction = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Direction])
-    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="evaluations")
     mode = models.CharField(max_length=10, choices=[(v.value, v.value) for v in Mode])
 
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     verdict = models.CharField(
         max_length=20, choices=[(v.value, v.value) for v in Verdict], blank=True, default=""
     )
-    reason = models.TextField(blank=True)  # of the verdict, or of the latest retry
-    stage = models.CharField(max_length=20, blank=True)  # the stage that runs now, or ran last
-    attempt = models.PositiveIntegerField(default=1)
     background = models.BooleanField(default=False)  # the site's own work: people's goes first
     # What an admin did to have it made, along with others, of what had been evaluated before.
     reevaluation = models.ForeignKey(
-        Act, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
+        AuditEntry, on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
     )
-    runner = models.ForeignKey(
-        Runner, on_delete=models.SET_NULL, null=True, blank=True, related_name="evaluations"
-    )
-    runner_boot_id = models.CharField(max_length=100, blank=True)
 
     latency_ns = models.FloatField(null=True, blank=True)
     speedup_best = models.FloatField(null=True, blank=True)
@@ -83,11 +64,6 @@ class Evaluation(models.Model):
     # Of a ranked evaluation: repeats the state of its `BoardAudit`.
     audited = models.CharField(max_length=15, choices=Audited.choices, default=Audited.NONE)
 
-    created_at = models.DateTimeField()
-    queued_at = models.DateTimeField()
-    started_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
-    last_event_at = models.DateTimeField(null=True, blank=True)
     events_stored = models.PositiveIntegerField(default=0)  # position of the newest event
 
     class Meta:
@@ -106,15 +82,11 @@ class Evaluation(models.Model):
                 | (~Q(verdict="CORRECT") & Q(latency_ns__isnull=True)),
                 name="evaluation_latency_iff_correct",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=("FINISHED", "CANCELLED"), finished_at__isnull=False)
-                | Q(status__in=("QUEUED", "RUNNING"), finished_at__isnull=True),
-                name="evaluation_finished_at_iff_over",
-            ),
+            over_has_an_end("evaluation_finished_at_iff_over"),
             models.CheckConstraint(
                 condition=Q(quarantine="none", quarantine_case__isnull=True)
                 | Q(
-                    quarantine__in=("open", "cleared", "upheld"),
+                    quarantine__in=("open", "cleared", "rejected"),
                     quarantine_case__isnull=False,
                     verdict="CORRECT",
                 ),
@@ -132,6 +104,9 @@ class Evaluation(models.Model):
             ),
             models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
             models.Index(fields=("status", "finished_at"), name="evaluation_recent"),
+            models.Index(
+                fields=("submission", "device", "mode", "created_at"), name="evaluation_latest"
+            ),
             models.Index(
                 fields=("task_version", "device", "direction", "latency_ns"),
                 name="evaluation_record",
@@ -153,30 +128,20 @@ class Evaluation(models.Model):
         """Which of its device's queues it waits in."""
         if self.background:
             return Urgency.AUDITS if self.mode == Mode.AUDIT else Urgency.BACKGROUND
-        if self.submission.run_id is not None:
+        if self.submission.origin == Submission.Origin.RUN:
             return Urgency.RUNS
         return Urgency.BUILDS if self.mode == Mode.COMPILE else Urgency.PEOPLE
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will happen to this evaluation."""
-        return self.status in (Status.FINISHED, Status.CANCELLED)
 
     @property
     def is_correct(self) -> bool:
         """Whether the kernel passed."""
         return self.verdict == Verdict.CORRECT
 
-    @property
-    def counts(self) -> bool:
-        """Whether no suspicion and no audit keeps it off the boards and out of figures."""
-        return self.quarantine in COUNTING and self.audited not in BARRED
-
 
 class Result(models.Model):
     """The whole result of an evaluation: an encoded `gpu_runner.data.evaluation.EvaluationResult`.
 
-    Show it only through `runs_app.selectors.result_document`, which keeps hidden workloads hidden.
+    Show it only through `work.access.result_document`, which keeps hidden workloads hidden.
     """
 
     evaluation = models.OneToOneField(
@@ -190,7 +155,7 @@ class Result(models.Model):
 
 
 class EvaluationEvent(models.Model):
-    """A fact about an evaluation, in the order in which the site learnt of it.
+    """Something that happened to an evaluation, in the order in which the site learnt of it.
 
     `position` counts from 1 in each evaluation and is the `seq` that sockets show. `seq` is the
     runner's own number within the attempt; null where the site itself is the source.
@@ -206,7 +171,7 @@ class EvaluationEvent(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """No fact is stored twice."""
+        """No event is stored twice."""
 
         ordering = ("evaluation", "position")
         constraints = (

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from runs_app.models.standing import Quarantine
+from runs_app.models.trust import Quarantine
 from tasks_app.models import TaskVersion
 
 
@@ -33,7 +33,7 @@ class QuarantineCase(models.Model):
                 fields=("digest", "task_version", "fingerprint"), name="quarantine_case_once"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=("open", "cleared", "upheld")), name="quarantine_case_state"
+                condition=Q(state__in=("open", "cleared", "rejected")), name="quarantine_case_state"
             ),
         )
         indexes = (models.Index(fields=("state", "created_at"), name="quarantine_open"),)
@@ -61,7 +61,7 @@ class QuarantineDecision(models.Model):
         constraints = (
             models.CheckConstraint(condition=~Q(reason=""), name="quarantine_decision_reason"),
             models.CheckConstraint(
-                condition=Q(state__in=("cleared", "upheld")), name="quarantine_decision_state"
+                condition=Q(state__in=("cleared", "rejected")), name="quarantine_decision_state"
             ),
         )
 

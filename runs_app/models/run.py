@@ -105,10 +105,10 @@ class Run(models.Model):
 
 
 class RunEvent(models.Model):
-    """One event of a run: a fact of `runs_app.evolve.facts`, or what a person did.
+    """One event of a run: a event of `runs_app.evolve.events`, or what a person did.
 
-    `seq` counts from 1 in each run. `payload` of a fact is its encoded form, with `id`s of rows
-    beside it under the key "row" where the page needs them; facts alone replay the run.
+    `seq` counts from 1 in each run. `payload` of a event is its encoded form, with `id`s of rows
+    beside it under the key "row" where the page needs them; events alone replay the run.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")

@@ -6,6 +6,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.urls import reverse
 
 from gpu_runner.data.solution import Solution
@@ -17,6 +18,17 @@ from tasks_app.models import TaskVersion
 
 class Submission(models.Model):
     """A kernel entered for one version of a task; its evaluations say how good it is."""
+
+    class Origin(models.TextChoices):
+        """How it came to be entered."""
+
+        PERSON = "person", "Entered in the form"
+        API = "api", "Entered over the API"
+        RUN = "run", "Measures a candidate for its run"
+        ENTERED = "entered", "A run's candidate, entered for boards"
+        DRY_RUN = "dry_run", "Tried before its version is public"
+        SHIPPED = "shipped", "Came with the task"
+        CARRIED = "carried", "Carried from another version"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     author = models.ForeignKey(
@@ -38,9 +50,10 @@ class Submission(models.Model):
         related_name="submissions",
     )
     private = models.BooleanField(default=False)
-    # The trial of a run's candidate: measured like any other, but entered for no board.
+    origin = models.CharField(max_length=10, choices=Origin.choices)
+    # The submission of a run's candidate: measured like any other, but entered for no board.
     run = models.ForeignKey(
-        Run, on_delete=models.CASCADE, null=True, blank=True, related_name="trials"
+        Run, on_delete=models.CASCADE, null=True, blank=True, related_name="candidate_submissions"
     )
     # The submission of another version of the task that the site entered again, as this one.
     carried_from = models.ForeignKey(
@@ -49,9 +62,28 @@ class Submission(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """The newest submission comes first."""
+        """The newest submission comes first; the origin agrees with the other columns."""
 
         ordering = ("-created_at",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(origin="run", run__isnull=False)
+                | Q(
+                    origin__in=("person", "api", "entered", "dry_run", "shipped", "carried"),
+                    run__isnull=True,
+                ),
+                name="submission_run_iff_origin",
+            ),
+            models.CheckConstraint(
+                # the earlier submission may have been deleted since
+                condition=Q(carried_from__isnull=True) | Q(origin="carried"),
+                name="submission_carried_from_origin",
+            ),
+            models.CheckConstraint(
+                condition=~Q(origin="dry_run") | Q(private=True),
+                name="submission_dry_run_private",
+            ),
+        )
         indexes = (models.Index(fields=("author", "-created_at"), name="submission_author"),)
 
     def __str__(self) -> str:

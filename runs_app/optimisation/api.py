@@ -146,7 +146,7 @@ class RunOut(RunListed):
 
 
 class EventOut(Schema):
-    """An event of a run: a fact, or what a person or the site did."""
+    """An event of a run: an event, or what a person or the site did."""
 
     seq: int = Field(examples=[3])
     kind: str = Field(examples=["measured"])
@@ -342,6 +342,6 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     rest = ("speedup", "floor_fraction", "bottleneck", "feedback")
     return {
         **{name: getattr(candidate, name) for name in (*same, *more, *rest)},
-        "trial": candidate.trial_id,
+        "trial": candidate.submission_id,
         "entry": candidate.entry_id,
     }

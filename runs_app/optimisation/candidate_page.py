@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +12,8 @@ from django.db.models import Q
 from runs_app.evolve.judging import truth
 from runs_app.models import Candidate, LanguageModelCall, Run
 
-_MOST_LINES = 4000
-"""A comparison of longer sources could take many seconds."""
-_HEADER_LINES = 2
-"""Of a unified diff: the names of the two files."""
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _EDIT_BLOCK = re.compile(r"<{3,}.*?>{3,}[^\n]*", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class DiffLine:
-    """A line of a unified diff; `kind` is add, remove, same or place."""
-
-    kind: str
-    sign: str
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +44,6 @@ class Vote:
     verifier: str
     passes: bool
     right: bool | None
-
-
-def diff_lines(old: str, new: str) -> list[DiffLine] | None:
-    """The unified diff; empty for equal sources, None for those too long to compare."""
-    before, after = old.splitlines(), new.splitlines()
-    if len(before) + len(after) > _MOST_LINES:
-        return None
-    lines = difflib.unified_diff(before, after, lineterm="", n=3)
-    return [_diff_line(line) for line in itertools.islice(lines, _HEADER_LINES, None)]
-
-
-def _diff_line(line: str) -> DiffLine:
-    if line.startswith("@@"):
-        return DiffLine("place", "", line)
-    kind = {"+": "add", "-": "remove"}.get(line[:1], "same")
-    return DiffLine(kind, {"add": "+", "remove": "−"}.get(kind, " "), line[1:])
 
 
 def workload_times(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from django import template
 
 from tasks_app.templatetags.display import significant
@@ -41,9 +38,3 @@ def clock(seconds: float | None) -> str:
     if whole < 7200:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-@register.filter
-def as_json(value: Any) -> str:
-    """A value as readable JSON; a text as it is."""
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

@@ -49,6 +49,7 @@ from runs_app.optimisation.start.forms import BudgetForm
 from runs_app.plotly_policy import PLOTLY_STYLES
 from runs_app.queue.devices import devices
 from tasks_app.disclosure import sees_hidden
+from tasks_app.pages.text_diff import Budget, diff
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.selectors import published_tasks
 
@@ -225,7 +226,7 @@ def _candidate_context(request: HttpRequest, run: Run, candidate: Candidate) -> 
         "language": run.problem.get("language", "cpp"),
         "over_seed": run_page.candidate_over_seed(run, candidate),
         "parents": parents,
-        "diff": candidate_page.diff_lines(parent.source, candidate.source) if parent else [],
+        "diff": diff(parent.source, candidate.source, Budget()).lines if parent else (),
         "times": candidate_page.workload_times(
             candidate.feedback,
             seed.feedback if seed else None,

@@ -12,7 +12,14 @@ from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode
 from runs_app.checks.selectors import CheckEntry, check_entries
 from runs_app.messaging import queues
-from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Status
+from runs_app.models import (
+    UNDER_WAY,
+    BaselineMeasurement,
+    Device,
+    Evaluation,
+    Status,
+    Submission,
+)
 from runs_app.queue.devices import devices
 from runs_app.queue.runners import RunnerStatus, age, runner_list
 from runs_app.work.access import may_see
@@ -27,7 +34,7 @@ _PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
 _PLACE_OF_QUEUE = Case(
     When(background=True, mode=Mode.AUDIT.value, then=Value(_PLACES[Urgency.AUDITS])),
     When(background=True, then=Value(_PLACES[Urgency.BACKGROUND])),
-    When(submission__run__isnull=False, then=Value(_PLACES[Urgency.RUNS])),
+    When(submission__origin=Submission.Origin.RUN, then=Value(_PLACES[Urgency.RUNS])),
     When(mode=Mode.COMPILE.value, then=Value(_PLACES[Urgency.BUILDS])),
     default=Value(_PLACES[Urgency.PEOPLE]),
 )
@@ -204,7 +211,7 @@ def _entries(rows: Any, user: Viewer, now: datetime) -> list[QueueEntry]:
             position=place,
             waiting_s=max(((row.started_at or now) - row.queued_at).total_seconds(), 0.0),
             evaluation=row if may_see(user, row.submission) else None,
-            own=row.background and row.submission.run_id is None,
+            own=row.background and row.submission.origin != Submission.Origin.RUN,
         )
         for place, row in enumerate(rows, start=1)
     ]

@@ -13,7 +13,7 @@ from runs_app.errors import EventError
 from runs_app.messaging import broadcast
 from runs_app.models import Device, Runner, Status
 from runs_app.submissions.shipped import submit_first_kernels
-from runs_app.work import runner_jobs as work
+from runs_app.work import lifecycle
 
 
 def record_runner(*, state: RunnerState, now: datetime) -> bool:
@@ -74,11 +74,11 @@ def _device(state: RunnerState, now: datetime) -> Device:
 
 def _lose(runner: Runner, reason: str, now: datetime, *, other_boots: bool) -> None:
     """Retry what ran on this boot of the runner, or on any boot but this one."""
-    for seen in work.find(Q(runner=runner, status=Status.RUNNING)):
+    for seen in lifecycle.find(Q(runner=runner, status=Status.RUNNING)):
         if (seen.runner_boot_id != runner.boot_id) is other_boots:
-            row = work.lock_in(seen, Status.RUNNING)
-            if row is not None:
-                work.retry_or_give_up(row, reason=reason, now=now)
+            job = lifecycle.lock_in(seen, Status.RUNNING)
+            if job is not None:
+                lifecycle.retry_or_give_up(job, reason=reason, now=now)
 
 
 def _differ(before: Runner, after: Runner) -> bool:

@@ -1,4 +1,4 @@
-"""Find evaluations and checks that nobody works on any more, and see to it that somebody does."""
+"""Find jobs that no runner works on any more, and see to it that one does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from runs_app.messaging import queues
-from runs_app.messaging.queues import JobState, JobView, Work
-from runs_app.models import Status
-from runs_app.work import runner_jobs as work
+from runs_app.messaging.queues import JobState, JobView
+from runs_app.models import RunnerJob, Status
+from runs_app.work import lifecycle
 
 _SETTLING = timedelta(seconds=10)  # a job younger than this may be on its way between two states
 
@@ -28,7 +28,7 @@ def reconcile(*, now: datetime, listening_since: datetime) -> int:
 def _queue_forgotten(now: datetime, listening_since: datetime) -> int:
     if now - listening_since < _SETTLING:
         return 0
-    found = work.find(Q(status=Status.QUEUED, queued_at__lt=now - _SETTLING))
+    found = lifecycle.find(Q(status=Status.QUEUED, queued_at__lt=now - _SETTLING))
     waiting = sorted(found, key=lambda row: row.queued_at)
     devices = {row.device_id for row in waiting}
     known = {device: queues.waiting_jobs(device) for device in devices}
@@ -40,24 +40,24 @@ def _queue_forgotten(now: datetime, listening_since: datetime) -> int:
 
 
 @transaction.atomic
-def _requeue(seen: Work, now: datetime, listening_since: datetime) -> bool:
+def _requeue(seen: RunnerJob, now: datetime, listening_since: datetime) -> bool:
     """Act on one that is queued, if RQ does not have its job in the queue."""
     job = queues.look(seen)
     if job.state is JobState.WAITING:
         return False
-    row = work.lock_in(seen, Status.QUEUED)
+    row = lifecycle.lock_in(seen, Status.QUEUED)
     if row is None or row.attempt != seen.attempt:
         return False
     if job.state is JobState.MISSING:
-        work.queue_again(row, reason="its job was not in the queue", now=now)
+        lifecycle.queue_again(row, reason="its job was not in the queue", now=now)
         return True
     reason = _why_over(row, job, now, listening_since)
     if reason:
-        work.retry_or_give_up(row, reason=reason, now=now)
+        lifecycle.retry_or_give_up(row, reason=reason, now=now)
     return bool(reason)
 
 
-def _why_over(row: Work, job: JobView, now: datetime, listening_since: datetime) -> str:
+def _why_over(row: RunnerJob, job: JobView, now: datetime, listening_since: datetime) -> str:
     """Why a job that began will bring no event any more; empty while one may come."""
     if job.refusal:
         return (
@@ -75,16 +75,16 @@ def _retry_silent(now: datetime, listening_since: datetime) -> int:
     if listening_since > deadline:
         return 0
     silent = Q(last_event_at__lt=deadline) | Q(last_event_at__isnull=True, started_at__lt=deadline)
-    found = work.find(silent & Q(status=Status.RUNNING))
+    found = lifecycle.find(silent & Q(status=Status.RUNNING))
     return sum(_retry(row, deadline, now) for row in found)
 
 
 @transaction.atomic
-def _retry(seen: Work, deadline: datetime, now: datetime) -> bool:
-    row = work.lock_in(seen, Status.RUNNING)
+def _retry(seen: RunnerJob, deadline: datetime, now: datetime) -> bool:
+    row = lifecycle.lock_in(seen, Status.RUNNING)
     if row is None or (row.last_event_at or deadline) > deadline:
         return False
     runner = row.runner.name if row.runner else "its runner"
     reason = f"{runner} fell silent for more than {settings.SILENCE_S} s"
-    work.retry_or_give_up(row, reason=reason, now=now)
+    lifecycle.retry_or_give_up(row, reason=reason, now=now)
     return True

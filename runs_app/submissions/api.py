@@ -15,6 +15,7 @@ from gpu_runner.data.verdict import Direction, Mode
 from runs_app.baselines.selectors import awaited_baselines as baselines_awaited
 from runs_app.errors import SubmissionError
 from runs_app.integrity.audits import request_audit
+from runs_app.integrity.eligibility import Why, eligibilities
 from runs_app.integrity.selectors import decision_reason
 from runs_app.models import Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
@@ -106,8 +107,12 @@ class EvaluationOut(Schema):
     )
     floor_fraction: float | None
     score: float | None
+    eligibility: str = Field(
+        description="eligible: it counts on its board; pending: it may come to count; or rejected."
+    )
+    eligibility_reason: str = Field(description="Why it counts, or does not, in a sentence.")
     quarantine: str = Field(
-        description="none, open, cleared or upheld: an open or upheld result counts nowhere."
+        description="none, open, cleared or rejected: an open or rejected result counts nowhere."
     )
     quarantine_reason: str = Field(description="Why a person decided so; empty until one did.")
     audited: str = Field(
@@ -134,6 +139,9 @@ class SubmissionOut(Schema):
     language: str
     direction: str
     private: bool
+    origin: str = Field(
+        description="person, api, run, entered (by a run), dry_run, shipped or carried."
+    )
     source: str
     created_at: datetime
     evaluations: list[EvaluationOut]
@@ -213,6 +221,7 @@ def create_submission(
         agent=payload.agent,
         language_model=payload.model,
         private=payload.private,
+        origin=Submission.Origin.API,
         now=now,
     )
     evaluation = submission.evaluations.get()
@@ -308,6 +317,7 @@ def _identity(text: str) -> UUID:
 
 def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
     evaluations = visible_evaluations(user).filter(submission=submission)
+    whys = eligibilities(evaluations)
     return {
         "id": submission.pk,
         "url": submission.get_absolute_url(),
@@ -319,13 +329,16 @@ def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
         "language": submission.language,
         "direction": submission.direction,
         "private": submission.private,
+        "origin": submission.origin,
         "source": submission.source,
         "created_at": submission.created_at,
-        "evaluations": [_evaluation(row, user) for row in evaluations.order_by("-created_at")],
+        "evaluations": [
+            _evaluation(row, whys[row.pk], user) for row in evaluations.order_by("-created_at")
+        ],
     }
 
 
-def _evaluation(evaluation: Evaluation, user: Viewer) -> dict[str, Any]:
+def _evaluation(evaluation: Evaluation, why: Why, user: Viewer) -> dict[str, Any]:
     same = ("id", "mode", "status", "verdict", "stage", "attempt", "latency_ns", "speedup_eager")
     more = ("speedup_compiled", "hidden_speedup", "floor_fraction", "score")
     trust = ("quarantine", "audited")
@@ -338,6 +351,8 @@ def _evaluation(evaluation: Evaluation, user: Viewer) -> dict[str, Any]:
         "reason": public_reason(evaluation, user),
         "speedup": evaluation.speedup_best,
         "waiting_reason": reason_to_wait(evaluation, timezone.now()),
+        "eligibility": why.eligibility.value,
+        "eligibility_reason": why.label,
         "quarantine_reason": decision_reason(evaluation),
         "audited_reason": audit.reason if audit and evaluation.audited != "none" else "",
         "awaited_baselines": baselines_awaited(evaluation, document or {}),

@@ -27,7 +27,7 @@ _FIELDS_OF_SERVICE = {"language": "device", "model": "language_model"}
 
 
 class SubmissionForm(forms.Form):
-    """Fields of `runs_app.services.submit`; the source comes as text or as a file."""
+    """Fields of `submissions.services.submit`; the source comes as text or as a file."""
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from gpu_runner.data.verdict import Mode
-from runs_app.models import Evaluation, Status
+from runs_app.models import Evaluation, Status, Submission
 
 _DAY = timedelta(days=1)
 
@@ -32,7 +32,9 @@ class Quota:
 
 def quota(user: User, now: datetime) -> Quota:
     """What `user` has used, and what the limits are."""
-    entered = Evaluation.objects.filter(submission__author=user, submission__run__isnull=True)
+    entered = Evaluation.objects.filter(submission__author=user).exclude(
+        submission__origin=Submission.Origin.RUN
+    )
     # nobody chooses to be audited, or to be measured again by the site
     own = entered.exclude(mode=Mode.AUDIT.value).exclude(background=True)
     recent = own.filter(created_at__gt=now - _DAY)

@@ -14,14 +14,13 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app.checks.selectors import may_check
 from runs_app.errors import NotAllowed, SubmissionError
-from runs_app.integrity.standing import may_stop
-from runs_app.messaging import queues
-from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.integrity.selectors import may_stop
+from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
 from runs_app.submissions.authors import agent_of, language_model_of
 from runs_app.submissions.check_quota import check_quota
 from runs_app.submissions.shipped import bring_kernels
-from runs_app.work import journal, lifecycle
+from runs_app.work import lifecycle
 from runs_app.work.lifecycle import evaluate
 from tasks_app.models import TaskVersion
 
@@ -40,13 +39,15 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     agent: str = "",
     language_model: str = "",
     private: bool = False,
+    origin: Submission.Origin = Submission.Origin.PERSON,
 ) -> Submission:
     """Enter a kernel and queue its first evaluation.
 
     `device` is a device's slug, or "cuda" for the only CUDA device; where it is empty, `language`
-    decides. An empty `agent` means that `user` wrote the kernel. Raises `SubmissionError` naming
-    the field; nothing is stored then. A task's first ranked submission on a device brings the
-    task's own kernels along.
+    decides. An empty `agent` means that `user` wrote the kernel. What is private and for a version
+    that was never public is a dry run, whatever `origin` says. Raises `SubmissionError` naming the
+    field; nothing is stored then. A task's first ranked submission on a device brings the task's
+    own kernels along.
     """
     target = resolve_device(device, language)
     solution = _solution(source, language, direction, target)
@@ -54,6 +55,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
     _check_fit(task_version, solution.direction.value, target)
     chosen_mode = _mode(mode)
     check_quota(user, now)
+    is_dry = private and task_version.published_at is None
     submission = Submission.objects.create(
         author=user,
         task_version=task_version,
@@ -64,6 +66,7 @@ def submit(  # noqa: PLR0913 - keywords only: one for each field of the form
         agent=agent_of(user, agent, now),
         language_model=language_model_of(language_model, now),
         private=private,
+        origin=Submission.Origin.DRY_RUN if is_dry else origin,
         created_at=now,
     )
     evaluate(submission=submission, device=target, mode=chosen_mode, now=now)
@@ -82,8 +85,8 @@ def rerun(
     Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
     """
     _check_owner(submission, user)
-    if submission.run_id is not None:
-        reason = "this is a trial of a run; enter its candidate to have it measured again"
+    if submission.origin == Submission.Origin.RUN:
+        reason = "this is a candidate of a run; enter it to have it measured again"
         raise NotAllowed("", reason)
     entered = submission.evaluations.exclude(mode=Mode.AUDIT.value)
     latest = entered.order_by("-created_at").select_related("device").first()
@@ -106,18 +109,16 @@ def rerun(
 def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     """Take an evaluation out of the queue, or stop it.
 
-    Raises `NotAllowed` if it is over, or for admins alone to stop; see `selectors.may_stop`.
+    Raises `NotAllowed` if it is over, or for admins alone to stop; see `standing.may_stop`.
     """
     _check_owner(evaluation.submission, user)
-    locked = lifecycle.lock(evaluation.pk)
+    locked = lifecycle.lock(Evaluation, evaluation.pk)
     if locked.is_over:
         raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
-    lifecycle.end(locked, Status.CANCELLED, now=now)
-    journal.write(locked, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
-    transaction.on_commit(lambda: queues.drop(locked, locked.attempt))
+    lifecycle.cancel(locked, reason=f"cancelled by {user.get_username()}", now=now)
     return locked
 
 

@@ -162,6 +162,7 @@ def _submission(
         language=solution.language.value,
         direction=solution.direction.value,
         digest=solution.digest(),
+        origin=Submission.Origin.SHIPPED,
         created_at=now,
     )
 

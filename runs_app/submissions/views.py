@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from gpu_runner.data.verdict import Mode
 from runs_app.baselines.selectors import awaited_baselines
 from runs_app.errors import SubmissionError
-from runs_app.integrity.standing import may_stop
+from runs_app.integrity.selectors import may_stop
 from runs_app.integrity.views import evaluation_context
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.queue.events import events as stored_events

@@ -11,8 +11,8 @@ from typing import Any
 from django.db.models import Avg, DurationField, ExpressionWrapper, F, QuerySet, Sum
 
 from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.commands import Role
 from runs_app.evolve.judging import VERIFIERS, Bin, Confusion, calibration, truth
-from runs_app.evolve.wishes import Role
 from runs_app.models import (
     Candidate,
     Evaluation,

@@ -1,4 +1,4 @@
-"""Carries a tuning out: every wish a stored call, several at a time, within its cap."""
+"""Carries a tuning out: every command a stored call, several at a time, within its cap."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import Q
-
 from gpu_runner.data.verdict import Direction
 from runs_app.errors import SubmissionError
 from runs_app.evolve.judging import truth
@@ -24,7 +22,7 @@ _LOG_CHARACTERS = 1200
 def examples_for(*, verifier: str, train: int, held_out: int, seed: int) -> list[Example]:
     """A balanced set, training kernels first; raises `SubmissionError` with counts if too few.
 
-    Of public submissions and of trials of public runs; each source once, by its newest evaluation.
+    Of public submissions and of public runs; each source once, by its newest evaluation.
     """
     kernels = _kernels(verifier)
     try:
@@ -42,9 +40,7 @@ def examples_for(*, verifier: str, train: int, held_out: int, seed: int) -> list
 
 
 def _kernels(verifier: str) -> list[Kernel]:
-    public = Q(submission__run__isnull=True, submission__private=False)
-    tried = Q(submission__run__isnull=False, submission__run__private=False)
-    rows = Evaluation.objects.filter(public | tried, status=Status.FINISHED)
+    rows = Evaluation.objects.filter(submission__private=False, status=Status.FINISHED)
     newest = rows.order_by("-finished_at", "pk").values_list(
         "pk", "submission__digest", "task_version__task__slug", "verdict"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -20,6 +19,7 @@ from runs_app.optimisation.compare.figures import calibration_figure, tuning_fig
 from runs_app.optimisation.selectors.runs import visible_runs
 from runs_app.plotly_policy import PLOTLY_STYLES
 from runs_app.verifiers.calibration import MOST_CANDIDATES, tuning_is_alive, verification
+from tasks_app.pages.text_diff import Budget, diff
 
 _TUNINGS = 50
 
@@ -49,10 +49,10 @@ def verifiers(request: HttpRequest) -> HttpResponse:
 def tuning(request: HttpRequest, tuning_id: UUID) -> HttpResponse:
     """One tuning: accuracy by generation, the prompts with what changed, and the cost."""
     row = get_object_or_404(Tuning.objects.select_related("language_model"), pk=tuning_id)
-    generations = row.generations
+    generations, budget = row.generations, Budget()
     context = _tuning_row(row) | {
         "generations": [
-            {**each, "shown": [_prompt(each, prompt, generations) for prompt in each["prompts"]]}
+            {**each, "shown": [_prompt(each, p, generations, budget) for p in each["prompts"]]}
             for each in generations
         ],
         "figure": tuning_figure(generations) if generations else None,
@@ -80,12 +80,15 @@ def _prompt(
     generation: Mapping[str, Any],
     prompt: Mapping[str, Any],
     generations: Sequence[Mapping[str, Any]],
+    budget: Budget,
 ) -> dict[str, Any]:
     parent = _text_of(prompt.get("parent"), generations)
+    text = prompt["text"]
+    changed = diff(parent, text, budget) if parent is not None and text else None
     return {
         **prompt,
         "best": prompt["slot"] == generation.get("best"),
-        "diff": diff(parent, prompt["text"]) if parent is not None and prompt["text"] else "",
+        "diff": changed.unified if changed else None,
     }
 
 
@@ -101,12 +104,6 @@ def _text_of(place: Sequence[int] | None, generations: Sequence[Mapping[str, Any
         if prompt["slot"] == place[1]
     ]
     return found[0] if found else None
-
-
-def diff(before: str, after: str) -> str:
-    """A unified diff without its file names."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
-    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
 
 
 def _counts(examples: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, int, int]]:

@@ -28,10 +28,12 @@ def visible_submissions(user: Viewer) -> QuerySet[Submission]:
 def listed_evaluations(user: Viewer) -> QuerySet[Evaluation]:
     """The visible evaluations of what somebody entered.
 
-    Trials of runs are on their run's page, and dry runs of what was never public on their draft's.
+    Candidates are on their run's page, and dry runs of what was never public on their draft's.
     """
-    entered = visible_evaluations(user).filter(submission__run__isnull=True)
-    return entered.exclude(submission__private=True, task_version__published_at__isnull=True)
+    entered = visible_evaluations(user).exclude(submission__origin=Submission.Origin.RUN)
+    return entered.exclude(
+        submission__origin=Submission.Origin.DRY_RUN, task_version__published_at__isnull=True
+    )
 
 
 def visible_evaluations(user: Viewer) -> QuerySet[Evaluation]:
@@ -77,7 +79,8 @@ def public_reason(evaluation: Evaluation, user: Viewer) -> str:
 
 def author_names(user: Viewer) -> tuple[list[str], list[str]]:
     """Names of agents and of language models that `user` may know: of public or own submissions."""
-    seen = Submission.objects.filter(_visible(user), run__isnull=True).order_by()
+    entered = Submission.objects.exclude(origin=Submission.Origin.RUN)
+    seen = entered.filter(_visible(user)).order_by()
     agents = Agent.objects.filter(kind=Agent.Kind.AGENT, submissions__in=seen).distinct()
     models = LanguageModel.objects.filter(submissions__in=seen).distinct()
     return (

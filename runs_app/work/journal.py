@@ -1,39 +1,47 @@
-"""Store what happened to an evaluation, and tell its watchers."""
+"""Tell the watchers of a job what happened to it, and of an evaluation, store it."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
+from gpu_runner.data.event import Event, EventKind
 from runs_app.messaging import broadcast
-from runs_app.models import Evaluation, EvaluationEvent
+from runs_app.models import Evaluation, EvaluationEvent, RunnerJob
 
 
 def write(
-    evaluation: Evaluation,
+    job: RunnerJob,
     kind: str,
     payload: dict[str, Any],
     *,
     now: datetime,
     seq: int | None = None,
-) -> EvaluationEvent:
-    """Append an event to a locked evaluation, whose other changes the caller has saved."""
-    event = _append(evaluation, kind, payload, now, attempt=evaluation.attempt, seq=seq)
-    broadcast.send_event(evaluation, event)
-    return event
+) -> None:
+    """Say what happened to a locked job, whose other changes the caller has saved.
+
+    Of an evaluation it is stored as well. Of others only the queue is told, and no `payload`.
+    """
+    if isinstance(job, Evaluation):
+        event = _append(job, kind, payload, now, attempt=job.attempt, seq=seq)
+        broadcast.send_event(job, event)
+    elif kind in broadcast.LIFECYCLE:
+        broadcast.send_job(job)
 
 
-def write_ignored(
-    evaluation: Evaluation,
-    kind: str,
-    payload: dict[str, Any],
-    *,
-    now: datetime,
-    attempt: int,
-    seq: int,
-) -> EvaluationEvent:
-    """Keep an event that came too late to count; watchers are not told."""
-    return _append(evaluation, kind, payload, now, attempt=attempt, seq=seq, ignored=True)
+def keep_late(job: RunnerJob, event: Event, payload: dict[str, Any], now: datetime) -> bool:
+    """Store what came too late to count for an evaluation; watchers are not told.
+
+    False if it was known before, or is nothing to be kept.
+    """
+    if not isinstance(job, Evaluation) or event.kind is EventKind.ALIVE:
+        return False
+    if job.events.filter(attempt=event.attempt, seq=event.seq).exists():
+        return False
+    kept = {key: value for key, value in payload.items() if key != "result"}
+    columns = {"attempt": event.attempt, "seq": event.seq, "ignored": True}
+    _append(job, event.kind.value, kept, now, **columns)
+    return True
 
 
 def _append(

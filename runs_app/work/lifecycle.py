@@ -1,22 +1,51 @@
-"""Changes of an evaluation's status; the caller holds a lock on the row."""
+"""The life of what runners work at; whoever changes a job holds a lock on its row."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
+from gpu_runner.data.event import JobKind
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.messaging import queues
-from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.models import (
+    BaselineMeasurement,
+    Device,
+    Evaluation,
+    RunnerJob,
+    Status,
+    Submission,
+    TaskCheck,
+)
 from runs_app.work import audit_state, journal
 
+MODELS: dict[JobKind, type[RunnerJob]] = {
+    model.KIND: model for model in (Evaluation, TaskCheck, BaselineMeasurement)
+}
+"""Kind of job -> its model."""
 
-def lock(evaluation_id: UUID | str) -> Evaluation:
-    """The evaluation's row, locked until the transaction ends."""
-    return Evaluation.objects.select_for_update(of=("self",)).get(pk=evaluation_id)
+J = TypeVar("J", bound=RunnerJob)
+
+
+def find(condition: Q) -> list[RunnerJob]:
+    """All jobs that fulfil a condition on the columns that all kinds have."""
+    return [job for model in MODELS.values() for job in model._default_manager.filter(condition)]
+
+
+def lock(model: type[J], job_id: UUID | str) -> J:
+    """The job's row, locked until the transaction ends."""
+    return model._default_manager.select_for_update(of=("self",)).get(pk=job_id)
+
+
+def lock_in(seen: J, status: Status) -> J | None:
+    """The locked row if it has that status still, else None."""
+    rows = type(seen)._default_manager.select_for_update(of=("self",))
+    return rows.filter(pk=seen.pk, status=status).first()
 
 
 def evaluate(
@@ -41,65 +70,92 @@ def evaluate(
         created_at=now,
         queued_at=now,
     )
-    queue(evaluation, kind="queued", reason="", now=now)
+    queue(evaluation, now=now)
     return evaluation
 
 
-def queue(evaluation: Evaluation, *, kind: str, reason: str, now: datetime) -> None:
+def queue(job: RunnerJob, *, kind: str = "queued", reason: str = "", now: datetime) -> None:
     """Send the current attempt to its device's queue, once the transaction is committed."""
-    journal.write(evaluation, kind, {"reason": reason}, now=now)
-    transaction.on_commit(lambda: queues.enqueue(evaluation))
+    journal.write(job, kind, {"reason": reason}, now=now)
+    transaction.on_commit(lambda: queues.enqueue(job))
 
 
-def retry_or_give_up(
-    evaluation: Evaluation, *, reason: str, now: datetime, seq: int | None = None
-) -> None:
-    """Begin the next attempt of an evaluation that was lost, or end it as SYSTEM_ERROR.
+def queue_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
+    """Send the same attempt to the queue that has lost it."""
+    job.queued_at = now
+    job.save(update_fields=["queued_at"])
+    queue(job, kind="requeued", reason=reason, now=now)
+
+
+def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | None = None) -> None:
+    """Begin the next attempt of a job that was lost, or end it without an outcome.
 
     `seq` is that of the runner's event, if it was a runner that said so.
     """
-    lost = evaluation.attempt
-    journal.write(evaluation, "lost", {"reason": reason}, now=now, seq=seq)
-    transaction.on_commit(lambda: queues.drop(evaluation, lost))
+    lost = job.attempt
+    journal.write(job, "lost", {"reason": reason}, now=now, seq=seq)
+    transaction.on_commit(lambda: queues.drop(job, lost))
     if lost >= settings.MAX_ATTEMPTS:
-        give_up(evaluation, reason=f"lost {lost} times; the last time: {reason}", now=now)
+        give_up(job, reason=f"lost {lost} times; the last time: {reason}", now=now)
         return
-    _begin_again(evaluation, reason=reason, now=now)
+    _begin_again(job, reason=reason, now=now)
 
 
-def try_again(evaluation: Evaluation, *, reason: str, now: datetime, seq: int) -> None:
+def try_again(job: RunnerJob, *, reason: str, now: datetime, seq: int) -> None:
     """Begin the next attempt after one that has ended by itself, and whose host was the cause."""
-    journal.write(evaluation, "lost", {"reason": reason}, now=now, seq=seq)
-    _begin_again(evaluation, reason=f"measured again: {reason}", now=now)
+    journal.write(job, "lost", {"reason": reason}, now=now, seq=seq)
+    _begin_again(job, reason=f"measured again: {reason}", now=now)
 
 
-def _begin_again(evaluation: Evaluation, *, reason: str, now: datetime) -> None:
-    evaluation.status = Status.QUEUED
-    evaluation.attempt += 1
-    evaluation.reason = reason
-    evaluation.stage = ""
-    evaluation.runner, evaluation.runner_boot_id = None, ""
-    evaluation.queued_at, evaluation.started_at, evaluation.last_event_at = now, None, None
-    evaluation.save()
-    queue(evaluation, kind="retried", reason=reason, now=now)
+def _begin_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
+    job.status = Status.QUEUED
+    job.attempt, job.last_seq = job.attempt + 1, 0
+    job.reason, job.stage = reason, ""
+    job.runner, job.runner_boot_id = None, ""
+    job.queued_at, job.started_at, job.last_event_at = now, None, None
+    job.save()
+    queue(job, kind="retried", reason=reason, now=now)
 
 
-def give_up(evaluation: Evaluation, *, reason: str, now: datetime) -> None:
-    """End an evaluation with a verdict that is ours, not the author's."""
-    evaluation.verdict = Verdict.SYSTEM_ERROR.value
-    evaluation.reason = reason
-    end(evaluation, Status.FINISHED, now=now)
-    payload = {"verdict": evaluation.verdict, "reason": reason}
-    journal.write(evaluation, "finished", payload, now=now)
+def give_up(job: RunnerJob, *, reason: str, now: datetime) -> None:
+    """End a job without an outcome; an evaluation's verdict is then ours, not the author's."""
+    job.reason = reason
+    payload = {"reason": reason}
+    if isinstance(job, Evaluation):
+        job.verdict = payload["verdict"] = Verdict.SYSTEM_ERROR.value
+    end(job, Status.FINISHED, payload, now=now)
 
 
-def end(evaluation: Evaluation, status: Status, *, now: datetime) -> None:
-    """Store a final status, and the outcome that the caller has put on the row."""
-    assert not evaluation.is_over, f"evaluation {evaluation.pk} has ended before"
-    evaluation.status = status
-    evaluation.finished_at = now
-    audit_state.inherit(evaluation)
-    evaluation.save()
+def cancel(job: RunnerJob, *, reason: str, now: datetime) -> None:
+    """Take a job out of the queue, or stop it."""
+    end(job, Status.CANCELLED, {"reason": reason}, now=now)
+    transaction.on_commit(lambda: queues.drop(job, job.attempt))
+
+
+def end(
+    job: RunnerJob,
+    status: Status,
+    payload: dict[str, Any],
+    *,
+    now: datetime,
+    seq: int | None = None,
+) -> None:
+    """Store a final status, and the outcome that the caller has put on the row.
+
+    `payload` is what an evaluation's watchers are told; `seq` as in `retry_or_give_up`.
+    """
+    assert not job.is_over, f"{job.KIND} {job.pk} has ended before"
+    job.status, job.finished_at = status, now
+    if isinstance(job, Evaluation):
+        audit_state.inherit(job)
+    job.save()
+    journal.write(job, status.lower(), payload, now=now, seq=seq)
+    if isinstance(job, Evaluation):
+        _tell_who_waits(job, now)
+
+
+def _tell_who_waits(evaluation: Evaluation, now: datetime) -> None:
+    """Tell the board's audit, and the run, to which an evaluation that has ended belongs."""
     if evaluation.mode == Mode.AUDIT and evaluation.verdict in ("", Verdict.SYSTEM_ERROR):
         reason = evaluation.reason or "it was cancelled"
         audit_state.inconclusive(evaluation, reason, now=now)

@@ -88,9 +88,9 @@
     say(isChanged() ? "Unsaved changes." : "As it is stored.");
   });
 
-  // What trials and language models find, or that they were asked, changes what is to be done next.
+  // What checks, dry runs and language models find, or that they were asked, changes what is to be done next.
   // The address in which something under way asks for itself says how far it is.
-  const underWay = () => Array.from(document.querySelectorAll("#trials-results[hx-trigger], #judgement-rows[hx-trigger]"), (part) => part.getAttribute("hx-get")).join();
+  const underWay = () => Array.from(document.querySelectorAll("#findings-results[hx-trigger], #judgement-rows[hx-trigger]"), (part) => part.getAttribute("hx-get")).join();
   let waits = underWay();
   // Whoever is signed out is sent to another page, which is no part of this one.
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -102,7 +102,7 @@
     const now = underWay();
     if (waits === now) return;
     waits = now;
-    document.body.dispatchEvent(new Event("trials-changed"));
+    document.body.dispatchEvent(new Event("findings-changed"));
   });
   // What may be decided changes with it, too, but a reason that is being typed is not to be lost.
   let isBehind = false;
@@ -116,7 +116,7 @@
   document.addEventListener("focusout", (event) => {
     if (!isBehind || event.target.value || !event.target.matches("#draft-actions textarea")) return;
     isBehind = false;
-    document.body.dispatchEvent(new Event("trials-changed"));
+    document.body.dispatchEvent(new Event("findings-changed"));
   });
   if (!save) return;
 
@@ -176,7 +176,7 @@
   let awaiting = null;
   document.addEventListener("htmx:confirm", (event) => {
     const { elt, verb, issueRequest } = event.detail;
-    if (verb !== "post" || !elt.querySelector("#trials-check, #judgements-ask") || !isChanged()) return;
+    if (verb !== "post" || !elt.querySelector("#findings-check, #judgements-ask") || !isChanged()) return;
     event.preventDefault();
     awaiting = { elt, issueRequest };
     save.click();
@@ -203,14 +203,14 @@
     const next = awaiting;
     awaiting = null;
     if (next) next.issueRequest(true);
-    if (!next?.elt.closest("#trials")) refresh();
+    if (!next?.elt.closest("#findings")) refresh();
   });
 
   // A check that is asked for meanwhile brings the newest state: no older answer may replace it.
   let asked = 0;
   let pending = 0;
   let askedBefore = 0;
-  const asks = ({ elt, requestConfig }) => requestConfig?.verb === "post" && elt.closest("#trials");
+  const asks = ({ elt, requestConfig }) => requestConfig?.verb === "post" && elt.closest("#findings");
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (!asks(event.detail)) return;
     asked += 1;
@@ -221,10 +221,10 @@
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { verb, path: address } = event.detail.requestConfig;
-    if (verb === "get" && address === form.dataset.trials && (awaiting?.elt.closest("#trials") || pending || asked !== askedBefore)) event.detail.shouldSwap = false;
+    if (verb === "get" && address === form.dataset.findings && (awaiting?.elt.closest("#findings") || pending || asked !== askedBefore)) event.detail.shouldSwap = false;
   });
   function refresh() {
     askedBefore = asked;
-    htmx.ajax("GET", form.dataset.trials, { target: "#trials", swap: "outerHTML" });
+    htmx.ajax("GET", form.dataset.findings, { target: "#findings", swap: "outerHTML" });
   }
 })();

@@ -66,7 +66,7 @@ def read_reports(path: Path) -> tuple[list[Report], list[DataError]]:
 
 
 def report_of(document: Mapping[str, Any]) -> Report:
-    """A report as `gpu_runner.supervisor.soundness.survey` makes it, in JSON values.
+    """A report as `gpu_runner.supervisor.soundness.soundness.survey` makes it, in JSON values.
 
     Raises `DataError` naming what is wrong with it.
     """
@@ -79,19 +79,19 @@ def report_of(document: Mapping[str, Any]) -> Report:
     found = read_report(document)
     alive = (f"{m.direction}: {m.name}" for m in found.mutants if m.state == "survived")
     survivors = tuple(dict.fromkeys([*map(str, document["survivors"]), *alive]))
-    tried = any(mutant.state == "failed" for mutant in found.mutants) and bool(found.filters)
+    failed = found.unlisted_failed or any(mutant.state == "failed" for mutant in found.mutants)
     return Report(
         task=document["task"],
         digest=document["digest"],
         passed=(
             document["passed"]
-            and tried
+            and bool(failed and found.asked)
             and not (survivors or found.flagged or found.misses)
             and any(kernel.name == REFERENCE for kernel in found.honest)
         ),
         survivors=survivors,
-        mutants=len(found.mutants),
-        filters=len(found.filters),
+        mutants=found.tried,
+        filters=found.asked,
         flagged=found.flagged,
         device=str(document.get("device", "")),
         document=document,

@@ -8,16 +8,19 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gpu_runner.data.check import REPORT_LIMIT_BYTES
 from gpu_runner.data.codec import DataError, decode
 from gpu_runner.data.formats.text import decoded
+from gpu_runner.data.verdict import Direction
 
 REFERENCE = "reference"
 """The honest kernel that is the reference itself, in the precision of a kernel."""
+
+_MOST_COUNTED = 10_000  # of one direction
 
 LARGEST = REPORT_LIMIT_BYTES
 """Bytes of a report's file at most."""
@@ -73,12 +76,60 @@ class TriedKernel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unlisted:
+    """How much a brief report leaves out of one direction, because it is as it should be.
+
+    failed: wrong kernels that fail, by the workload on which they do so most surely. passed:
+    filters. right: honest kernels.
+    """
+
+    failed: Mapping[str, int] = field(default_factory=dict)
+    passed: int = 0
+    right: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` if a number counts nothing, or more than a report may list."""
+        counts = (*self.failed.values(), self.passed, self.right)
+        if min(counts) < 0 or sum(counts) > _MOST_COUNTED:
+            raise DataError("unlisted", f"counts less than 0, or more than {_MOST_COUNTED}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SoundnessReport:
-    """A whole report. One without filters is of a version that had none."""
+    """A report. One without filters is of a version that had none.
+
+    unlisted: by direction what a brief report counts and does not list.
+    """
 
     filters: tuple[Filter, ...] = ()
     mutants: tuple[TriedKernel, ...] = ()
     honest: tuple[TriedKernel, ...] = ()
+    unlisted: Mapping[Direction, Unlisted] = field(default_factory=dict)
+
+    @property
+    def unlisted_failed(self) -> int:
+        """Wrong kernels that fail and are not listed."""
+        return sum(sum(each.failed.values()) for each in self.unlisted.values())
+
+    @property
+    def unlisted_passed(self) -> int:
+        """Filters that passed and are not listed."""
+        return sum(each.passed for each in self.unlisted.values())
+
+    @property
+    def unlisted_right(self) -> int:
+        """Honest kernels that are right and not listed."""
+        return sum(each.right for each in self.unlisted.values())
+
+    @property
+    def tried(self) -> int:
+        """Wrong kernels, listed or not."""
+        return len(self.mutants) + self.unlisted_failed
+
+    @property
+    def asked(self) -> int:
+        """Filters, listed or not."""
+        return len(self.filters) + self.unlisted_passed
 
     @property
     def flagged(self) -> tuple[str, ...]:
@@ -101,11 +152,12 @@ class SoundnessReport:
 
 
 def read_report(document: Mapping[str, Any]) -> SoundnessReport:
-    """The lists of a report; raises `DataError` naming an entry that is none."""
+    """The lists and counts of a report; raises `DataError` naming an entry that is none."""
     return SoundnessReport(
         filters=_entries(Filter, document, "filters"),
         mutants=_entries(TriedKernel, document, "mutants"),
         honest=_entries(TriedKernel, document, "honest"),
+        unlisted=_unlisted(document.get("unlisted", {})),
     )
 
 
@@ -118,6 +170,16 @@ def is_report(file: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(document, dict) and {"digest", "mutants"} <= document.keys()
+
+
+def _unlisted(counts: Any) -> dict[Direction, Unlisted]:
+    if not isinstance(counts, Mapping) or not counts.keys() <= {*Direction}:
+        raise DataError("unlisted", "is not an object with directions as keys")
+    return {
+        each: _entry(Unlisted, counts[each], f"unlisted.{each}")
+        for each in Direction
+        if each in counts
+    }
 
 
 def _entries(cls: type[T], document: Mapping[str, Any], field: str) -> tuple[T, ...]:

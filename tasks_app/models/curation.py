@@ -1,4 +1,4 @@
-"""Working copies of tasks, and the trail of what curators did."""
+"""Working copies of tasks, and the audit log of what curators did."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Draft(models.Model):
     What is measured or reviewed is never the draft but a `TaskVersion` made from it: `version`,
     which is of exactly these `files`, or None after a change. `task` is the task of which it will
     be a new version; None while it is to be a task of its own and no version has been made.
-    `taken_by` is the admin who has taken over somebody else's proposal: from then on its author
+    `taken_by` is the admin who has taken over somebody else's draft: from then on its author
     sees what becomes of it, but not the files, which may hold workloads that are to stay hidden.
     Once it is public, its author sees of the files what everybody may see, taken over or not.
     """
@@ -102,7 +102,7 @@ class Draft(models.Model):
         return user.pk == self.author_id and self.is_settled
 
 
-class Act(models.Model):
+class AuditEntry(models.Model):
     """Something that somebody did to a task, a draft or a version; rows are only ever added.
 
     `actor` is empty where a command on the site's machine did it. `name` is the task's name then,
@@ -139,13 +139,13 @@ class Act(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     task = models.ForeignKey(
-        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="audit_entries"
     )
     version = models.ForeignKey(
-        TaskVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+        TaskVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="audit_entries"
     )
     draft = models.ForeignKey(
-        Draft, on_delete=models.SET_NULL, null=True, blank=True, related_name="acts"
+        Draft, on_delete=models.SET_NULL, null=True, blank=True, related_name="audit_entries"
     )
     reason = models.TextField(blank=True)
     details = models.JSONField(default=dict, blank=True)

@@ -94,8 +94,16 @@ class HonestOut(TriedKernelOut):
     reason: str = Field(default="", description="Where it is off; empty if it is right.")
 
 
+class UnlistedOut(Schema):
+    """How much of one direction a brief report counts and does not list."""
+
+    failed: dict[str, int] = Field(description="Wrong kernels that fail, by workload.")
+    passed: int = Field(description="Filters that passed.")
+    right: int = Field(description="Honest kernels that are right.")
+
+
 class SoundnessDetail(Schema):
-    """A whole report of a task's current version, with the keys that the command writes."""
+    """A report of a task's current version, with the keys that the command writes."""
 
     task: str
     version: int
@@ -109,6 +117,10 @@ class SoundnessDetail(Schema):
     mutants: list[MutantOut]
     honest: list[HonestOut] = Field(description="Right kernels; one with a reason is off.")
     filters: list[FilterOut]
+    unlisted: dict[str, UnlistedOut] = Field(
+        description="By direction what a brief report leaves out, because it is as it should be."
+        " Reports that come with kbench are brief; those of a site's runners list everything."
+    )
 
 
 class TaskDetail(TaskSummary):

@@ -32,12 +32,14 @@ class ShownReport:
     @property
     def filter_counts(self) -> Counter[str]:
         """How many filters are in each state."""
-        return Counter(each.state for each in self.report.filters)
+        listed = Counter(each.state for each in self.report.filters)
+        return listed + Counter(passed=self.report.unlisted_passed)
 
     @property
     def mutant_counts(self) -> Counter[str]:
         """How many wrong kernels are in each state."""
-        return Counter(each.state for each in self.report.mutants)
+        listed = Counter(each.state for each in self.report.mutants)
+        return listed + Counter(failed=self.report.unlisted_failed)
 
     @property
     def largest_error(self) -> Any:
@@ -83,6 +85,7 @@ def _in_order(report: SoundnessReport) -> SoundnessReport:
         filters=tuple(sorted(report.filters, key=lambda f: _FILTER_ORDER.index(f.state))),
         mutants=tuple(sorted(report.mutants, key=lambda m: _rank(m.state))),
         honest=report.honest,
+        unlisted=report.unlisted,
     )
 
 

@@ -16,7 +16,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 from tasks_app import selectors
 from tasks_app.disclosure import public_task, sees_hidden
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.people import Viewer
 
@@ -285,8 +285,8 @@ def _workload_text(workload: Workload) -> str:
 def _curation(versions: Sequence[TaskVersion]) -> dict[int, dict[str, Any]]:
     """By version: what its report says, and the draft that it was made from."""
     drafts = {
-        act.version_id: act.draft
-        for act in Act.objects.filter(version__in=versions, draft__isnull=False)
+        entry.version_id: entry.draft
+        for entry in AuditEntry.objects.filter(version__in=versions, draft__isnull=False)
         .select_related("draft")
         .order_by("created_at")
     }

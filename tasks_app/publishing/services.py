@@ -13,8 +13,8 @@ from gpu_runner.data import codec
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.errors import CurationError
 from tasks_app.formats.loader import Report
-from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
-from tasks_app.publishing.trail import note
+from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 
 _LEAST = timedelta(microseconds=1)
 """Between two moments of which one comes after the other."""
@@ -99,7 +99,9 @@ def _is_left_alone(task: Task, version: TaskVersion, refusal: str) -> bool:
         return is_current and task.state == Task.State.PUBLISHED and not against
     if is_current or task.state == Task.State.REVIEW:
         return False
-    chosen = task.acts.filter(kind__in=(Act.Kind.PUBLISHED, Act.Kind.CHANGED_VERSION)).first()
+    chosen = task.audit_entries.filter(
+        kind__in=(AuditEntry.Kind.PUBLISHED, AuditEntry.Kind.CHANGED_VERSION)
+    ).first()
     was_public = version.published_at is not None
     return was_public and chosen is not None and chosen.actor_id is not None
 
@@ -111,7 +113,7 @@ def admit_all(
     now: datetime,
     override: str = "",
 ) -> list[Publication]:
-    """Admit several tasks, and note in the trail what changed; each takes its own of `reports`."""
+    """Admit several tasks, and log what changed; each takes its own of `reports`."""
     by_digest: dict[str, list[Report]] = {}
     for report in reports:
         by_digest.setdefault(report.digest, []).append(report)
@@ -128,11 +130,11 @@ def _load(data: TaskData, reports: Sequence[Report], override: str, now: datetim
     if publication.is_new or taken_back or publication.reports:
         details = {"reports": list(publication.reports)} if publication.reports else {}
         reason = publication.refusal
-        note(Act.Kind.LOADED, now=now, version=version, reason=reason, details=details)
+        add_entry(AuditEntry.Kind.LOADED, now=now, version=version, reason=reason, details=details)
     if version.overrides.count() > known:
-        note(Act.Kind.OVERRIDDEN, now=now, version=version, reason=override.strip())
+        add_entry(AuditEntry.Kind.OVERRIDDEN, now=now, version=version, reason=override.strip())
     if publication.made_public:
-        note(Act.Kind.PUBLISHED, now=now, version=version)
+        add_entry(AuditEntry.Kind.PUBLISHED, now=now, version=version)
     return publication
 
 

@@ -137,7 +137,7 @@ ROWS = (
         why_not=_no_cpu("no such part"),
     ),
     Row(67, "warms the caches between the flush and the start"),
-    Row(68, "chooses inputs that save power", why_not=_never("the coordinator chooses the inputs")),
+    Row(68, "chooses inputs that save power", why_not=_never("the supervisor chooses the inputs")),
     Row(69, "sleeps so that the device's boost recovers"),
     Row(70, "corrupts the context of whoever runs next"),
     Row(71, "leaves limits of the device or process changed"),

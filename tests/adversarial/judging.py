@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
+from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Verdict
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.oracles import Oracles
-from gpu_runner.supervisor.outside import MARGINS
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 from tests.adversarial.kernels import Kernel, Stop
 
 ATTEMPTS = 5

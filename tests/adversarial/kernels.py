@@ -105,6 +105,14 @@ class Kernel:
         """The kind of device that it runs on."""
         return self.solution().language.device_kind
 
+    @property
+    def needs_no_clock(self) -> bool:
+        """Whether its outputs alone decide: what else the machine does then cannot matter."""
+        wrong = (Verdict.WRONG_RESULT, Verdict.WRONG_SHAPE)
+        return self.mode is Mode.TEST or (
+            bool(self.stops) and all(stop.verdict in wrong for stop in self.stops)
+        )
+
     def solution(self) -> Solution:
         """What its author hands in."""
         language = next(value for value in Language if value.suffix == self.path.suffix)

@@ -28,10 +28,10 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from gpu_runner.supervisor.build import build_solution
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import device_slug
-from gpu_runner.supervisor.health import left_behind, snapshot
+from gpu_runner.supervisor.build.build import build_solution
+from gpu_runner.supervisor.device.device import device_slug
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Judgement, Outcome, request, run
 from tests.adversarial.kernels import Kernel, load_kernels

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.oracle import Oracle
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.client import Oracle
+from gpu_runner.supervisor.oracle.pool import Oracles
 
 MOST = 4
 

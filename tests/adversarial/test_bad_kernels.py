@@ -15,9 +15,9 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.adversarial.kernels import FOLDER
 from tests.adversarial.side_by_side import SideBySide, selected
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.verdict import Abi, DeviceKind
-from gpu_runner.supervisor import jail, toolchain
-from gpu_runner.supervisor.build import LOG_LIMIT_CHARACTERS, Built, Recipe, build
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.health import left_behind, snapshot
+from gpu_runner.supervisor.build.build import LOG_LIMIT_CHARACTERS, Built, Recipe, build
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.health import left_behind, snapshot
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 needs_nvcc = pytest.mark.skipif(
@@ -20,7 +21,7 @@ needs_nvcc = pytest.mark.skipif(
     reason="nvcc is not installed",
 )
 
-SECRET = "the-coordinators-secret"
+SECRET = "the-supervisors-secret"
 FLOOD = "".join(
     f"#define W{i + 1} {f'W{i} ' * 10}\n"  # ten times what the one before says
     for i in range(4)
@@ -34,7 +35,7 @@ LONG_LOOP = (
 REFUSED = {  # source: what the log says
     "include": ('#include "{secret}"', "No such file"),
     "include of a home": ("#include </root/.bashrc>", "fatal error"),
-    "include of the coordinator's environment": ('#include "/proc/1/environ"', "fatal error"),
+    "include of the supervisor's environment": ('#include "/proc/1/environ"', "fatal error"),
     "include of itself": ("#include __FILE__", "nested"),
     "include of the compiler's own output": ('#include "/proc/self/fd/1"', "Permission denied"),
     "incbin": ('asm(".incbin \\"{secret}\\"");', "file not found"),

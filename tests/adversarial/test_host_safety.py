@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.health import Snapshot, left_behind, snapshot
-from gpu_runner.supervisor.jail import Jail
-from gpu_runner.supervisor.leftovers import Process, process_table
-from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.jail import Jail
+from gpu_runner.supervisor.host.leftovers import Process, process_table
+from gpu_runner.supervisor.host.process import ChildProcess
+from gpu_runner.supervisor.tools.health import Snapshot, left_behind, snapshot
 from tests.adversarial.roads import (
     BOMBS,
     CLOSED,

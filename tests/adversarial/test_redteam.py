@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.health import left_behind, snapshot
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import judge, run
@@ -23,7 +23,7 @@ from tests.adversarial.side_by_side import SideBySide, selected
 KERNELS = load_kernels(DeviceKind.CPU)
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
-IN_ORDER = sorted(KERNELS, key=lambda k: (k.mode is not Mode.TEST, k.task.name, k.name))
+IN_ORDER = sorted(KERNELS, key=lambda k: (not k.needs_no_clock, k.task.name, k.name))
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
 
@@ -43,11 +43,11 @@ def untimed(
     At the end nothing of any may be left.
     """
     chosen = selected(request, "kernel")
-    requests = {k.name: request_of(k, config) for k in chosen if k.mode is Mode.TEST}
+    requests = {k.name: request_of(k, config) for k in chosen if k.needs_no_clock}
     before = snapshot()
     with SideBySide(requests, config, tmp_path_factory.mktemp("untimed")) as evaluations:
         evaluations.finish()
-        build_all([kernel for kernel in chosen if kernel.mode is not Mode.TEST], config)
+        build_all([kernel for kernel in chosen if not kernel.needs_no_clock], config)
         yield evaluations
     assert left_behind(before) == []
 
@@ -64,7 +64,7 @@ def oracles() -> Iterator[Oracles]:
 def test_kernel_ends_as_its_file_says(
     kernel: Kernel, config: SupervisorConfig, untimed: SideBySide, oracles: Oracles
 ) -> None:
-    if kernel.mode is Mode.TEST:
+    if kernel.needs_no_clock:
         result = untimed.result(kernel.name)
         judgement = judge(kernel, result)
     else:

@@ -14,8 +14,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from gpu_runner.data.verdict import Mode, Verdict
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.bench.evaluations import Entry, request
 
 _PATIENCE_S = 30.0

@@ -24,10 +24,11 @@ from pathlib import Path
 from unittest import mock
 
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode
-from gpu_runner.supervisor import nvml, toolchain
-from gpu_runner.supervisor.build import Built, Recipe, build, solution_recipes
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import architecture
+from gpu_runner.supervisor.build.build import Built, Recipe, build, solution_recipes
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.device.device import architecture
+from gpu_runner.supervisor.host import nvml
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.bench.evaluations import Entry, request
 from tests.bench.shipped import entries
 from tests.bench.tables import table

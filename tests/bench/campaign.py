@@ -1,4 +1,4 @@
-"""An optimisation run on this host without a site: its moves are carried out by threads."""
+"""An optimisation run on this host without a site: its transitions are carried out by threads."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import device_name
+from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
-from runs_app.evolve import facts
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from runs_app.evolve import events
+from runs_app.evolve.commands import Ask, Measure
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, Evaluated, Move, Outcome
-from runs_app.evolve.wishes import Ask, Measure
+from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
 from tests.bench.evaluations import Entry, request
 
 Model = Callable[[int, Ask], Answer]
@@ -73,7 +73,7 @@ def problem_of(task: Task, config: SupervisorConfig, seed: str, title: str) -> P
 
 
 class Campaign:
-    """One run: asks the optimiser, carries its moves out side by side, tells what came back."""
+    """One run: asks the optimiser, carries commands out side by side, tells what came back."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Campaign:
         self.history = History(self.texts)
         self.optimizer = Optimizer(problem, config, self.history)
         self.results: dict[int, EvaluationResult] = {}
-        self.facts: list[facts.Fact] = []
+        self.events: list[events.Event] = []
         self.began = time.monotonic()
 
     def run(self, say: Callable[[str], None]) -> None:
@@ -108,9 +108,9 @@ class Campaign:
         jobs = []
         for outcome in outcomes:
             self._keep(outcome)
-            jobs += [self._carry_out(move) for move in self.optimizer.tell(outcome)]
-        while moves := self.optimizer.ask():
-            jobs += [self._carry_out(move) for move in moves]
+            jobs += [self._carry_out(transition) for transition in self.optimizer.tell(outcome)]
+        while transitions := self.optimizer.ask():
+            jobs += [self._carry_out(transition) for transition in transitions]
         return [job for job in jobs if job is not None]
 
     def _keep(self, outcome: Outcome) -> None:
@@ -120,15 +120,17 @@ class Campaign:
             self.results[outcome.candidate] = outcome.result
             self.texts.feedbacks[outcome.candidate] = feedback_of(outcome.result)
 
-    def _carry_out(self, move: Move) -> tuple[Callable[..., Outcome], int, object] | None:
-        self.facts.append(move.fact)
-        if isinstance(move.fact, facts.Drafted):
-            self.texts.sources[move.fact.number] = move.source
-        if isinstance(move.fact, facts.Asked) and isinstance(move.wish, Ask):
+    def _carry_out(
+        self, transition: Transition
+    ) -> tuple[Callable[..., Outcome], int, object] | None:
+        self.events.append(transition.event)
+        if isinstance(transition.event, events.Drafted):
+            self.texts.sources[transition.event.number] = transition.source
+        if isinstance(transition.event, events.Asked) and isinstance(transition.command, Ask):
             assert self.model is not None, "this strategy asks a language model"
-            return self.model, move.fact.number, move.wish
-        if isinstance(move.wish, Measure):
-            return self._measure, move.wish.candidate, move.wish.mode
+            return self.model, transition.event.number, transition.command
+        if isinstance(transition.command, Measure):
+            return self._measure, transition.command.candidate, transition.command.mode
         return None
 
     def _measure(self, candidate: int, mode: Mode) -> Outcome:

@@ -16,10 +16,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor.config import default_cache_folder
-from gpu_runner.supervisor.plan import PLANS
-from gpu_runner.supervisor.statistics import Estimator
+from gpu_runner.supervisor.device.statistics import Estimator
+from gpu_runner.supervisor.host.config import default_cache_folder
 from tests.bench.evaluations import build_all, make_config, run_one
 from tests.bench.honest import honest_entries
 from tests.bench.tables import heading, table

@@ -15,9 +15,9 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import device_slug
+from gpu_runner.supervisor.device.device import device_slug
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,6 +29,7 @@ from typing import Any
 import torch
 
 from gpu_runner.data.formats import catalog_specifications
+from gpu_runner.data.protocol import MOST_OWN_ERROR
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode
 from gpu_runner.engine.honest import honest_kernels
@@ -36,10 +37,9 @@ from gpu_runner.engine.mutants import Call, Outputs
 from gpu_runner.engine.problem import map_tensors, outputs_of
 from gpu_runner.engine.soundness import base_problem, honest_result
 from gpu_runner.engine.subject import load_extension
-from gpu_runner.supervisor.build import build_solution
-from gpu_runner.supervisor.config import default_cache_folder
-from gpu_runner.supervisor.toolchain import TORCH_MODULE
-from gpu_runner.supervisor.varied import MOST_OWN_ERROR
+from gpu_runner.supervisor.build.build import build_solution
+from gpu_runner.supervisor.device.toolchain import TORCH_MODULE
+from gpu_runner.supervisor.host.config import default_cache_folder
 from tests.bench.evaluations import Entry, make_config, request
 from tests.bench.honest import read_lines
 from tests.bench.spread import spread, workers
@@ -102,7 +102,7 @@ class Places:
     """Workloads of a ranked evaluation on a CPU, also with the other values that it would use."""
 
     def __init__(self, name: str, direction: Direction) -> None:
-        """Which other values a workload bears is asked when one comes up."""
+        """Which other values a workload supports is asked when one comes up."""
         self._name, self._direction = name, direction
         own = task(name).workloads_for(DeviceKind.CPU, direction, hidden=True)
         self._all = [(workload, workload.values) for workload in own]
@@ -110,7 +110,7 @@ class Places:
             if not workload.hidden:
                 others = task(name).other_values(workload, DeviceKind.CPU, direction)
                 self._all += [(workload, values) for values in others]
-        self._borne: dict[tuple[str, Values], bool] = {}
+        self._supported: dict[tuple[str, Values], bool] = {}
 
     def call(self, rng: random.Random) -> Call:
         """A call on one of them; those that an evaluation would leave out are drawn again."""
@@ -123,14 +123,14 @@ class Places:
     def _is_borne(self, place: Workload, rng: random.Random) -> bool:
         """As `supervisor.varied` asks it of an oracle."""
         key = (place.name, place.values)
-        if key not in self._borne:
+        if key not in self._supported:
             try:
                 call = self._drawn(place, rng)
                 failed, scaled = call.judge(call.eager)
-                self._borne[key] = not failed and scaled <= MOST_OWN_ERROR
+                self._supported[key] = not failed and scaled <= MOST_OWN_ERROR
             except Exception:  # the reference makes no sense of such values
-                self._borne[key] = False
-        return self._borne[key]
+                self._supported[key] = False
+        return self._supported[key]
 
     def _drawn(self, place: Workload, rng: random.Random) -> Call:
         base = base_problem(problem(self._name))

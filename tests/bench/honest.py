@@ -26,8 +26,8 @@ from pathlib import Path
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.processors import by_core
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.host.processors import by_core
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.kept import Line, add_line, read_lines
 from tests.bench.shipped import entries

@@ -20,16 +20,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.report import duration
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
 from runs_app.evolve import outcomes
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig
 from runs_app.evolve.history import History
 from runs_app.evolve.knobs import find_knobs, with_knobs
-from runs_app.evolve.wishes import Ask, Role
 from runs_app.llm.client import complete
 from runs_app.llm.endpoint import Endpoint
 from tests.bench.campaign import Campaign, Model, problem_of
@@ -89,16 +89,16 @@ def scripted_model(task: Task, kind: DeviceKind, seed: int) -> Iterator[Model]:
     with ScriptedEndpoint(script) as server:
         endpoint = Endpoint(name=MODEL, api_name=MODEL, base_url=server.base_url)
 
-        def ask(number: int, wish: Ask) -> outcomes.Answer:
-            messages = [{"role": m.role, "content": m.content} for m in wish.prompt.messages]
+        def ask(number: int, command: Ask) -> outcomes.Answer:
+            messages = [{"role": m.role, "content": m.content} for m in command.prompt.messages]
             sent_at = time.monotonic()
             done = complete(
                 endpoint,
                 messages,
-                temperature=wish.temperature,
+                temperature=command.temperature,
                 max_tokens=8192,
                 seed=number,
-                call_id=f"{wish.role}.{number}",
+                call_id=f"{command.role}.{number}",
             )
             return outcomes.Answer(
                 ask=number,

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import find_task
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.plan import PLANS
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
 from tests.bench.evaluations import Entry, make_config, run_one
 from tests.bench.tables import heading, table
 
@@ -32,7 +32,7 @@ Run = tuple[EvaluationResult, float]
 
 @contextmanager
 def without_bursts() -> Iterator[None]:
-    """Plans that never ask the coordinator's own clock."""
+    """Plans that never ask the supervisor's own clock."""
     known = dict(PLANS)
     try:
         PLANS.update({m: dataclasses.replace(plan, bursts=0) for m, plan in known.items()})

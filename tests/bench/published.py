@@ -28,9 +28,9 @@ from gpu_runner.data.codec import encode
 from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.formats.mskernelbench import PRECISIONS
 from gpu_runner.data.verdict import DeviceKind, Mode
-from gpu_runner.supervisor import build
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.environment import environment
+from gpu_runner.supervisor.build import build
+from gpu_runner.supervisor.device.environment import environment
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
 from tests.bench.beside import compilers_beside
 from tests.bench.evaluations import Entry, build_all, make_config, request, run_one
 from tests.bench.kept import Line, add_line, read_lines

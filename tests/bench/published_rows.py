@@ -9,9 +9,9 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult, WorkloadResult
 from gpu_runner.data.verdict import Verdict
-from gpu_runner.supervisor.report import duration
 from tests.bench.differences import differences
 from tests.bench.kept import Line
 from tests.bench.published_sources import Published, Refused

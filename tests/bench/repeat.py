@@ -10,10 +10,10 @@ import dataclasses
 import statistics
 from pathlib import Path
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.verdict import Language, Mode
-from gpu_runner.supervisor.config import default_cache_folder
-from gpu_runner.supervisor.report import duration
+from gpu_runner.supervisor.host.config import default_cache_folder
 from tests.bench.evaluations import Entry, make_config, run_one
 from tests.bench.tables import heading
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
-from gpu_runner.supervisor.config import default_cache_folder
+from gpu_runner.supervisor.host.config import default_cache_folder
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.tables import heading, table
 

@@ -26,14 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import encode
+from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.formats import built_in_tasks
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import BASELINE_PLAN, PLANS
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor import baselines as known
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.plan import BASELINE_PLAN, PLANS, Plan
-from gpu_runner.supervisor.report import duration
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
 from tests.bench.evaluations import Entry, build_all, make_config, run_one
 from tests.bench.spread import devices_of, spread, workers
 from tests.bench.tables import heading, table

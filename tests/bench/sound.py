@@ -24,10 +24,10 @@ from typing import Any
 from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.config import SupervisorConfig, default_cache_folder
-from gpu_runner.supervisor.device import device_slug
-from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.soundness import describe_soundness, survey
+from gpu_runner.supervisor.device.device import device_slug
+from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
+from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 from tests.bench.spread import devices_of, spread, workers
 from tests.bench.tables import heading
 

@@ -1,6 +1,6 @@
 """Work on all devices of a host, in processes: threads would share one interpreter's lock.
 
-A coordinator that waits for that lock notices an answer milliseconds late, and its clock with it.
+A supervisor that waits for that lock notices an answer milliseconds late, and its clock with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from multiprocessing.queues import Queue
 from typing import TypeVar
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.device import cuda_devices
+from gpu_runner.supervisor.device.device import cuda_devices
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -6,8 +6,8 @@ import datetime
 import math
 from collections.abc import Sequence
 
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.environment import environment
+from gpu_runner.supervisor.device.environment import environment
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 
 def heading(config: SupervisorConfig) -> str:

@@ -25,8 +25,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from gpu_runner.supervisor.config import default_cache_folder
-from gpu_runner.supervisor.device import cuda_devices
+from gpu_runner.supervisor.device.device import cuda_devices
+from gpu_runner.supervisor.host.config import default_cache_folder
 from tests.bench.evaluations import make_config
 from tests.bench.site import RefusedError, Site
 from tests.bench.spread import workers

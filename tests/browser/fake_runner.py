@@ -14,7 +14,7 @@ from rq.serializers import JSONSerializer
 from gpu_runner.daemon.events import EventStream
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest
-from gpu_runner.data.event import Event, EventKind, RunnerState
+from gpu_runner.data.event import Event, EventKind, JobKind, RunnerState
 from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Stage, Verdict
 from tests.browser import invented
@@ -55,13 +55,7 @@ class FakeRunner:
             at=time.time(),
         )
         self._stream.send(
-            Event(
-                evaluation_id="",
-                attempt=0,
-                seq=0,
-                kind=EventKind.RUNNER,
-                payload=codec.encode(state),
-            )
+            Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=codec.encode(state))
         )
 
     def take(self, timeout_s: float = 10, urgency: Urgency = Urgency.PEOPLE) -> EvaluationRequest:
@@ -104,7 +98,8 @@ class FakeRunner:
         assert self.request is not None, "take a job first"
         self._seq += 1
         event = Event(
-            evaluation_id=self.request.evaluation_id,
+            job=JobKind.EVALUATION,
+            job_id=self.request.evaluation_id,
             attempt=self.request.attempt,
             seq=self._seq,
             kind=kind,

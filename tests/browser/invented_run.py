@@ -1,4 +1,4 @@
-"""Invented runs: facts that nobody measured, stored as the site would store them.
+"""Invented runs: events that nobody measured, stored as the site would store them.
 
 `python -m tests.browser.invented_run CANDIDATES [STRATEGY]` adds one to a test site, and prints
 its address; never on a site that people use.
@@ -23,7 +23,8 @@ from django.contrib.auth.models import User  # noqa: E402
 
 from gpu_runner.data import codec  # noqa: E402
 from gpu_runner.data.verdict import Mode  # noqa: E402
-from runs_app.evolve import facts  # noqa: E402
+from runs_app.evolve import events  # noqa: E402
+from runs_app.evolve.commands import Edit, Place, Role  # noqa: E402
 from runs_app.evolve.config import (  # noqa: E402
     Budget,
     ModelSpec,
@@ -31,9 +32,8 @@ from runs_app.evolve.config import (  # noqa: E402
     RunConfig,
     VerifierConfig,
 )
-from runs_app.evolve.facts import Fact  # noqa: E402
+from runs_app.evolve.events import Event  # noqa: E402
 from runs_app.evolve.feedback import Feedback, WorkloadTime  # noqa: E402
-from runs_app.evolve.wishes import Edit, Place, Role  # noqa: E402
 from runs_app.models import (  # noqa: E402
     Agent,
     Candidate,
@@ -69,8 +69,8 @@ class World:
     times: dict[int, float] = field(default_factory=dict)
     best_ns: float = float("inf")
 
-    def candidate(self, number: int) -> Iterator[Fact]:
-        """The facts of one candidate's life."""
+    def candidate(self, number: int) -> Iterator[Event]:
+        """The events of one candidate's life."""
         place = Place(
             generation=(number + _WIDTH - 2) // _WIDTH,
             slot=(number - 2) % _WIDTH if number > 1 else 0,
@@ -82,7 +82,7 @@ class World:
         if model:
             ask = yield from self._asked(Role.PROPOSE, model, place, parents)
         edit = Edit.SEED if number == 1 else Edit.REWRITE if model else Edit.KNOBS
-        yield facts.Drafted(
+        yield events.Drafted(
             number=number, digest=f"{number:064d}", edit=edit, place=place, ask=ask, model=model,
             parents=parents, title="kbench-naive" if number == 1 else self.rng.choice(_TITLES),
             knobs={} if model or number == 1 else {"TILE": str(2 ** self.rng.randint(2, 7))},
@@ -90,9 +90,9 @@ class World:
         )  # fmt: skip
         passes = yield from self._votes(number, model, place)
         if not passes:
-            yield facts.Dropped(candidate=number, reason="1 of 3 verifiers let it pass")
+            yield events.Dropped(candidate=number, reason="1 of 3 verifiers let it pass")
             return
-        yield facts.Measuring(candidate=number, mode=Mode.QUICK)
+        yield events.Measuring(candidate=number, mode=Mode.QUICK)
         yield self._measured(number)
 
     def _parents(self) -> tuple[int, ...]:
@@ -103,34 +103,34 @@ class World:
 
     def _asked(
         self, role: Role, model: str, place: Place, parents: tuple[int, ...] = (), about: int = 0
-    ) -> Iterator[Fact]:
+    ) -> Iterator[Event]:
         self.asks += 1
         number = self.asks
-        yield facts.Asked(
+        yield events.Asked(
             number=number, role=role, place=place, model=model, temperature=0.75, prompt="propose",
             prompt_version=1, max_tokens=8192, worst_usd=0.09, worst_tokens=14_000,
             parents=parents, about=about or None,
             verifier=VERIFIERS[number % 3] if role is Role.VERIFY else "",
         )  # fmt: skip
         tokens = self.rng.randint(800, 4000)
-        yield facts.Answered(
+        yield events.Answered(
             ask=number, tokens_in=3500, tokens_out=tokens, cost_usd=tokens * 4e-6, latency_s=12.0
         )
         return number
 
-    def _votes(self, number: int, model: str, place: Place) -> Iterator[Fact]:
+    def _votes(self, number: int, model: str, place: Place) -> Iterator[Event]:
         if not model:
             return True
         votes = []
         for verifier in VERIFIERS:
             ask = yield from self._asked(Role.VERIFY, model, place, about=number)
             votes.append(self.rng.random() < 0.8)
-            yield facts.Voted(candidate=number, verifier=verifier, passes=votes[-1], ask=ask)
+            yield events.Voted(candidate=number, verifier=verifier, passes=votes[-1], ask=ask)
         return sum(votes) > 1
 
-    def _measured(self, number: int) -> facts.Measured:
+    def _measured(self, number: int) -> events.Measured:
         if number > 1 and self.rng.random() < 0.3:
-            return facts.Measured(
+            return events.Measured(
                 candidate=number,
                 mode=Mode.QUICK,
                 verdict=self.rng.choice(_FAILURES),
@@ -142,7 +142,7 @@ class World:
         best = latency < self.best_ns
         self.best_ns = min(self.best_ns, latency)
         self.times[number] = latency
-        return facts.Measured(
+        return events.Measured(
             candidate=number, mode=Mode.QUICK, verdict="CORRECT", reason="", latency_ns=latency,
             spread=0.012, speedup=_BASELINE_NS / latency, floor_fraction=_FLOOR_NS / latency,
             bottleneck=self.rng.choice(("compute", "memory", "latency")), best=best,
@@ -187,7 +187,7 @@ def make_run(
 
 @dataclass
 class Writer:
-    """Stores facts in bulk, with the rows that repeat them."""
+    """Stores events in bulk, with the rows that repeat them."""
 
     run: Run
     now: datetime
@@ -200,10 +200,10 @@ class Writer:
         self._event("started", {"by": "ada"})
         models = {model.name: model for model in LanguageModel.objects.all()}
         for number in range(1, candidates + 1):
-            for fact in world.candidate(number):
+            for event in world.candidate(number):
                 self.now += timedelta(seconds=0.7)
-                self._event(facts.kind_of(fact), facts.encode(fact))
-                self._project(fact, models)
+                self._event(events.kind_of(event), events.encode(event))
+                self._project(event, models)
         LanguageModelCall.objects.bulk_create(self.calls.values(), batch_size=500)
         Candidate.objects.bulk_create(self.rows.values(), batch_size=500)
         RunEvent.objects.bulk_create(self.events, batch_size=2000)
@@ -215,42 +215,43 @@ class Writer:
             RunEvent(run=self.run, seq=seq, kind=kind, payload=payload, created_at=self.now)
         )
 
-    def _project(self, fact: Fact, models: dict[str, LanguageModel]) -> None:
-        match fact:
-            case facts.Asked():
-                self.calls[fact.number] = LanguageModelCall(
-                    run=self.run, number=fact.number, role=fact.role.value, verifier=fact.verifier,
-                    about=fact.about, language_model=models[fact.model], prompt=fact.prompt,
+    def _project(self, event: Event, models: dict[str, LanguageModel]) -> None:
+        match event:
+            case events.Asked():
+                self.calls[event.number] = LanguageModelCall(
+                    run=self.run, number=event.number, role=event.role.value,
+                    verifier=event.verifier,
+                    about=event.about, language_model=models[event.model], prompt=event.prompt,
                     messages=[{"role": "user", "content": "Make this kernel faster."}],
                     temperature=0.75, max_tokens=8192, created_at=self.now,
                 )  # fmt: skip
-            case facts.Answered():
-                call = self.calls[fact.ask]
+            case events.Answered():
+                call = self.calls[event.ask]
                 call.status, call.ended_at, call.told = "ANSWERED", self.now, True
                 call.response = "I tile the rows.\n\n```cpp\nint tile = 8;\n```\n"
-                call.tokens_in, call.tokens_out = fact.tokens_in, fact.tokens_out
-                call.cost_usd = fact.cost_usd
-            case facts.Drafted():
-                self.rows[fact.number] = self._row(fact)
-            case facts.Voted():
-                self.rows[fact.candidate].votes[fact.verifier] = fact.passes
-            case facts.Dropped():
-                self.rows[fact.candidate].state = "dropped"
-                self.rows[fact.candidate].reason = fact.reason
-            case facts.Measuring():
-                self.rows[fact.candidate].state = "measuring"
-            case facts.Measured():
-                _measured(self.rows[fact.candidate], fact)
+                call.tokens_in, call.tokens_out = event.tokens_in, event.tokens_out
+                call.cost_usd = event.cost_usd
+            case events.Drafted():
+                self.rows[event.number] = self._row(event)
+            case events.Voted():
+                self.rows[event.candidate].votes[event.verifier] = event.passes
+            case events.Dropped():
+                self.rows[event.candidate].state = "dropped"
+                self.rows[event.candidate].reason = event.reason
+            case events.Measuring():
+                self.rows[event.candidate].state = "measuring"
+            case events.Measured():
+                _measured(self.rows[event.candidate], event)
 
-    def _row(self, fact: facts.Drafted) -> Candidate:
-        body = "\n".join(f"    out[i + {k}] = x[i + {k}] * {fact.number % 97};" for k in range(12))
+    def _row(self, event: events.Drafted) -> Candidate:
+        body = "\n".join(f"    out[i + {k}] = x[i + {k}] * {event.number % 97};" for k in range(12))
         return Candidate(
-            run=self.run, number=fact.number, digest=fact.digest, edit=fact.edit.value,
-            parents=list(fact.parents),
+            run=self.run, number=event.number, digest=event.digest, edit=event.edit.value,
+            parents=list(event.parents),
             source=f'extern "C" void scale(float* out) {{\n{body}\n}}\n',
-            generation=fact.place.generation, slot=fact.place.slot, island=fact.place.island,
-            call=self.calls[fact.ask] if fact.ask else None, model=fact.model, title=fact.title,
-            knobs=dict(fact.knobs), techniques=list(fact.techniques), created_at=self.now,
+            generation=event.place.generation, slot=event.place.slot, island=event.place.island,
+            call=self.calls[event.ask] if event.ask else None, model=event.model, title=event.title,
+            knobs=dict(event.knobs), techniques=list(event.techniques), created_at=self.now,
         )  # fmt: skip
 
     def _summarise(self, candidates: int) -> None:
@@ -266,27 +267,27 @@ class Writer:
         run.save()
 
 
-def _measured(row: Candidate, fact: facts.Measured) -> None:
-    row.state, row.verdict, row.reason = "measured", fact.verdict, fact.reason
-    row.latency_ns, row.spread, row.speedup = fact.latency_ns, fact.spread, fact.speedup
-    row.floor_fraction, row.bottleneck = fact.floor_fraction, fact.bottleneck
-    row.was_best = fact.best
+def _measured(row: Candidate, event: events.Measured) -> None:
+    row.state, row.verdict, row.reason = "measured", event.verdict, event.reason
+    row.latency_ns, row.spread, row.speedup = event.latency_ns, event.spread, event.speedup
+    row.floor_fraction, row.bottleneck = event.floor_fraction, event.bottleneck
+    row.was_best = event.best
     times = (
         WorkloadTime(
-            name="n4096", parameters={"N": "4096"}, time_ns=fact.latency_ns,
-            low_ns=fact.latency_ns * 0.99, high_ns=fact.latency_ns * 1.01,
+            name="n4096", parameters={"N": "4096"}, time_ns=event.latency_ns,
+            low_ns=event.latency_ns * 0.99, high_ns=event.latency_ns * 1.01,
             baseline_ns=_BASELINE_NS, floor_ns=_FLOOR_NS,
         ),
-    ) if fact.latency_ns else ()  # fmt: skip
+    ) if event.latency_ns else ()  # fmt: skip
     row.feedback = codec.encode(
         Feedback(
-            verdict=fact.verdict,
-            reason=fact.reason,
-            latency_ns=fact.latency_ns,
+            verdict=event.verdict,
+            reason=event.reason,
+            latency_ns=event.latency_ns,
             workloads=times,
-            build_log=f"{fact.reason}\n" if fact.verdict == "COMPILE_ERROR" else "",
+            build_log=f"{event.reason}\n" if event.verdict == "COMPILE_ERROR" else "",
             profile_tool="counters",
-            profile={"ipc": 1.8, "cache_miss_rate": 0.034} if fact.latency_ns else {},
+            profile={"ipc": 1.8, "cache_miss_rate": 0.034} if event.latency_ns else {},
         )
     )
 

@@ -95,7 +95,12 @@ def evaluate(
     )
     for seq, (kind, payload) in enumerate(facts, start=1):
         event = Event(
-            evaluation_id=str(evaluation.pk), attempt=1, seq=seq, kind=kind, payload=payload
+            job=evaluation.KIND,
+            job_id=str(evaluation.pk),
+            attempt=1,
+            seq=seq,
+            kind=kind,
+            payload=payload,
         )
         record_event(event=event, now=when + timedelta(seconds=3 * seq))
 

@@ -81,7 +81,7 @@ def check_unsaved(page: Page) -> None:
     editor.fill(editor.input_value().replace('abi = "c"', "abi = c"))
     page.get_by_role("button", name="Check it").click()
     expect(page.locator("#draft-status")).to_contain_text("1 fault")
-    expect(page.locator("#trials").get_by_role("alert")).to_contain_text("is not valid TOML")
+    expect(page.locator("#findings").get_by_role("alert")).to_contain_text("is not valid TOML")
     write(page, "abi = c", 'abi = "c"')
     expect(page.locator("#draft-status")).to_contain_text("nothing is wrong with it")
 
@@ -102,7 +102,7 @@ def collide(page: Page) -> None:
     assert "# Mine" in page.locator("#id_text").input_value()
 
 
-def test_a_proposal_is_mended_and_published(page: Page, browser: Browser, stack: Stack) -> None:
+def test_a_draft_is_mended_and_published(page: Page, browser: Browser, stack: Stack) -> None:
     sign_up(page, stack.url, "proposer")
     page.goto(f"{stack.url}/tasks/")
     page.get_by_role("link", name="Propose a task").click()
@@ -127,9 +127,9 @@ def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> Non
     """What an earlier saving has asked for arrives while the text is saved before a check."""
     sign_up(page, stack.url, "hurried")
     begin_example(page, stack.url)
-    trials: list[Route] = []
+    findings: list[Route] = []
     savings: list[Route] = []
-    page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - playwright wants a function
+    page.route("**/trials/", lambda route: findings.append(route))  # noqa: PLW0108 - playwright wants a function
     with page.expect_request("**/trials/"):
         write(page, '"scaled_sum"', '"hurried_sum"')
     page.route(re.compile(r"/drafts/[0-9a-f-]{36}/$"), lambda route: savings.append(route))  # noqa: PLW0108 - as above
@@ -138,11 +138,11 @@ def test_a_check_is_not_lost_to_an_older_answer(page: Page, stack: Stack) -> Non
     with page.expect_request(lambda request: request.method == "POST"):
         page.get_by_role("button", name="Check it").click()
     with page.expect_response("**/trials/"):
-        trials.pop().continue_()
+        findings.pop().continue_()
     page.unroute("**/trials/")
     with page.expect_response(lambda answer: answer.url.endswith("/check/")):
         savings.pop().continue_()
-    expect(page.locator("#trials").get_by_role("alert")).to_contain_text("is not valid TOML")
+    expect(page.locator("#findings").get_by_role("alert")).to_contain_text("is not valid TOML")
 
 
 def test_a_button_that_is_pressed_while_a_fresh_one_comes_gives_its_click(
@@ -150,14 +150,14 @@ def test_a_button_that_is_pressed_while_a_fresh_one_comes_gives_its_click(
 ) -> None:
     sign_up(page, stack.url, "slow-hand")
     begin_example(page, stack.url)
-    trials: list[Route] = []
-    page.route("**/trials/", lambda route: trials.append(route))  # noqa: PLW0108 - as above
+    findings: list[Route] = []
+    page.route("**/trials/", lambda route: findings.append(route))  # noqa: PLW0108 - as above
     with page.expect_request("**/trials/"):
         write(page, '"scaled_sum"', '"slow_sum"')
     page.get_by_role("button", name="Check it").hover()
     page.mouse.down()
     with page.expect_response("**/trials/"):
-        trials.pop().continue_()
+        findings.pop().continue_()
     page.unroute("**/trials/")
     page.wait_for_timeout(300)  # for the answer to be put in, were it not for the press
     page.route("**/check/", lambda route: route.abort())  # nobody here would make the check
@@ -223,7 +223,7 @@ def test_a_file_is_deleted_after_a_second_click(page: Page, stack: Stack) -> Non
 JUDGES = """
 from django.contrib.auth.models import User
 from django.utils import timezone
-from tasks_app import draft_page, services
+from tasks_app.curation.drafts import page as draft_page, services
 judge = User.objects.create_superuser('panel-judge', password='{password}')
 files = draft_page.example_files()
 files['task.toml'] = files['task.toml'].replace('"scaled_sum"', '"panel_sum"')
@@ -239,7 +239,7 @@ fields = dict(passed={passed}, survivors={survivors}, mutants=3, filters=2, docu
 fields['created_at'] = timezone.now()
 Soundness.objects.update_or_create(version=version, kind='cpu', defaults=fields)
 """
-REFRESH = "document.body.dispatchEvent(new Event('trials-changed'))"  # as draft.js says it
+REFRESH = "document.body.dispatchEvent(new Event('findings-changed'))"  # as draft.js says it
 
 
 def leave_empty(page: Page, stack: Stack, passing: str) -> None:

@@ -13,14 +13,14 @@ import pytest
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.protocol import PLANS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
-from gpu_runner.supervisor import sanitizer
-from gpu_runner.supervisor.anchor import probe_ncu
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_devices, device_slug
+from gpu_runner.supervisor.audit import sanitizer
+from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.plan import PLANS
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.anchor import probe_ncu
 
 pytestmark = [
     pytest.mark.gpu,

@@ -18,10 +18,10 @@ from gpu_runner.data.formats import built_in_tasks, catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
-from gpu_runner.supervisor.anchor import probe_ncu
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.anchor import probe_ncu
 
 pytestmark = [
     pytest.mark.gpu,

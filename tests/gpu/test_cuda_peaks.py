@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.calibrate import Calibration, calibrated
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import (
+from gpu_runner.supervisor.device.device import (
     PEAKS,
     Peak,
     cuda_devices,
@@ -17,6 +15,8 @@ from gpu_runner.supervisor.device import (
     generous_peak,
 )
 from gpu_runner.supervisor.doctor import measure_peaks
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.calibrate import Calibration, calibrated
 
 pytestmark = [
     pytest.mark.gpu,

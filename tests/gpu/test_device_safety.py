@@ -13,13 +13,15 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
-from gpu_runner.supervisor import gpu_state, health, jail, nvml, probe
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_devices, device_slug
-from gpu_runner.supervisor.device_log import DeviceLog
+from gpu_runner.supervisor.device import gpu_state
+from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.device.device_log import DeviceLog
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.jail import Jail, Limits
-from gpu_runner.supervisor.process import ChildProcess
+from gpu_runner.supervisor.host import jail, nvml
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.process import ChildProcess
+from gpu_runner.supervisor.tools import health, probe
 
 pytestmark = [
     pytest.mark.gpu,

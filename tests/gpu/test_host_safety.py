@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gpu_runner.supervisor import jail, nvml
-from gpu_runner.supervisor.device import cuda_devices
-from gpu_runner.supervisor.health import Snapshot, left_behind, snapshot
-from gpu_runner.supervisor.jail import Jail
-from gpu_runner.supervisor.oracle import cuda_environment
+from gpu_runner.supervisor.device.device import cuda_devices
+from gpu_runner.supervisor.host import jail, nvml
+from gpu_runner.supervisor.host.jail import Jail
+from gpu_runner.supervisor.oracle.client import cuda_environment
+from gpu_runner.supervisor.tools.health import Snapshot, left_behind, snapshot
 from tests.adversarial.roads import (
     BOMBS,
     CLOSED,

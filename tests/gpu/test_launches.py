@@ -14,10 +14,10 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Verdict
-from gpu_runner.supervisor import toolchain
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_architecture, cuda_devices, device_slug
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.device.device import cuda_architecture, cuda_devices, device_slug
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 pytestmark = [
     pytest.mark.gpu,

@@ -14,9 +14,9 @@ import pytest
 from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_devices, device_slug
-from gpu_runner.supervisor.soundness import describe_soundness, survey
+from gpu_runner.supervisor.device.device import cuda_devices, device_slug
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.soundness.soundness import describe_soundness, survey
 from tests.bench.sound import good
 
 pytestmark = [

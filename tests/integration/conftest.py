@@ -14,11 +14,11 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from runs_app.evolve import facts
-from runs_app.evolve.facts import Fact
+from runs_app.evolve import events
+from runs_app.evolve.events import Event
 from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.services.control import stop_run
-from runs_app.optimisation.services.history import budget_of, stored_facts
+from runs_app.optimisation.services.history import budget_of, stored_events
 from runs_app.optimisation.services.replay import replay_run
 from runs_app.optimisation.services.request import read_run_request
 from runs_app.optimisation.services.start import start_run
@@ -104,21 +104,21 @@ class Site:
         return run
 
     def check(self, run: Run) -> None:
-        """No fact doubled, no ask paid twice, no candidate measured twice, no cap exceeded."""
+        """No event doubled, no ask paid twice, no candidate measured twice, no cap exceeded."""
         seqs = list(run.events.order_by("seq").values_list("seq", flat=True))
         assert seqs == list(range(1, run.events_stored + 1))
-        told = self.facts(run)
+        told = self.events(run)
         assert len(set(map(repr, told))) == len(told)
         sent = Counter(asked.call_id for asked in self.asked())
         for call in run.calls.all():
             assert sent[str(call.pk)] <= max(call.attempts, 1), (call.number, call.error)
             if call.status == LanguageModelCall.Status.ANSWERED:
                 assert sent[str(call.pk)] >= 1
-        trials = Evaluation.objects.filter(submission__run=run, background=False)
-        modes = Counter(trials.values_list("submission", "mode"))
+        evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+        modes = Counter(evaluations.values_list("submission", "mode"))
         assert set(modes.values()) <= {1}
         budget = budget_of(run)
-        assert trials.count() <= (budget.evaluations or trials.count())
+        assert evaluations.count() <= (budget.evaluations or evaluations.count())
         assert run.usd <= (run.usd if budget.usd is None else budget.usd)
         assert run.tokens <= (run.tokens if budget.tokens is None else budget.tokens)
 
@@ -128,15 +128,15 @@ class Site:
             endpoint.stop()
         report = replay_run(run)
         assert report.differences == ()
-        assert report.facts == len(self.facts(run))
+        assert report.events == len(self.events(run))
 
-    def facts(self, run: Run) -> list[Fact]:
-        """All facts, in order."""
-        return stored_facts(run)
+    def events(self, run: Run) -> list[Event]:
+        """All events, in order."""
+        return stored_events(run)
 
-    def asks(self, run: Run) -> list[facts.Asked]:
+    def asks(self, run: Run) -> list[events.Asked]:
         """The asks, in order."""
-        return [fact for fact in self.facts(run) if isinstance(fact, facts.Asked)]
+        return [event for event in self.events(run) if isinstance(event, events.Asked)]
 
     def asked(self) -> list[Asked]:
         """What arrived at endpoints."""

@@ -23,7 +23,7 @@ from gpu_runner.daemon.jobs import identity
 from gpu_runner.daemon.slots import MEASURE_BASELINES
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, WorkloadResult
-from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
+from gpu_runner.data.event import EVENT_STREAM, Event, EventKind, JobKind
 from gpu_runner.data.profile import Profile
 from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Mode, Verdict
@@ -235,8 +235,7 @@ class ScriptedRunner:
         from rq.serializers import JSONSerializer
 
         job = Job.fetch(popped.decode(), connection=self._redis, serializer=JSONSerializer)
-        about, attempt = identity(job.args[0])
-        tell = functools.partial(self._tell, about, attempt)
+        tell = functools.partial(self._tell, *identity(job.args[0]))
         tell(1, EventKind.STARTED, {"runner": "scripted", "at": time.time()})
         if job.func_name == MEASURE_BASELINES:
             tell(2, EventKind.FINISHED, {"reason": "nothing is measured here"})
@@ -248,9 +247,9 @@ class ScriptedRunner:
         return True
 
     def _tell(
-        self, about: str, attempt: int, seq: int, kind: EventKind, payload: dict[str, Any]
+        self, job: JobKind, about: str, attempt: int, seq: int, kind: EventKind, payload: Any
     ) -> None:
-        event = Event(evaluation_id=about, attempt=attempt, seq=seq, kind=kind, payload=payload)
+        event = Event(job=job, job_id=about, attempt=attempt, seq=seq, kind=kind, payload=payload)
         entry: Any = {"event": json.dumps(codec.encode(event))}
         while not self._over.is_set():
             try:

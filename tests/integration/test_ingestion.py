@@ -153,14 +153,14 @@ async def test_the_socket_hears_of_it(redis: Redis) -> None:
         ({"event": "{not json"}, "is not JSON"),
         ({"event": "[" * 100_000}, "is not JSON"),
         ({"event": "[]"}, "must be an object"),
-        ({"event": '{"kind": "started"}'}, "evaluation_id: is missing"),
+        ({"event": '{"kind": "started"}'}, "job_id: is missing"),
         ({"other": "x"}, "is not JSON"),
     ],
 )
 def test_poison_is_set_aside(redis: Redis, entry: dict[str, str], reason: str) -> None:
     evaluation = make.make_evaluation()
     redis.xadd(EVENT_STREAM, entry)
-    post(redis, make.make_event(evaluation, evaluation_id="nobody's"))
+    post(redis, make.make_event(evaluation, job_id="nobody's"))
     post(redis, *whole_life(evaluation))
     drain()
     assert verdict_of(evaluation) == "CORRECT"

@@ -66,17 +66,17 @@ def test_hostile_kernels_end_with_their_verdicts(real_site: Site) -> None:
 
 def test_a_killed_runner_is_no_end(real_site: Site) -> None:
     run = start(real_site, "autotune", {"evaluations": 4, "sample": 2}, models=[])
-    trials = Evaluation.objects.filter(submission__run=run)
-    wait_for(lambda: trials.filter(status="RUNNING", stage="measure").exists(), "it measures")
+    evaluations = Evaluation.objects.filter(submission__run=run)
+    wait_for(lambda: evaluations.filter(status="RUNNING", stage="measure").exists(), "it measures")
     real_site.stack.kill("cpu")
     real_site.stack.start("cpu")
     real_site.settled(run, timeout_s=150)
     assert run.reason == "4 combinations were measured, as many as were asked for"
-    assert trials.count() == run.evaluations == 4
-    assert set(trials.values_list("verdict", flat=True)) == {"CORRECT"}
-    events = EvaluationEvent.objects.filter(evaluation__in=trials)
+    assert evaluations.count() == run.evaluations == 4
+    assert set(evaluations.values_list("verdict", flat=True)) == {"CORRECT"}
+    events = EvaluationEvent.objects.filter(evaluation__in=evaluations)
     assert events.filter(kind="lost").count() == 1  # the killed runner's, once
-    assert sum(trial.attempt - 1 for trial in trials) == 1
-    times = trials.filter(verdict="CORRECT").values_list("latency_ns", flat=True)
+    assert sum(candidate.attempt - 1 for candidate in evaluations) == 1
+    times = evaluations.filter(verdict="CORRECT").values_list("latency_ns", flat=True)
     assert run.best_latency_ns == min(times)
     real_site.replays(run)

@@ -88,8 +88,8 @@ def test_a_killed_ingester(site: Site) -> None:
     assert Evaluation.objects.filter(submission__run=run, status="FINISHED").count() <= measured + 1
     site.stack.start("ingest")
     site.settled(run)
-    trials = Counter(request.evaluation_id for request in runner.measured)
-    assert set(trials.values()) == {1}
+    evaluations = Counter(request.evaluation_id for request in runner.measured)
+    assert set(evaluations.values()) == {1}
     site.replays(run)
 
 

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from django.core.management import call_command
 
-from runs_app.evolve import facts
-from runs_app.evolve.wishes import Edit, Role
+from runs_app.evolve import events
+from runs_app.evolve.commands import Edit, Role
 from runs_app.models import Run
 from tests.integration.conftest import MODELS, SEED, Site
 
@@ -26,7 +26,7 @@ def roles(site: Site, run: Run) -> list[str]:
     return [ask.role.value for ask in site.asks(run)]
 
 
-def prompt(site: Site, run: Run, ask: facts.Asked) -> str:
+def prompt(site: Site, run: Run, ask: events.Asked) -> str:
     return site.heard(run)[ask.number].prompt
 
 
@@ -58,10 +58,10 @@ def test_evolve_follows_algorithm_1(site: Site) -> None:
         assert len(times) == 2
         assert times == sorted(times, reverse=True)  # least to most
         assert "RECOMMENDATIONS: 1. vectorise" in text
-    measured = [fact for fact in site.facts(run) if isinstance(fact, facts.Measured)]
-    quick = [fact.candidate for fact in measured if fact.mode == "quick"]
+    measured = [event for event in site.events(run) if isinstance(event, events.Measured)]
+    quick = [event.candidate for event in measured if event.mode == "quick"]
     assert len(quick) == 1 + 2 * 2  # the seed, and each generation's survivors
-    dropped = [fact.reason for fact in site.facts(run) if isinstance(fact, facts.Dropped)]
+    dropped = [event.reason for event in site.events(run) if isinstance(event, events.Dropped)]
     assert len(dropped) == 2
     assert all("is not among the best 2 of its generation" in reason for reason in dropped)
     assert run.best is not None
@@ -83,7 +83,7 @@ def test_translate_summarises_each_error_before_the_next_try(site: Site) -> None
         assert "SUMMARY: the brace of line 2 is never closed." in text
         assert "scripted" not in text  # the error itself is left to the summary
     assert "COMPILE_ERROR_1" in prompt(site, run, retries[0])
-    verdicts = [f.verdict for f in site.facts(run) if isinstance(f, facts.Measured)]
+    verdicts = [f.verdict for f in site.events(run) if isinstance(f, events.Measured)]
     assert verdicts == ["COMPILE_ERROR", "WRONG_RESULT", "CORRECT"]
     site.replays(run)
 
@@ -121,7 +121,7 @@ def test_cudamaster_plans_codes_compiles_and_debugs(site: Site) -> None:
     assert "STRATEGY: read four values at once." in prompt(site, run, code)
     assert "COMPILE_ERROR: scripted COMPILE_ERROR" in prompt(site, run, first)
     assert "WRONG_RESULT: scripted WRONG_RESULT" in prompt(site, run, second)
-    measured = [fact for fact in site.facts(run) if isinstance(fact, facts.Measured)]
+    measured = [event for event in site.events(run) if isinstance(event, events.Measured)]
     assert [(f.mode.value, f.verdict) for f in measured] == [
         ("profile", "CORRECT"),
         ("profile", "COMPILE_ERROR"),
@@ -151,13 +151,13 @@ def test_islands_edit_rewrite_and_measure_as_it_comes(site: Site) -> None:
     )
     site.settled(run)
     assert run.reason == "all 6 proposals were made"
-    drafted = [fact for fact in site.facts(run) if isinstance(fact, facts.Drafted)]
+    drafted = [event for event in site.events(run) if isinstance(event, events.Drafted)]
     assert len(drafted) == 7
     for ask in site.asks(run):
         edit = "SEARCH" in prompt(site, run, ask)
         assert edit is (ask.edit is Edit.DIFF)
-    assert Edit.DIFF in {fact.edit for fact in drafted}
-    assert not [f.problem for f in site.facts(run) if isinstance(f, facts.Answered) and f.problem]
+    assert Edit.DIFF in {event.edit for event in drafted}
+    assert not [f.problem for f in site.events(run) if isinstance(f, events.Answered) and f.problem]
     site.replays(run)
 
 

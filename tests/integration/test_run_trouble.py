@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.models import Run
 from runs_app.optimisation.selectors.runs import run_waiting_reason
@@ -160,7 +160,7 @@ def test_everything_that_endpoints_and_models_do(site: Site) -> None:
     assert run.calls.get(number=1).attempts == 3  # 429 and 500 were tried again: nobody paid
     for found in ("the model refused", "has no code", "was cut off before its code was complete"):
         assert any(found in problem for problem in problems), problems
-    dropped = [fact.reason for fact in site.facts(run) if isinstance(fact, facts.Dropped)]
+    dropped = [event.reason for event in site.events(run) if isinstance(event, events.Dropped)]
     assert any(reason.startswith("the same as #") for reason in dropped)
     assert run.candidates.filter(verdict="COMPILE_ERROR").count() == 1
     assert len(site.asked()) >= len(NASTY)
@@ -183,7 +183,7 @@ def test_a_run_waits_for_a_runner_that_is_away(site: Site) -> None:
     assert site.runner is not None
     site.runner.pause()
     run = site.start("fsr", {"n": 2, "depth": 1})
-    wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a trial waits")
+    wait_for(lambda: run.candidates.filter(state="measuring").exists(), "a candidate waits")
     assert run_waiting_reason(run, timezone.now())
     site.runner.resume()
     site.settled(run)

@@ -72,7 +72,7 @@ def advance(run: Run) -> int:
 
 
 def measure(run: Run) -> int:
-    """End every trial that waits, one nanosecond faster each."""
+    """End every candidate that waits, one nanosecond faster each."""
     waiting = list(
         Evaluation.objects.filter(submission__run=run, status="QUEUED", background=False).order_by(
             "submission__candidate__number"

@@ -15,8 +15,8 @@ from django.utils import timezone
 from gpu_runner.daemon import slots
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.data.formats import find_task
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.turn import exclusive
+from gpu_runner.supervisor.device.lock import exclusive
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from runs_app.checks.services import cancel_check, request_check
 from runs_app.messaging import queues
 from runs_app.models import Status, TaskCheck

@@ -14,12 +14,12 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate as evaluated
-from gpu_runner.supervisor.oracles import Oracles
-from gpu_runner.supervisor.peaks import KnownPeak
-from gpu_runner.supervisor.session import RunnerUnfit
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
+from gpu_runner.supervisor.tools.peaks import KnownPeak
 from tests.adversarial.side_by_side import OneOracle
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
@@ -156,7 +156,7 @@ def test_a_profiler_that_fails_fails_no_evaluation(
     def fail(config: SupervisorConfig) -> KnownPeak:
         raise RunnerUnfit("no peaks today")
 
-    monkeypatch.setattr("gpu_runner.supervisor.profiling.device_peak", fail)
+    monkeypatch.setattr("gpu_runner.supervisor.tools.profiling.device_peak", fail)
     out = tmp_path / "result.json"
     arguments = ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--json", str(out)]
     evaluate(*arguments, "--mode", "profile", cache=cache)

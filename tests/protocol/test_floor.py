@@ -13,11 +13,12 @@ from gpu_runner.data.integrity import Check
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Work
 from gpu_runner.data.verdict import Direction, Language, Mode, Verdict
-from gpu_runner.supervisor import jail, peaks
-from gpu_runner.supervisor.calibrate import Calibration, store
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.report import describe
+from gpu_runner.supervisor.tools import peaks
+from gpu_runner.supervisor.tools.calibrate import Calibration, store
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

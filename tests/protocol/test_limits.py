@@ -11,16 +11,18 @@ import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.formats import catalog_folder, load_task
+from gpu_runner.data.protocol import RECALIBRATIONS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
 from gpu_runner.supervisor import evaluate as protocol
-from gpu_runner.supervisor import health, jail, session
-from gpu_runner.supervisor.bench import Bench
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.freeze import Freezer
-from gpu_runner.supervisor.null import NullTimes
-from gpu_runner.supervisor.outside import UNSEEN, NullTime
-from gpu_runner.supervisor.own_clock import CALIBRATIONS
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.bench import Bench
+from gpu_runner.supervisor.measure.empty_kernel import EmptyKernelCalibration
+from gpu_runner.supervisor.measure.outside import UNSEEN, EmptyKernelTime
+from gpu_runner.supervisor.runner import session
+from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.tools import health
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -100,7 +102,7 @@ def test_a_host_on_which_nothing_can_be_stopped_is_unfit_and_its_device_is_looke
 
 @pytest.mark.parametrize(
     ("bad_moments", "verdict", "calibrations"),
-    [(1, Verdict.CORRECT, 2), (99, Verdict.SYSTEM_ERROR, 1 + CALIBRATIONS)],
+    [(1, Verdict.CORRECT, 2), (99, Verdict.SYSTEM_ERROR, 1 + RECALIBRATIONS)],
 )
 def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     bad_moments: int,
@@ -111,17 +113,17 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
 ) -> None:
     """Where no processor is free to watch a gate, processor time is all that the clock has."""
     monkeypatch.setattr(session, "_gate_of", lambda *_: None)
-    made: list[NullTime] = []
-    measured = NullTimes._measure
+    made: list[EmptyKernelTime] = []
+    measured = EmptyKernelCalibration._measure
 
-    def measure(times: NullTimes, *arguments: Any) -> dict[Path, NullTime]:
+    def measure(times: EmptyKernelCalibration, *arguments: Any) -> dict[Path, EmptyKernelTime]:
         found = measured(times, *arguments)
         if len(made) < bad_moments:
             found = {n: replace(t, spread_ns=1e6, deviation_ns=1e8) for n, t in found.items()}
         made.extend(found.values())
         return found
 
-    monkeypatch.setattr(NullTimes, "_measure", measure)
+    monkeypatch.setattr(EmptyKernelCalibration, "_measure", measure)
     config = SupervisorConfig(cache_folder=tmp_path)
     result = protocol.evaluate(request(Mode.RANKED, LONG_KERNEL, "cpu_n262144"), config)
     assert result.verdict is verdict, result.reason

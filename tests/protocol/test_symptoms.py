@@ -12,10 +12,10 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.symptom import GENERAL, Finding, Symptom
 from gpu_runner.data.task import KINDS_OF_VALUES, Task, Values
 from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
-from gpu_runner.supervisor.oracles import Oracles
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
 from tests.adversarial.side_by_side import OneOracle
 

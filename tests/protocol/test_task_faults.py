@@ -12,11 +12,11 @@ from gpu_runner.data.formats import catalog_folder, load_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import TASK_FAILED, evaluate
-from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.soundness import survey
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.client import OracleError
+from gpu_runner.supervisor.soundness.soundness import survey
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

@@ -12,9 +12,9 @@ from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Language, Mode, Verdict
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
 from gpu_runner.supervisor.evaluate import evaluate
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from django.db.models import Q
 
 from runs_app.messaging import queues
-from runs_app.messaging.queues import JobState, JobView, Work
-from runs_app.work import runner_jobs as work
+from runs_app.messaging.queues import JobState, JobView
+from runs_app.models import RunnerJob
+from runs_app.work import lifecycle
 
 
 @dataclass
@@ -19,20 +20,20 @@ class Jobs:
     dropped: list[str] = field(default_factory=list)
     states: dict[str, JobView] = field(default_factory=dict)
 
-    def enqueue(self, row: Work) -> bool:
+    def enqueue(self, row: RunnerJob) -> bool:
         """Remember a job."""
         self.enqueued.append(queues.job_id(row))
         return True
 
-    def drop(self, row: Work, attempt: int) -> None:
+    def drop(self, row: RunnerJob, attempt: int) -> None:
         """Remember that a job was taken back."""
         self.dropped.append(queues.job_id(row, attempt))
 
     def waiting_jobs(self, device_slug: str) -> set[str]:
         """The job of all that is queued, unless a test has given it another state."""
-        queued = work.find(Q(device_id=device_slug, status="QUEUED"))
+        queued = lifecycle.find(Q(device_id=device_slug, status="QUEUED"))
         return {queues.job_id(row) for row in queued} - set(self.states)
 
-    def look(self, row: Work) -> JobView:
+    def look(self, row: RunnerJob) -> JobView:
         """Waiting, unless a test says otherwise."""
         return self.states.get(queues.job_id(row), JobView(JobState.WAITING))

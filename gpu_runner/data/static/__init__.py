@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_runner.data.static.check import RULES, SUSPICIONS_LIMIT, check_source, expanded
+from gpu_runner.data.static.check import RULES, SUSPICIONS_LIMIT, check_source
+from gpu_runner.data.static.preprocess import own_lines
 from gpu_runner.data.static.torch_rules import torch_symbol_sentence
 from gpu_runner.data.static.words import symbol_sentence
 
@@ -10,7 +11,7 @@ __all__ = [
     "RULES",
     "SUSPICIONS_LIMIT",
     "check_source",
-    "expanded",
+    "own_lines",
     "symbol_sentence",
     "torch_symbol_sentence",
 ]

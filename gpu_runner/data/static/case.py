@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpu_runner.data.static.joined import joined
 from gpu_runner.data.static.preprocess import Unit
 from gpu_runner.data.static.scopes import Scopes
 from gpu_runner.data.static.tokens import Kind, Token
@@ -33,15 +32,10 @@ class Case:
     abi: Abi
     task: Task
 
-    @cached_property
+    @property
     def streams(self) -> tuple[Sequence[Token], ...]:
-        """The tokens as written, and again after the macros, and with those that nobody knows."""
-        return self.unit.written, *self.after_macros
-
-    @cached_property
-    def after_macros(self) -> tuple[Sequence[Token], ...]:
-        """The tokens after the macros; again with the arguments of unknown macros joined, if any."""
-        return self.unit.expanded, joined(self.unit)
+        """The tokens as written, and again after the macros."""
+        return self.unit.written, *self.unit.passes
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -58,7 +52,10 @@ class Case:
     @cached_property
     def defined(self) -> dict[str, int]:
         """Functions that the source defines: name -> line of the name."""
-        return self._scopes[id(self.unit.expanded)].defined
+        found: dict[str, int] = {}
+        for scopes in self._scopes.values():
+            found = {**scopes.defined, **found}
+        return found
 
     def calls_its_own(self, stream: Sequence[Token], i: int) -> bool:
         """Whether the name at `i` is the source's own function, macro, or variable in its block."""
@@ -66,7 +63,7 @@ class Case:
         if name in self.defined or name in self._macros:
             return True
         if stream is self.unit.written:  # macros take blocks apart
-            return name in self._scopes[id(self.unit.expanded)].declared
+            return any(name in scopes.declared for scopes in self._scopes.values())
         return self._scopes[id(stream)].calls_its_own(i)
 
     def perhaps_its_own(self, stream: Sequence[Token], i: int) -> bool:
@@ -75,7 +72,7 @@ class Case:
 
     @cached_property
     def _scopes(self) -> dict[int, Scopes]:
-        return {id(stream): Scopes(stream) for stream in self.after_macros}
+        return {id(stream): Scopes(stream) for stream in self.unit.passes}
 
     @cached_property
     def _macros(self) -> frozenset[str]:

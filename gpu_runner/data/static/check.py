@@ -9,9 +9,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static.case import Case
 from gpu_runner.data.static.concurrency import CONCURRENCY_RULES
 from gpu_runner.data.static.directives import DIRECTIVE_RULES, plain
-from gpu_runner.data.static.joined import joined
 from gpu_runner.data.static.preprocess import ExpansionTooLarge, Unit, read
-from gpu_runner.data.static.tokens import Token
 from gpu_runner.data.static.torch_rules import TORCH_RULES
 from gpu_runner.data.static.words import WORD_RULES
 from gpu_runner.data.static.workloads import WORKLOAD_RULES
@@ -25,20 +23,26 @@ SUSPICIONS_LIMIT = 32
 """Enough for a person to see what a source is; the rest would only be more of it."""
 
 
-def check_source(source: str, language: Language, abi: Abi, task: Task) -> tuple[Suspicion, ...]:
+def check_source(
+    source: str, passes: Sequence[str], language: Language, abi: Abi, task: Task
+) -> tuple[Suspicion, ...]:
     """What a person should look at in a source, by line, at most `SUSPICIONS_LIMIT` of it.
 
-    Each reason begins with the name of its rule and a colon. A source whose macros cannot be
-    followed is suspicious for that alone.
+    passes: the own lines of what the compiler's preprocessor made of it (`preprocess.own_lines`).
+
+    Each reason begins with the name of its rule and a colon. A source of which its macros make too
+    much to be read, or of which there are no passes, is suspicious for that alone.
     """
     found: list[Suspicion] = []
     try:
-        unit = read(source)
-    except (ExpansionTooLarge, RecursionError):
+        unit = read(source, passes)
+        if not unit.passes:
+            raise ExpansionTooLarge
+    except ExpansionTooLarge:
         reason = "macros: expand to more than a person would write"
         found.append(Suspicion(check=Check.SOURCE, reason=reason))
         written = plain(source)
-        unit = Unit(source, (), written, written)
+        unit = Unit(source, (), written, (written,))
     case = Case(unit, language, abi, task)
     for rule in RULES:
         seen: dict[str, Suspicion] = {}
@@ -51,15 +55,6 @@ def check_source(source: str, language: Language, abi: Abi, task: Task) -> tuple
         found += seen.values()
     found.sort(key=lambda suspicion: suspicion.line or 0)
     return tuple(found[:SUSPICIONS_LIMIT])
-
-
-def expanded(source: str) -> Sequence[Token]:
-    """The tokens of a source and its conditions with macros put in; as written if they grow large."""
-    try:
-        unit = read(source)
-        return (*unit.expanded, *unit.conditions, *joined(unit))
-    except (ExpansionTooLarge, RecursionError):
-        return plain(source)
 
 
 def _readable(text: str) -> str:

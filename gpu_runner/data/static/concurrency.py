@@ -26,8 +26,8 @@ _WAITING_METHODS = {"synchronize", "block"}  # of torch's streams and events
 def _threads(case: Case) -> Iterator[Finding]:
     started: list[int] = []
     threads = bool(case.words & {"thread", "jthread"})
-    stream = case.unit.expanded
-    for i, token in enumerate(stream):
+    for stream, i in ((stream, i) for stream in case.unit.passes for i in range(len(stream))):
+        token = stream[i]
         if token.kind is not Kind.WORD:
             continue
         before = text_at(stream, i - 1)
@@ -50,18 +50,23 @@ def _streams(case: Case) -> Iterator[Finding]:
 
     The default stream waits for those of `cudaStreamCreate` by itself.
     """
-    code = case.unit.expanded
-    made = [i for i, t in enumerate(code) if t.kind is Kind.WORD and _STREAM.fullmatch(t.text)]
+    made = [
+        (code, i)
+        for code in case.unit.passes
+        for i, token in enumerate(code)
+        if token.kind is Kind.WORD and _STREAM.fullmatch(token.text)
+    ]
     if not made or any(_WAITS.fullmatch(word) for word in case.words):
         return
     for stream, i in case.places(_WAITING_METHODS):
         if text_at(stream, i - 1) in (".", "->", "::") and text_at(stream, i + 1) == "(":
             return
-    own = {name for i in made for name in _first_argument(code, i)}
+    own = {name for code, i in made for name in _first_argument(code, i)}
     for stream, i in case.places(_WAITS_FOR_EVENT):
         if not own & _first_argument(stream, i):  # not only the own stream waits for another
             return
-    yield Finding("stream", code[made[0]].line, "makes a stream, and nothing ever waits for one")
+    code, first = made[0]
+    yield Finding("stream", code[first].line, "makes a stream, and nothing ever waits for one")
 
 
 def _first_argument(stream: Sequence[Token], i: int) -> set[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpu_runner.data.static.case import Case, Finding, Rule
-from gpu_runner.data.static.preprocess import Directive, header_definitions
+from gpu_runner.data.static.preprocess import LINE_MARKER, Directive
 from gpu_runner.data.static.tokens import Kind, Token, closing, text_at, tokens
 from gpu_runner.data.verdict import Language
 
@@ -23,6 +23,7 @@ _PRAGMA = re.compile(
     r"redefine_extname|weak|GCCdependency|GCCpch_preprocess|GCCinclude|GCCplugin|(?:push|pop)_macro"
 )
 _HAS = re.compile(r"__has_(?:include|include_next|embed)\(([^)]*)\)?")
+_CUT = re.compile(r"(?!__\w+__\Z)(?:__|\w*_\Z)")  # a part of a compiler's name, and not a whole one
 _ATTRIBUTES = {
     "constructor",
     "destructor",
@@ -46,17 +47,8 @@ _ASM_DIRECTIVE = re.compile(
 _SYSTEM_CALL = re.compile(r"\b(syscall|sysenter|int\s+\$?0x80|svc\s+\#?0)\b")
 _LONGEST_TEMPLATE = 4096  # tokens
 _MOST_ASSEMBLY = 1 << 21  # tokens and characters of all templates: one may stand within another
-_DEVICE = {
-    "__device__",
-    "__global__",
-    "C10_DEVICE",
-    "C10_HOST_DEVICE",
-    "CUTLASS_DEVICE",
-    "CUTLASS_HOST_DEVICE",
-    "CUTE_DEVICE",
-    "CUTE_HOST_DEVICE",
-    "_CCCL_DEVICE",
-}
+_DEVICE = {"device", "global"}
+"""Attributes of functions for a GPU, which the macros `__device__` and `__global__` stand for."""
 _PATH = re.compile(r"/(?:proc|etc|sys|dev|root|home|tmp|run|var|usr|lib|lib64|opt|work|mnt)(?:/|$)")
 _LIBRARY_FILE = re.compile(r"(?:^|/)lib[\w+.-]+\.so(?:\.\d+)*$")
 _INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -66,44 +58,14 @@ def _directives(case: Case) -> Iterator[Finding]:
     for directive in case.unit.directives:
         if sentence := _about(directive):
             yield Finding(f"{directive.name}{directive.spelled}", directive.line, sentence)
-    yield from _pasting_in_two_ways(case.unit.directives)
     for stream in case.streams:
         for i, token in enumerate(stream):
             if token.text == "_Pragma" and i + 2 < len(stream):
                 text = stream[i + 2].text.replace(" ", "")
                 if _PRAGMA.match(text):
                     yield Finding(text, token.line, f"has the pragma {stream[i + 2].text!r}")
-
-
-def _pasting_in_two_ways(directives: Iterable[Directive]) -> Iterator[Finding]:
-    """Macros that are defined in one branch to join words, and in another one otherwise.
-
-    Which branch is taken is not computed here, so either may be the one that the compiler sees.
-    """
-    known: dict[str, list[tuple[tuple[int, ...], str]]] = {}
-    of_headers = {line.rest[0].text: line.spelled for line in header_definitions()}
-    branch: tuple[int, ...] = ()
-    branches = 0
-    for directive in directives:
-        if directive.name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else"):
-            branches += 1
-            outer = branch if directive.name.startswith("if") else branch[:-1]
-            branch = (*outer, branches)
-        elif directive.name == "endif":
-            branch = branch[:-1]
-        elif directive.name == "define" and directive.rest:
-            name, spelled = directive.rest[0].text, directive.spelled
-            others = [text for where, text in known.get(name, ()) if where != branch]
-            if any(text != spelled and "##" in text + spelled for text in others):
-                sentence = f"defines {name!r} in two ways, of which one joins words"
-                yield Finding(f"define {name}", directive.line, sentence)
-            elif of_headers.get(name, spelled) != spelled:
-                sentence = f"defines {name!r} anew, with which a header joins or quotes words"
-                yield Finding(f"define {name}", directive.line, sentence)
-            elif "##" in spelled and "__VA_OPT__" in spelled:
-                sentence = f"defines {name!r} to join words in some calls and not in others"
-                yield Finding(f"define {name}", directive.line, sentence)
-            known.setdefault(name, []).append((branch, spelled))
+            if token.kind is Kind.STRING and LINE_MARKER.search(token.text):
+                yield Finding("marker", token.line, "a text holds a line as the preprocessor writes")
 
 
 def _about(directive: Directive) -> str:
@@ -116,11 +78,25 @@ def _about(directive: Directive) -> str:
         return "#line gives another file and line to what the compiler says"
     if name == "pragma" and _PRAGMA.match(spelled):
         return f"has the pragma {' '.join(token.text for token in directive.rest)!r}"
-    if name in ("if", "elif") and "__has_" in spelled + directive.meant:
-        asked = _HAS.findall(spelled) + _HAS.findall(directive.meant)
+    if name in ("if", "elif"):
+        asked = _HAS.findall(spelled)
         if any(_about_include(file) for file in asked):
             return f"asks whether the file {asked[0]} exists"
+        if _joins_words(directive.rest):
+            return f"has a condition that puts words together: {spelled}"
     return ""
+
+
+def _joins_words(condition: Sequence[Token]) -> bool:
+    """Whether a macro is given words in a condition, one of them as they are when cut apart."""
+    for i, token in enumerate(condition):
+        called = token.kind is Kind.WORD and text_at(condition, i + 1) == "("
+        if called and token.text != "defined" and not token.text.startswith("__has_"):
+            given = condition[i + 2 : closing(condition, i + 1)]
+            words = [each.text for each in given if each.kind is Kind.WORD]
+            if len(words) > 1 and any(_CUT.match(word) for word in words):
+                return True
+    return False
 
 
 def _about_include(spelled: str) -> str:
@@ -134,7 +110,11 @@ def _about_include(spelled: str) -> str:
 
 
 def _attributes(case: Case) -> Iterator[Finding]:
-    stream = case.unit.expanded
+    for stream in case.unit.passes:
+        yield from _attributes_of(stream)
+
+
+def _attributes_of(stream: Sequence[Token]) -> Iterator[Finding]:
     for i, token in enumerate(stream):
         gnu = token.text in ("__attribute__", "__attribute") and text_at(stream, i + 1) == "("
         standard = [text_at(stream, i + k) == "[" for k in (-1, 0, 1)] == [False, True, True]
@@ -149,7 +129,7 @@ def _attributes(case: Case) -> Iterator[Finding]:
 
 def _assembly(case: Case) -> Iterator[Finding]:
     read = 0
-    for stream, (i, device) in _everywhere(case.after_macros):
+    for stream, (i, device) in _everywhere(case.unit.passes):
         if stream[i].text not in _ASM or stream[i].kind is not Kind.WORD:
             continue
         line = stream[i].line
@@ -180,8 +160,7 @@ def _everywhere(
 def _template(stream: Sequence[Token], i: int) -> list[str]:
     """The instructions of an assembly statement, in parts: its first strings.
 
-    A macro of somebody else's among them stands there by its name, and each of its arguments, which
-    it may turn into text, on a line of its own.
+    Of a call among them, each argument stands on a line of its own.
     """
     at = i + 1
     while text_at(stream, at) in _ASM_WORDS:
@@ -205,7 +184,7 @@ def _with_side(stream: Sequence[Token]) -> Iterator[tuple[int, bool]]:
     outside: list[tuple[bool, bool]] = []  # both of them, before each open brace
     for i in range(len(stream)):
         text = text_at(stream, i)
-        if text in _DEVICE:
+        if text in _DEVICE and text_at(stream, i - 3) == "__attribute__":
             declared = True
         elif text == "{":
             outside.append((device, declared))
@@ -245,8 +224,8 @@ DIRECTIVE_RULES = (
     Rule(
         "directives",
         "includes of absolute, upward, computed or useless paths, #include_next, #embed, #line, "
-        "__has_include of such, pragmas that rename symbols, read files or bring back macros, macros "
-        "that join words in one branch and not in another, or change what a header's do",
+        "__has_include of such, conditions that put words together, pragmas that rename symbols, read "
+        "files or bring back macros, texts that pass for lines of the preprocessor",
         _directives,
     ),
     Rule(

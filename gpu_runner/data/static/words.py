@@ -180,8 +180,8 @@ WORD_RULES = (
     ),
     Rule(
         "memory-rights",
-        "mprotect, mremap, mappings but for private memory that is read and written (rights and "
-        "flags spelled by their names), memory shared with other processes",
+        "mprotect, mremap, mappings but for private memory that is read and written, "
+        "memory shared with other processes",
         _Words(
             "{!r} changes what memory may do, or whose it is",
             named=r"mprotect|pkey_(?:mprotect|alloc|set)|mremap|mseal|PROT_EXEC|PROT_GROWS\w+"

@@ -37,7 +37,11 @@ def _hard_coded(case: Case) -> Iterator[Finding]:
     sizes = _public_sizes(case)
     if len(sizes) < 2:
         return
-    stream = case.unit.expanded
+    for stream in case.unit.passes:
+        yield from _of_pass(stream, sizes)
+
+
+def _of_pass(stream: Sequence[Token], sizes: Mapping[str, frozenset[int]]) -> Iterator[Finding]:
     known = constants.constants(stream)
     conditions = list(_conditions(stream, known))
     found: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The strategies by name: each decides from the history what to wish for next."""
+"""The strategies by name: each decides from the history which commands come next."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.commands import Command, Draft, Edit, Finish, Measure, Place
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History, draw
 from runs_app.evolve.knobs import Knob, KnobError, find_knobs, space_size, with_knobs
@@ -19,7 +20,6 @@ from runs_app.evolve.strategies.contract import (
     between,
     parameters_of,
 )
-from runs_app.evolve.wishes import Draft, Edit, Finish, Measure, Place, Wish
 
 Assignment = tuple[str, ...]
 """A value for each knob, in the order of the source."""
@@ -37,7 +37,7 @@ class AutotuneParameters:
     patience: int = 25
 
     def __post_init__(self) -> None:
-        """Refuse a search that could not move; raises `DataError`."""
+        """Refuse a search that could not go anywhere; raises `DataError`."""
         between(1, MAX_STEPS, evaluations=self.evaluations, patience=self.patience)
         between(0, MAX_STEPS, sample=self.sample)
         between(0, 1, explore=self.explore)
@@ -56,7 +56,7 @@ class Autotune:
         self._parameters, self._seed = parameters, config.seed
         self._at_once = config.concurrent_evaluations
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """Measure what is drafted, and draft so much that no device waits."""
         try:
             knobs = find_knobs(self._source)
@@ -67,10 +67,10 @@ class Autotune:
         if reason := self._end(history, knobs):
             return [Finish(reason=reason)]
         drafted = [n for n, c in history.candidates.items() if c.state is CandidateState.DRAFTED]
-        wishes: list[Wish] = [Measure(candidate=number) for number in drafted]
+        commands: list[Command] = [Measure(candidate=number) for number in drafted]
         if len(drafted) + history.in_flight() < self._at_once:
-            wishes += self._draft(history, knobs)
-        return wishes
+            commands += self._draft(history, knobs)
+        return commands
 
     def _end(self, history: History, knobs: tuple[Knob, ...]) -> str:
         """Why the search is over; empty while it is not."""
@@ -91,7 +91,7 @@ class Autotune:
             return f"the last {since} measurements found {found}"
         return ""
 
-    def _draft(self, history: History, knobs: tuple[Knob, ...]) -> list[Wish]:
+    def _draft(self, history: History, knobs: tuple[Knob, ...]) -> list[Command]:
         number = len(history.candidates) + 1
         if number > min(self._parameters.evaluations + _lost(history), space_size(knobs)):
             return []

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
+from runs_app.evolve.commands import Command
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import History
-from runs_app.evolve.wishes import Wish
 
 P = TypeVar("P")
 
@@ -30,11 +30,11 @@ class Strategy(Protocol):
 
     `ask` is called after every outcome. It returns everything that it would do now and that has
     not been done or begun; what exceeds the run's budget or concurrency is left out by the
-    optimiser, and wished for again next time. It keeps no state: the same history, the same wishes.
+    optimiser, and given again next time. It keeps no state: the same history, the same commands.
     """
 
-    def ask(self, history: History) -> list[Wish]:
-        """Wishes, the most urgent first; a `Finish` when the strategy has come to its end."""
+    def ask(self, history: History) -> list[Command]:
+        """Commands, the most urgent first; a `Finish` when the strategy has come to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,12 @@ from enum import StrEnum
 from functools import partial
 
 from gpu_runner.data.verdict import Mode
+from runs_app.evolve.commands import Command, Place, Role
 from runs_app.evolve.config import Problem, ProfileMode, RunConfig
 from runs_app.evolve.history import Candidate, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged, one_line
 from runs_app.evolve.strategies.contract import (
     MAX_TRIES,
     StrategyInfo,
@@ -21,7 +22,6 @@ from runs_app.evolve.strategies.contract import (
 )
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
-from runs_app.evolve.wishes import Place, Role, Wish
 
 MAX_PLAN_TOKENS = 400
 MAX_ERROR_TOKENS = 1500
@@ -62,9 +62,9 @@ class CudaMaster:
     config: RunConfig
     parameters: CudaMasterParameters = field(default_factory=CudaMasterParameters)
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """What the rounds need next."""
-        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+        return commands_of(partial(self._plan, Steps(self.problem, self.config, history)))
 
     def _plan(self, steps: Steps) -> str:
         """The loop: profile, filter, plan, code, compile, run, debug, keep, profile again."""

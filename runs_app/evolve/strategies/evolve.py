@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
+from runs_app.evolve.commands import Command, Place, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, History, draw
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, fastest, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -23,7 +24,6 @@ from runs_app.evolve.strategies.contract import (
 )
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
-from runs_app.evolve.wishes import Place, Role, Wish
 
 MAX_KERNEL_TOKENS = 6000
 """Of each kernel in the context; a longer one loses its middle."""
@@ -65,9 +65,9 @@ class Evolve:
     config: RunConfig
     parameters: EvolveParameters = field(default_factory=EvolveParameters)
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """What the evolution needs next."""
-        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+        return commands_of(partial(self._plan, Steps(self.problem, self.config, history)))
 
     def _plan(self, steps: Steps) -> str:
         """Algorithm 1, from top to bottom."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.commands import Command, Message, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, one_line, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged, one_line
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -20,7 +21,6 @@ from runs_app.evolve.strategies.contract import (
     parameters_of,
 )
 from runs_app.evolve.verifiers import judged
-from runs_app.evolve.wishes import Message, Place, Prompt, Role, Wish
 
 MAX_ERROR_TOKENS = 1500
 
@@ -58,9 +58,9 @@ class Fsr:
     config: RunConfig
     parameters: FsrParameters = field(default_factory=FsrParameters)
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """What the search needs next."""
-        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+        return commands_of(partial(self._plan, Steps(self.problem, self.config, history)))
 
     def _plan(self, steps: Steps) -> str:
         """The search from depth 1 to `depth`."""

@@ -9,11 +9,12 @@ from gpu_runner.data.codec import DataError
 from runs_app.evolve import novelty
 from runs_app.evolve.archive import Archive, populate
 from runs_app.evolve.bandit import Arm, choose, gain
+from runs_app.evolve.commands import Ask, Command, Drop, Edit, Measure, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
 from runs_app.evolve.prompts import render
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
-from runs_app.evolve.steps import Pending, Steps, one_line, wishes_of
+from runs_app.evolve.steps import Pending, Steps, commands_of, one_line
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -24,7 +25,6 @@ from runs_app.evolve.strategies.contract import (
 )
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import score_of, voted
-from runs_app.evolve.wishes import Ask, Drop, Edit, Measure, Place, Prompt, Role, Wish
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,9 @@ class Islands:
         self.problem, self.config = problem, config
         self.parameters = parameters_of(IslandsParameters, config)
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """What can be done now; nothing waits for a generation to be complete."""
-        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+        return commands_of(partial(self._plan, Steps(self.problem, self.config, history)))
 
     def _plan(self, steps: Steps) -> str:
         history, parameters = steps.history, self.parameters
@@ -74,13 +74,13 @@ class Islands:
         if best is not None and (best.floor_fraction or 0.0) >= 1 - parameters.floor_stop:
             return f"kernel #{best.number} is at {best.floor_fraction:.0%} of the physical limit"
         archives = populate(history, parameters.islands, parameters.migration_interval)
-        wishes = [*self._judged(steps, archives), *self._profiles(steps)]
+        commands = [*self._judged(steps, archives), *self._profiles(steps)]
         asked = len(history.find(Role.PROPOSE))
         if asked < parameters.proposals:
-            wishes += self._proposals(steps, archives, asked)
-        elif not wishes and not history.waiting() and not history.in_flight():
+            commands += self._proposals(steps, archives, asked)
+        elif not commands and not history.waiting() and not history.in_flight():
             return f"all {asked} proposals were made"
-        raise Pending(wishes)
+        raise Pending(commands)
 
     def _seeded(self, steps: Steps) -> Candidate | None:
         """The seed if it works, else a translation."""
@@ -89,22 +89,22 @@ class Islands:
             return seed
         return translate(steps, TranslateParameters(tries=self.parameters.tries), before=seed)
 
-    def _judged(self, steps: Steps, archives: list[Archive]) -> list[Wish]:
+    def _judged(self, steps: Steps, archives: list[Archive]) -> list[Command]:
         """Drop what is no news, let the verifiers vote, measure the rest."""
-        wishes: list[Wish] = []
+        commands: list[Command] = []
         ready: list[Candidate] = []
         for candidate in drafted(steps.history):
             if reason := self._known(steps, candidate, archives):
-                wishes.append(Drop(candidate=candidate.number, reason=reason))
+                commands.append(Drop(candidate=candidate.number, reason=reason))
                 continue
             try:
                 voted(steps, partial(_given, candidate))
                 ready.append(candidate)
             except Pending as pending:
-                wishes += pending.wishes
-        return wishes + self._admitted(ready)
+                commands += pending.commands
+        return commands + self._admitted(ready)
 
-    def _admitted(self, ready: list[Candidate]) -> list[Wish]:
+    def _admitted(self, ready: list[Candidate]) -> list[Command]:
         """What the votes let through. Hard: what reaches the threshold, or got no vote at all.
 
         Soft, where nothing waits for a generation: candidates
@@ -139,18 +139,18 @@ class Islands:
             return ""
         return f"no news: {found[1]:.1%} the same as #{found[0]}"
 
-    def _profiles(self, steps: Steps) -> list[Wish]:
+    def _profiles(self, steps: Steps) -> list[Command]:
         """Profiles of the elites-to-be: what is faster than its first parent, and the seeds."""
-        wishes: list[Wish] = []
+        commands: list[Command] = []
         for candidate in steps.history.settled:
             try:
                 if _improves(steps.history, candidate):
                     steps.profiled(candidate)
             except Pending as pending:
-                wishes += pending.wishes
-        return wishes
+                commands += pending.commands
+        return commands
 
-    def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Wish]:
+    def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
         """Asks for the models that are idle, unless the device has more than enough to do."""
         history = steps.history
         free = self.config.concurrent_asks - len(history.waiting())

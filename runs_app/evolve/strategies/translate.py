@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
+from runs_app.evolve.commands import Command, Place, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import AskState, Candidate, History, Question
 from runs_app.evolve.prompts import render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, fastest, is_judged, wishes_of
+from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged
 from runs_app.evolve.strategies.contract import MAX_TRIES, StrategyInfo, between, parameters_of
 from runs_app.evolve.verifiers import judged
-from runs_app.evolve.wishes import Place, Role, Wish
 
 MAX_ERROR_TOKENS = 1500
 
@@ -38,9 +38,9 @@ class Translate:
     config: RunConfig
     parameters: TranslateParameters = field(default_factory=TranslateParameters)
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """What the translation needs next."""
-        return wishes_of(partial(self._plan, Steps(self.problem, self.config, history)))
+        return commands_of(partial(self._plan, Steps(self.problem, self.config, history)))
 
     def _plan(self, steps: Steps) -> str:
         seed = steps.seed()

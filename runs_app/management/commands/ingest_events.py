@@ -98,7 +98,7 @@ class Command(BaseCommand):
         self.reconciled_at = time.monotonic()
         count = reconcile(now=now, listening_since=self.listening_since)
         if count:
-            log.warning("%d lost or forgotten evaluation(s) or check(s) were taken up again", count)
+            log.warning("%d lost or forgotten job(s) were taken up again", count)
         count = reconcile_runs(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d interrupted or forgotten call(s) were taken up again", count)

@@ -1,4 +1,4 @@
-"""Look once after evaluations and runs that nobody works on any more."""
+"""Look once after runners' jobs and runs that nobody works on any more."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ class Command(BaseCommand):
         now = timezone.now()
         count = reconcile(now=now, listening_since=_EVER)
         calls = reconcile_runs(now=now, listening_since=_EVER)
-        self.stdout.write(f"{count} evaluation(s) and {calls} call(s) taken up again")
+        self.stdout.write(f"{count} job(s) and {calls} call(s) taken up again")

@@ -29,9 +29,9 @@ class Command(BaseCommand):
         if run is None:
             raise CommandError(f"there is no run {options['run']}")
         report = replay_run(run)
-        self.stdout.write(f"{report.steps} step(s), {report.facts} fact(s)")
+        self.stdout.write(f"{report.steps} step(s), {report.events} event(s)")
         for difference in report.differences:
-            self.stdout.write(f"fact {difference.at}")
+            self.stdout.write(f"event {difference.at}")
             self.stdout.write(f"  stored:   {difference.stored}")
             self.stdout.write(f"  replayed: {difference.replayed}")
         if report.differences:

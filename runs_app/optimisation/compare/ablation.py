@@ -16,7 +16,7 @@ from runs_app.optimisation.compare.selectors import (
     MOST_RUNS,
     ablation_runs,
     problems_with_runs,
-    trials,
+    runs_of,
 )
 from tasks_app.spreadsheet import as_csv
 
@@ -33,8 +33,8 @@ def ablation(request: HttpRequest) -> HttpResponse:
         return render(request, "runs_app/optimisation/compare/ablation.html", context)
     metric = request.GET.get("metric", "")
     metric = metric if metric in METRICS else "seed"
-    finished = trials(request.user, chosen, metric, timezone.now())
-    found = [trial for trial in finished if trial.measured]  # the others tried nothing
+    finished = runs_of(request.user, chosen, metric, timezone.now())
+    found = [run for run in finished if run.measured]  # the others tried nothing
     offered = varying(found)
     wanted = [name for name in request.GET.getlist("factor") if name in offered]
     factors = wanted or list(telling(found))
@@ -51,7 +51,7 @@ def ablation(request: HttpRequest) -> HttpResponse:
         "factors": factors,
         "by_default": not wanted,
         "groups": groups,
-        "repeated": any(len(each.trials) > 1 for each in groups),
+        "repeated": any(len(each.runs) > 1 for each in groups),
         "total": len(found),
         "unmeasured": len(finished) - len(found),
         "looked_at": len(finished),
@@ -88,7 +88,7 @@ def record(each: Group) -> dict[str, Any]:
         **dict(each.values),
         "rank": each.rank or None,
         "tied": each.tied,
-        "runs": len(each.trials),
+        "runs": len(each.runs),
         "speedup": interval.mean if interval else None,
         "speedup_low": interval.low if interval and interval.method != "none" else None,
         "speedup_high": interval.high if interval and interval.method != "none" else None,
@@ -98,7 +98,7 @@ def record(each: Group) -> dict[str, Any]:
         "mean_usd": each.mean_usd,
         "mean_tokens": each.mean_tokens,
         "mixes": ", ".join(each.mixes),
-        "run_ids": " ".join(trial.run for trial in each.trials),
+        "run_ids": " ".join(run.run for run in each.runs),
     }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.evolve.ablation import Trial
-from runs_app.evolve.wishes import Edit, Role
+from runs_app.evolve.ablation import AblationRun
+from runs_app.evolve.commands import Edit, Role
 from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s, visible_runs
 from runs_app.optimisation.selectors.settings import SEED, settings_of
@@ -210,18 +210,20 @@ def ablation_runs(user: Viewer, task: str, device: str, direction: str) -> Query
     )
 
 
-def trials(user: Viewer, problem: tuple[str, str, str], metric: str, now: datetime) -> list[Trial]:
+def runs_of(
+    user: Viewer, problem: tuple[str, str, str], metric: str, now: datetime
+) -> list[AblationRun]:
     """The newest `MOST_RUNS` finished runs of (task, device, direction), as statistics see them.
 
     metric: "seed" or "baseline", what the speedup is over.
     """
     runs = ablation_runs(user, *problem).filter(status=Run.Status.FINISHED)
-    return [_trial(summary, metric) for summary in summaries(runs.all()[:MOST_RUNS], now)]
+    return [_ablation_run(summary, metric) for summary in summaries(runs.all()[:MOST_RUNS], now)]
 
 
-def _trial(summary: RunSummary, metric: str) -> Trial:
+def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
     speedup = summary.speedup_seed if metric == "seed" else summary.speedup_baseline
-    return Trial(
+    return AblationRun(
         run=str(summary.run.pk),
         setting={name: value for name, value in summary.settings.items() if name != SEED},
         speedup=speedup,

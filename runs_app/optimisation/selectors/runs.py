@@ -112,7 +112,7 @@ def budgets(runs: Iterable[Run]) -> dict[UUID, dict[str, Any]]:
 
 def find_candidate(run: Run, number: int) -> Candidate | None:
     """The run's candidate of that number, with its call and its submissions; or None."""
-    rows = run.candidates.select_related("call__language_model", "trial", "entry")
+    rows = run.candidates.select_related("call__language_model", "submission", "entry")
     return rows.filter(number=number).first()
 
 
@@ -123,10 +123,10 @@ def run_waiting_reason(run: Run, now: datetime) -> str:
         return f"{unsent} call(s) to language models, until the run is resumed" if unsent else ""
     if run.status != Run.Status.RUNNING:
         return ""
-    trials = Evaluation.objects.filter(submission__run=run, background=False)
-    if trials.filter(status=Status.RUNNING).exists():
+    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    if evaluations.filter(status=Status.RUNNING).exists():
         return ""
-    oldest = trials.filter(status=Status.QUEUED).order_by("queued_at", "pk").first()
+    oldest = evaluations.filter(status=Status.QUEUED).order_by("queued_at", "pk").first()
     if oldest is not None:
         return waiting_reason(oldest, now)
     return _unattended(run, now)

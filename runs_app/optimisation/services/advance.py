@@ -1,4 +1,4 @@
-"""One short step of a run: tell the optimiser what came back, carry out what it wishes for."""
+"""One short step of a run: tell the optimiser what came back, carry out what it commands."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from redis.exceptions import RedisError
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import budget, facts
+from runs_app.evolve import budget, events
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import end as run_end
@@ -28,14 +28,14 @@ from tasks_app.disclosure import public_result, public_text
 
 log = logging.getLogger(__name__)
 
-MOST_MOVES = 1000  # of one step: so many are decided at once only by a strategy gone wrong
+MOST_TRANSITIONS = 1000  # of one step: so many are decided at once only by a strategy gone wrong
 FAILURES_IN_A_ROW = 5
 DEATHS_IN_A_ROW = 5
 _OVER = LanguageModelCall.Status
 
 
 def advance_run(*, run_id: UUID | str, now: datetime) -> int:
-    """Take the next step of a run; returns how many facts it made.
+    """Take the next step of a run; returns how many events it made.
 
     Steps of one run take turns. One that nothing has happened since the last does nothing. An
     error of ours pauses the run with the reason, and is logged; so do steps whose process died.
@@ -77,7 +77,7 @@ class _Step:
         self.optimizer = Optimizer(problem_of(run), config, self.history)
         self.recorder = Recorder(run, config, self.history, now)
         self.budget = self.history.budget or config.budget
-        self.facts = 0
+        self.events = 0
 
     def take(self) -> int:
         """Tell first, then ask until nothing comes; keep the run's columns true."""
@@ -87,14 +87,14 @@ class _Step:
             if pause:
                 run_end.pause(self.run, by="", reason=pause, now=self.now)
             elif refusal := self._time_refusal():
-                self._record([self._finish(facts.Finished(reason=refusal, by_budget=True))])
+                self._record([self._finish(events.Finished(reason=refusal, by_budget=True))])
             else:
                 self._ask()
             if self.history.finished is not None:
                 finished = self.history.finished
                 run_end.finish(self.run, self._best(), finished, now=self.now)
         self._save()
-        return self.facts
+        return self.events
 
     def _tell(self) -> str:
         """Returns why the run must pause; empty if it need not."""
@@ -115,7 +115,7 @@ class _Step:
         return pause
 
     def _broken(self, outcome: Evaluated) -> str:
-        """Why measuring makes no sense now: the latest trials all ended through our own fault.
+        """Why measuring makes no sense now: the latest evaluations all ended through our own fault.
 
         Those before a resumption are forgiven, and what somebody has cancelled tells nothing.
         """
@@ -135,18 +135,20 @@ class _Step:
         return f"{FAILURES_IN_A_ROW} evaluations in a row ended without a verdict: {reason}"
 
     def _ask(self) -> None:
-        while moves := self.optimizer.ask():
-            self._record(moves)
-            if self.facts > MOST_MOVES:
-                raise RuntimeError(f"the strategy made {self.facts} moves in one step")
+        while transitions := self.optimizer.ask():
+            self._record(transitions)
+            if self.events > MOST_TRANSITIONS:
+                raise RuntimeError(f"the strategy made {self.events} transitions in one step")
 
-    def _record(self, moves: list[Move], result: EvaluationResult | None = None) -> None:
-        self.recorder.record(moves, result)
-        self.facts += len(moves)
+    def _record(
+        self, transitions: list[Transition], result: EvaluationResult | None = None
+    ) -> None:
+        self.recorder.record(transitions, result)
+        self.events += len(transitions)
 
-    def _finish(self, fact: facts.Finished) -> Move:
-        self.history.apply(fact)
-        return Move(fact=fact)
+    def _finish(self, event: events.Finished) -> Transition:
+        self.history.apply(event)
+        return Transition(event=event)
 
     def _calls(self) -> Iterator[LanguageModelCall]:
         over = (_OVER.ANSWERED, _OVER.FAILED, _OVER.INTERRUPTED)
@@ -171,8 +173,8 @@ class _Step:
 
     def _latest_evaluations(self, candidates: list[int]) -> dict[tuple[int, Mode], str]:
         """Ids by candidate and mode, of those that were not lost before; "" without any."""
-        events = self.run.events.filter(kind="measuring", payload__candidate__in=candidates)
-        payloads = events.order_by("seq").values_list("payload", flat=True)
+        rows = self.run.events.filter(kind="measuring", payload__candidate__in=candidates)
+        payloads = rows.order_by("seq").values_list("payload", flat=True)
         return {
             (payload["candidate"], Mode(payload["mode"])): payload.get("row", {}).get(
                 "evaluation", ""

@@ -14,7 +14,7 @@ from django.db.models import Case, F, Q, Sum, When
 
 from gpu_runner.data.codec import DataError
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import MOST, Budget
 from runs_app.messaging import queues
 from runs_app.models import LanguageModelCall, Run
@@ -86,7 +86,7 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
     if ended_by_budget:
         _check_goes_on(locked, budget, now)
     budget = _paid_for(locked, user, budget, now)
-    run_log.write_fact(locked, facts.Extended(budget=budget), now=now)
+    run_log.write_event(locked, events.Extended(budget=budget), now=now)
     _take_back_calls(locked, budget, now)
     if ended_by_budget:
         check_running(locked.user)

@@ -7,13 +7,13 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.messaging import queues
-from runs_app.models import Evaluation, LanguageModelCall, Run, Status
+from runs_app.models import UNDER_WAY, Evaluation, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import enter as entries
 from runs_app.optimisation.services import log as run_log
-from runs_app.work import journal, lifecycle
+from runs_app.work import lifecycle
 
 UNSENT = "unsent"
 """Error kind of a call that was never sent, because its run had ended or its budget shrank."""
@@ -25,10 +25,10 @@ def pause(run: Run, *, by: str, reason: str, now: datetime) -> None:
     run_log.write(run, "paused", {"by": by, "reason": reason}, now=now)
 
 
-def finish(run: Run, best: int | None, fact: facts.Finished, *, now: datetime) -> None:
+def finish(run: Run, best: int | None, event: events.Finished, *, now: datetime) -> None:
     """End a run that has come to its end, or to that of its budget."""
-    _halt(run, Run.Status.FINISHED, fact.reason, now)
-    run.by_budget, run.ended_at = fact.by_budget, now
+    _halt(run, Run.Status.FINISHED, event.reason, now)
+    run.by_budget, run.ended_at = event.by_budget, now
     drop_what_waits(run, now=now)
     if run.enters_best and best is not None:
         entries.enter_best(run, best, now=now)
@@ -46,8 +46,8 @@ def drop_what_waits(run: Run, *, now: datetime) -> None:
     """Take back calls that were not sent and evaluations that have not ended."""
     waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
     take_back(waiting, "the run ended", now=now)
-    trials = Evaluation.objects.filter(submission__run=run, background=False)
-    unfinished = trials.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by("pk")
+    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    unfinished = evaluations.filter(status__in=UNDER_WAY).order_by("pk")
     for evaluation_id in unfinished.values_list("pk", flat=True):
         _cancel(evaluation_id, now)
     transaction.on_commit(lambda: queues.enqueue_advance(run.pk))  # to tell of all this
@@ -64,14 +64,11 @@ def take_back(waiting: QuerySet[LanguageModelCall], why: str, *, now: datetime) 
 
 
 def _cancel(evaluation_id: object, now: datetime) -> None:
-    evaluation = lifecycle.lock(str(evaluation_id))
+    evaluation = lifecycle.lock(Evaluation, str(evaluation_id))
     if evaluation.is_over:
         return
-    reason = "its run has ended"
-    evaluation.reason = reason
-    lifecycle.end(evaluation, Status.CANCELLED, now=now)
-    journal.write(evaluation, "cancelled", {"reason": reason}, now=now)
-    transaction.on_commit(lambda: queues.drop(evaluation, evaluation.attempt))
+    evaluation.reason = "its run has ended"
+    lifecycle.cancel(evaluation, reason=evaluation.reason, now=now)
 
 
 def _halt(run: Run, status: Run.Status, reason: str, now: datetime) -> None:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
-from runs_app.evolve.wishes import Edit
+from runs_app.evolve.commands import Edit
 from runs_app.models import Candidate, LanguageModel, Run, Submission
 from runs_app.optimisation.selectors.runs import may_control
 from runs_app.optimisation.services import log as run_log
@@ -47,7 +47,7 @@ def enter_best(run: Run, number: int, *, now: datetime) -> Submission | None:
 def _refusal(run: Run, candidate: Candidate) -> str:
     if candidate.entry_id is not None:
         return f"candidate {candidate.number} has been entered already"
-    if candidate.verdict != Verdict.CORRECT or candidate.trial is None:
+    if candidate.verdict != Verdict.CORRECT or candidate.submission is None:
         return f"candidate {candidate.number} is not correct, so it cannot be ranked"
     task = run.task_version.task
     if task.state != task.State.PUBLISHED:
@@ -56,19 +56,20 @@ def _refusal(run: Run, candidate: Candidate) -> str:
 
 
 def _enter(run: Run, candidate: Candidate, now: datetime) -> Submission:
-    trial = candidate.trial
-    if trial is None:
+    submission = candidate.submission
+    if submission is None:
         raise SubmissionError("candidate", "was never measured")
     candidate.entry = Submission.objects.create(
         author=run.user,
         task_version=run.task_version,
-        source=trial.source,
-        language=trial.language,
-        direction=trial.direction,
-        digest=trial.digest,
+        source=submission.source,
+        language=submission.language,
+        direction=submission.direction,
+        digest=submission.digest,
         agent=run.agent,
         language_model=LanguageModel.objects.filter(name=candidate.model).first(),
         private=run.private,
+        origin=Submission.Origin.ENTERED,
         created_at=now,
     )
     candidate.save(update_fields=["entry"])

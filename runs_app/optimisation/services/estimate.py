@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.verdict import Abi, Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.budget import cost_usd
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, Evaluated, Move, Outcome
-from runs_app.evolve.wishes import Ask, Role
+from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
 from runs_app.optimisation.services import spending
 from runs_app.optimisation.services.problem import problem_for, seed_for
 from runs_app.optimisation.services.request import RunRequest, config_for
@@ -131,27 +131,27 @@ class _Rehearsal:
             self.results[outcome.candidate] = feedback_of(outcome.result)
         self._carry_out(self.optimizer.tell(outcome))
 
-    def _carry_out(self, moves: list[Move]) -> None:
-        for move in moves:
-            match move.fact:
-                case facts.Drafted() as drafted:
-                    self.sources[drafted.number] = move.source
-                case facts.Asked() as asked:
-                    assert isinstance(move.wish, Ask), "an ask comes from a wish"
-                    self.pending.append(self._answered(asked, move.wish))
-                case facts.Measuring() as measuring:
+    def _carry_out(self, transitions: list[Transition]) -> None:
+        for transition in transitions:
+            match transition.event:
+                case events.Drafted() as drafted:
+                    self.sources[drafted.number] = transition.source
+                case events.Asked() as asked:
+                    assert isinstance(transition.command, Ask), "an ask comes from a command"
+                    self.pending.append(self._answered(asked, transition.command))
+                case events.Measuring() as measuring:
                     self.bill.evaluations += 1
                     result = _result(measuring.candidate, measuring.mode)
                     self.pending.append(
                         Evaluated(candidate=measuring.candidate, mode=measuring.mode, result=result)
                     )
 
-    def _answered(self, asked: facts.Asked, wish: Ask) -> Answer:
+    def _answered(self, asked: events.Asked, command: Ask) -> Answer:
         text = self._text(asked)
         self.answers[asked.number] = text
         model = self.config.model(asked.model)
-        tokens_in = sum(len(m.content) for m in wish.prompt.messages) // _CHARACTERS_A_TOKEN
-        usual = _LONG_ANSWER if wish.role.writes_code else _SHORT_ANSWER
+        tokens_in = sum(len(m.content) for m in command.prompt.messages) // _CHARACTERS_A_TOKEN
+        usual = _LONG_ANSWER if command.role.writes_code else _SHORT_ANSWER
         tokens_out = min(usual, asked.max_tokens)
         usd = cost_usd(model, tokens_in, tokens_out)
         self.bill.calls += 1
@@ -167,7 +167,7 @@ class _Rehearsal:
             latency_s=_CALL_S,
         )
 
-    def _text(self, asked: facts.Asked) -> str:
+    def _text(self, asked: events.Asked) -> str:
         """An answer that can be read in its role; each kernel differs from all others."""
         if asked.role in (Role.VERIFY, Role.REFLECT):
             return "It looks right.\nFINAL VERIFICATION ANSWER: True"

@@ -7,12 +7,12 @@ from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget, Problem, RunConfig
+from runs_app.evolve.evaluations import Evaluations
 from runs_app.evolve.feedback import Feedback
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question
-from runs_app.evolve.trials import Trials
-from runs_app.evolve.wishes import Edit, Place, Role
 from runs_app.models import LanguageModelCall, Run, RunEvent
 
 _PLACE = ("generation", "slot", "island")
@@ -84,53 +84,53 @@ def budget_of(run: Run) -> Budget:
 
 
 def load_history(run: Run) -> History:
-    """The history of a locked run, as folding its facts would give it."""
+    """The history of a locked run, as folding its events would give it."""
     history = History(RunDetails(run))
     ended = run.status in (Run.Status.FINISHED, Run.Status.STOPPED)
     history.restore(
         _candidates(run),
         _questions(run),
-        trials=_trials(run),
+        evaluations=_evaluations(run),
         best=run.best.number if run.best else None,
-        finished=facts.Finished(reason=run.reason, by_budget=run.by_budget) if ended else None,
+        finished=events.Finished(reason=run.reason, by_budget=run.by_budget) if ended else None,
         budget=_extension(run),
     )
     return history
 
 
-def stored_facts(run: Run) -> list[facts.Fact]:
-    """The run's facts in their order, as a replay folds them."""
+def stored_events(run: Run) -> list[events.Event]:
+    """The run's events in their order, as a replay folds them."""
     rows = run.events.order_by("seq").values_list("kind", "payload")
-    return [fact_of(kind, payload) for kind, payload in rows if facts.is_fact(kind)]
+    return [event_of(kind, payload) for kind, payload in rows if events.is_known(kind)]
 
 
-def fact_of(kind: str, payload: dict[str, Any]) -> facts.Fact:
-    """The fact that an event stored; the ids of rows beside it are left out."""
-    return facts.decode(kind, {key: value for key, value in payload.items() if key != "row"})
+def event_of(kind: str, payload: dict[str, Any]) -> events.Event:
+    """The event that a row holds; the ids of rows beside it are left out."""
+    return events.decode(kind, {key: value for key, value in payload.items() if key != "row"})
 
 
 def _extension(run: Run) -> Budget | None:
-    event = RunEvent.objects.filter(run=run, kind="extended").order_by("-seq").first()
-    if event is None:
+    row = RunEvent.objects.filter(run=run, kind="extended").order_by("-seq").first()
+    if row is None:
         return None
-    fact = fact_of(event.kind, event.payload)
-    assert isinstance(fact, facts.Extended)
-    return fact.budget
+    event = event_of(row.kind, row.payload)
+    assert isinstance(event, events.Extended)
+    return event.budget
 
 
-def _trials(run: Run) -> Trials:
-    trials = Trials(begun=RunEvent.objects.filter(run=run, kind="measuring").count())
+def _evaluations(run: Run) -> Evaluations:
+    evaluations = Evaluations(begun=RunEvent.objects.filter(run=run, kind="measuring").count())
     rows = RunEvent.objects.filter(run=run, kind__in=("measured", "finished", "extended"))
     fields = ("kind", "payload__candidate", "payload__mode", "payload__verdict")
     for kind, candidate, mode, verdict in rows.order_by("seq").values_list(*fields).iterator(2000):
         match kind:
             case "measured":
-                trials.measured(candidate, Mode(mode), verdict)
+                evaluations.measured(candidate, Mode(mode), verdict)
             case "finished":
-                trials.is_over = True
+                evaluations.is_over = True
             case "extended":
-                trials.is_over = False
-    return trials
+                evaluations.is_over = False
+    return evaluations
 
 
 def _questions(run: Run) -> Iterator[Question]:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from runs_app.evolve import facts
-from runs_app.evolve.facts import Fact
+from runs_app.evolve import events
+from runs_app.evolve.events import Event
 from runs_app.messaging import broadcast
 from runs_app.models import Run, RunEvent
 from runs_app.optimisation.selectors.runs import run_summary
@@ -34,9 +34,9 @@ def write(run: Run, kind: str, payload: dict[str, Any], *, now: datetime) -> Run
     return event
 
 
-def write_fact(
-    run: Run, fact: Fact, *, now: datetime, row: dict[str, str] | None = None
+def write_event(
+    run: Run, event: Event, *, now: datetime, row: dict[str, str] | None = None
 ) -> RunEvent:
-    """Append a fact; `row` holds ids of what the site made of it."""
-    payload = facts.encode(fact)
-    return write(run, facts.kind_of(fact), payload | ({"row": row} if row else {}), now=now)
+    """Append an event; `row` holds ids of what the site made of it."""
+    payload = events.encode(event)
+    return write(run, events.kind_of(event), payload | ({"row": row} if row else {}), now=now)

@@ -16,7 +16,8 @@ from runs_app.baselines.selectors import baselines
 from runs_app.errors import SubmissionError
 from runs_app.evolve.bottleneck import calibrate
 from runs_app.evolve.config import Problem
-from runs_app.models import BARRED, COUNTING, BoardAudit, Device, Evaluation, Result
+from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
+from runs_app.models import Device, Evaluation, Result, Submission
 from runs_app.optimisation.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
@@ -110,21 +111,13 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
     visible = Q(submission__private=False)
     if request.private and user is not None:  # a public run would show it to everybody
         visible |= Q(submission__author=user)
-    barred = BoardAudit.objects.filter(
-        state__in=BARRED, device=device, submission__task_version=version
-    )
+    rows = Evaluation.objects.filter(task_version=version, device=device)
     fastest = (
-        Evaluation.objects.filter(
-            visible,
-            task_version=version,
-            device=device,
-            direction=request.direction.value,
-            verdict=Verdict.CORRECT.value,
-            submission__run__isnull=True,
-            quarantine__in=COUNTING,
-        )
+        without_doubts(rows)
+        .filter(visible, direction=request.direction.value, verdict=Verdict.CORRECT.value)
+        .exclude(submission__origin=Submission.Origin.RUN)
         .exclude(mode=Mode.AUDIT.value)
-        .exclude(submission__digest__in=barred.values("submission__digest"))
+        .exclude(submission__digest__in=doubted_by_audits(rows).values("submission__digest"))
         .select_related("submission__agent")
         .order_by("latency_ns", "created_at")
         .first()

@@ -1,4 +1,4 @@
-"""Make an optimiser's moves true: events, rows, calls and evaluations."""
+"""Make an optimiser's transitions true: events, rows, calls and evaluations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.baselines.services import ensure_baselines
-from runs_app.evolve import facts, history
+from runs_app.evolve import events, history
+from runs_app.evolve.commands import Ask, Edit
 from runs_app.evolve.config import RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of
-from runs_app.evolve.outcomes import Move
-from runs_app.evolve.wishes import Ask, Edit
+from runs_app.evolve.outcomes import Transition
 from runs_app.messaging import queues
 from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run, Submission
 from runs_app.optimisation.services import log as run_log
@@ -31,110 +31,110 @@ _SEED_BITS = 31  # endpoints take signed 32-bit seeds
 
 
 class Recorder:
-    """Writes the moves of one step of a locked run; `history` has applied them already."""
+    """Writes the transitions of one step of a locked run; `history` has applied them already."""
 
     def __init__(self, run: Run, config: RunConfig, past: history.History, now: datetime) -> None:
         """Write at `now`."""
         self._run, self._config, self._history, self._now = run, config, past, now
 
-    def record(self, moves: list[Move], result: EvaluationResult | None = None) -> None:
-        """Store moves in their order; `result` is that of the evaluation behind a `Measured`."""
-        for move in moves:
-            self._one(move, result)
+    def record(self, transitions: list[Transition], result: EvaluationResult | None = None) -> None:
+        """Store them in their order; `result` is that of the evaluation behind a `Measured`."""
+        for transition in transitions:
+            self._one(transition, result)
 
-    def _one(self, move: Move, result: EvaluationResult | None) -> None:
+    def _one(self, transition: Transition, result: EvaluationResult | None) -> None:
         row: dict[str, str] = {}
-        match move.fact:
-            case facts.Asked() as asked:
-                assert isinstance(move.wish, Ask), "an ask comes from a wish"
-                row = {"call": self._ask(asked, move.wish)}
-            case facts.Answered() | facts.Failed() as settled:
+        match transition.event:
+            case events.Asked() as asked:
+                assert isinstance(transition.command, Ask), "an ask comes from a command"
+                row = {"call": self._ask(asked, transition.command)}
+            case events.Answered() | events.Failed() as settled:
                 self._settle(settled)
-            case facts.Drafted() as drafted:
-                self._draft(drafted, move.source)
-            case facts.Measuring() as measuring:
+            case events.Drafted() as drafted:
+                self._draft(drafted, transition.source)
+            case events.Measuring() as measuring:
                 row = self._measure(measuring)
-            case facts.Measured() as measured:
+            case events.Measured() as measured:
                 self._measured(measured, result)
-            case facts.Voted() | facts.Dropped() as judged:
+            case events.Voted() | events.Dropped() as judged:
                 self._sync(judged.candidate)
-            case facts.Finished() | facts.Extended():
+            case events.Finished() | events.Extended():
                 pass  # columns of the run, which the step changes
-        run_log.write_fact(self._run, move.fact, now=self._now, row=row)
+        run_log.write_event(self._run, transition.event, now=self._now, row=row)
 
-    def _ask(self, fact: facts.Asked, wish: Ask) -> str:
-        seed = history.draw(self._config.seed, "call", fact.number).getrandbits(_SEED_BITS)
+    def _ask(self, event: events.Asked, command: Ask) -> str:
+        seed = history.draw(self._config.seed, "call", event.number).getrandbits(_SEED_BITS)
         call = LanguageModelCall.objects.create(
             run=self._run,
-            number=fact.number,
-            role=fact.role.value,
-            verifier=fact.verifier,
-            about=fact.about,
-            parents=list(fact.parents),
-            edit=fact.edit.value,
-            **_place(fact.place),
-            language_model=LanguageModel.objects.get(name=fact.model),
-            prompt=fact.prompt,
-            prompt_version=fact.prompt_version,
-            messages=storable(codec.encode(wish.prompt.messages)),
-            temperature=fact.temperature,
-            max_tokens=fact.max_tokens,
+            number=event.number,
+            role=event.role.value,
+            verifier=event.verifier,
+            about=event.about,
+            parents=list(event.parents),
+            edit=event.edit.value,
+            **_place(event.place),
+            language_model=LanguageModel.objects.get(name=event.model),
+            prompt=event.prompt,
+            prompt_version=event.prompt_version,
+            messages=storable(codec.encode(command.prompt.messages)),
+            temperature=event.temperature,
+            max_tokens=event.max_tokens,
             seed=seed,
-            worst_usd=fact.worst_usd,
-            worst_tokens=fact.worst_tokens,
+            worst_usd=event.worst_usd,
+            worst_tokens=event.worst_tokens,
             created_at=self._now,
         )
         transaction.on_commit(lambda: queues.enqueue_call(call.pk))
         return str(call.pk)
 
-    def _settle(self, fact: facts.Answered | facts.Failed) -> None:
-        problem = fact.problem if isinstance(fact, facts.Answered) else fact.reason
-        self._run.calls.filter(number=fact.ask).update(told=True, problem=storable(problem))
+    def _settle(self, event: events.Answered | events.Failed) -> None:
+        problem = event.problem if isinstance(event, events.Answered) else event.reason
+        self._run.calls.filter(number=event.ask).update(told=True, problem=storable(problem))
 
-    def _draft(self, fact: facts.Drafted, source: str) -> None:
-        call = self._run.calls.get(number=fact.ask) if fact.ask is not None else None
+    def _draft(self, event: events.Drafted, source: str) -> None:
+        call = self._run.calls.get(number=event.ask) if event.ask is not None else None
         Candidate.objects.create(
             run=self._run,
-            number=fact.number,
+            number=event.number,
             source=storable(source),
-            digest=fact.digest,
-            edit=fact.edit.value,
-            **_place(fact.place),
-            parents=list(fact.parents),
+            digest=event.digest,
+            edit=event.edit.value,
+            **_place(event.place),
+            parents=list(event.parents),
             call=call,
-            model=fact.model,
-            title=storable(fact.title)[:_TITLE_LENGTH],
-            knobs=dict(fact.knobs),
-            techniques=list(fact.techniques),
+            model=event.model,
+            title=storable(event.title)[:_TITLE_LENGTH],
+            knobs=dict(event.knobs),
+            techniques=list(event.techniques),
             created_at=self._now,
         )
-        self._run.candidates_made = fact.number
+        self._run.candidates_made = event.number
 
-    def _measure(self, fact: facts.Measuring) -> dict[str, str]:
-        """Queue an evaluation of the candidate's trial; the ids of both, none if it cannot be."""
-        candidate = self._run.candidates.select_related("trial").get(number=fact.candidate)
-        self._sync(fact.candidate)
-        trial = candidate.trial or self._trial(candidate)
-        if trial is None:
+    def _measure(self, event: events.Measuring) -> dict[str, str]:
+        """Queue a candidate's evaluation; ids of it and its submission, none if it cannot be."""
+        candidate = self._run.candidates.select_related("submission").get(number=event.candidate)
+        self._sync(event.candidate)
+        submission = candidate.submission or self._submission(candidate)
+        if submission is None:
             return {}  # the next step tells the optimiser why
         evaluation = evaluate(
-            submission=trial, device=self._run.device, mode=fact.mode, now=self._now
+            submission=submission, device=self._run.device, mode=event.mode, now=self._now
         )
         if candidate.edit == Edit.SEED.value:
             ensure_baselines(
-                version=trial.task_version,
+                version=submission.task_version,
                 device=self._run.device,
-                direction=trial.direction,
+                direction=submission.direction,
                 now=self._now,
             )
-        return {"evaluation": str(evaluation.pk), "submission": str(trial.pk)}
+        return {"evaluation": str(evaluation.pk), "submission": str(submission.pk)}
 
-    def _trial(self, candidate: Candidate) -> Submission | None:
+    def _submission(self, candidate: Candidate) -> Submission | None:
         try:
-            solution = trial_solution(self._run, candidate.source)
+            solution = candidate_solution(self._run, candidate.source)
         except DataError:
             return None
-        candidate.trial = Submission.objects.create(
+        candidate.submission = Submission.objects.create(
             author=self._run.user,
             task_version=self._run.task_version,
             source=solution.source,
@@ -144,39 +144,40 @@ class Recorder:
             agent=self._run.agent,
             language_model=LanguageModel.objects.filter(name=candidate.model).first(),
             private=self._run.private,
+            origin=Submission.Origin.RUN,
             run=self._run,
             created_at=self._now,
         )
-        candidate.save(update_fields=["trial"])
-        return candidate.trial
+        candidate.save(update_fields=["submission"])
+        return candidate.submission
 
-    def _measured(self, fact: facts.Measured, result: EvaluationResult | None) -> None:
-        candidate = self._history.candidates[fact.candidate]
-        if fact.mode not in candidate.measured:  # lost, and to be measured again
-            self._sync(fact.candidate)
+    def _measured(self, event: events.Measured, result: EvaluationResult | None) -> None:
+        candidate = self._history.candidates[event.candidate]
+        if event.mode not in candidate.measured:  # lost, and to be measured again
+            self._sync(event.candidate)
             return
         columns: dict[str, Any] = {"measured_at": self._now}
-        if fact.best:
+        if event.best:
             columns["was_best"] = True
         known = len(candidate.measured) > 1
-        failed_profile = fact.mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT
-        if known and (failed_profile or fact.verdict == Verdict.SYSTEM_ERROR):
+        failed_profile = event.mode is Mode.PROFILE and event.verdict != Verdict.CORRECT
+        if known and (failed_profile or event.verdict == Verdict.SYSTEM_ERROR):
             pass  # what failed hides nothing known before
         elif result is not None:
             columns["feedback"] = storable(codec.encode(feedback_of(result)))
         else:
-            lost = Feedback(verdict=fact.verdict, reason=fact.reason)
+            lost = Feedback(verdict=event.verdict, reason=event.reason)
             columns["feedback"] = codec.encode(lost)
-        self._sync(fact.candidate, **columns)
+        self._sync(event.candidate, **columns)
         details = self._history.details
         if isinstance(details, RunDetails):
-            details.forget_feedback(fact.candidate)
+            details.forget_feedback(event.candidate)
         if (
             candidate.edit is Edit.SEED
             and self._run.seed_latency_ns is None
-            and fact.verdict == Verdict.CORRECT
+            and event.verdict == Verdict.CORRECT
         ):
-            self._run.seed_latency_ns = fact.latency_ns
+            self._run.seed_latency_ns = event.latency_ns
 
     def _sync(self, number: int, **columns: Any) -> None:
         """Bring a candidate's row to what the history says of it."""
@@ -192,7 +193,7 @@ class Recorder:
         )
 
 
-def trial_solution(run: Run, source: str) -> Solution:
+def candidate_solution(run: Run, source: str) -> Solution:
     """A candidate's source as a solution; raises `DataError` for one that no compiler may see."""
     language = run.device.language
     return Solution(source=source, language=language, direction=Direction(run.direction))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Message
+from runs_app.evolve.evaluations import Evaluations
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.replay import ReplayReport, Reply, replay
-from runs_app.evolve.trials import Trials
-from runs_app.evolve.wishes import Message
 from runs_app.models import Result, Run
 from runs_app.optimisation.services.history import (
     config_of,
-    fact_of,
+    event_of,
     problem_of,
-    stored_facts,
+    stored_events,
 )
 from tasks_app.disclosure import public_result
 
 
 def replay_run(run: Run) -> ReplayReport:
     """Make every decision of the run again, and compare it with what was stored."""
-    return replay(problem_of(run), config_of(run), stored_facts(run), StoredRecord(run))
+    return replay(problem_of(run), config_of(run), stored_events(run), StoredRecord(run))
 
 
 class StoredRecord:
@@ -34,7 +34,7 @@ class StoredRecord:
         self._sources = dict(run.candidates.values_list("number", "source"))
         replies = run.calls.values_list("number", "response", "finish_reason")
         self._replies = {number: Reply(text, end or "unknown") for number, text, end in replies}
-        self._measured: dict[tuple[int, Mode], facts.Measured] = {}
+        self._measured: dict[tuple[int, Mode], events.Measured] = {}
         self._first: dict[int, Mode] = {}  # in which mode hardware spoke first of a candidate
         self._evaluations: dict[tuple[int, Mode], str] = {}
         self._feedback: dict[tuple[int, Mode], Feedback] = {}
@@ -56,38 +56,38 @@ class StoredRecord:
     def feedback(self, candidate: int, mode: Mode) -> Feedback | None:
         """What hardware said in that mode; None of a failed profile that hid nothing."""
         key = candidate, mode
-        fact = self._measured.get(key)
-        if fact is None:
+        event = self._measured.get(key)
+        if event is None:
             return None
-        failed_profile = mode is Mode.PROFILE and fact.verdict != Verdict.CORRECT
+        failed_profile = mode is Mode.PROFILE and event.verdict != Verdict.CORRECT
         if failed_profile and self._first.get(candidate) is not Mode.PROFILE:
             return None
         if key not in self._feedback:
-            self._feedback[key] = self._read_feedback(fact)
+            self._feedback[key] = self._read_feedback(event)
         return self._feedback[key]
 
     def _read_measurements(self) -> None:
         kinds = ("measuring", "measured", "finished", "extended")
-        events = self._run.events.filter(kind__in=kinds).order_by("seq")
-        trials = Trials()
-        for kind, payload in events.values_list("kind", "payload"):
-            told = fact_of(kind, payload)
-            trials.apply(told)
+        rows = self._run.events.filter(kind__in=kinds).order_by("seq")
+        evaluations = Evaluations()
+        for kind, payload in rows.values_list("kind", "payload"):
+            told = event_of(kind, payload)
+            evaluations.apply(told)
             match told:
-                case facts.Measuring(candidate=candidate, mode=mode):
+                case events.Measuring(candidate=candidate, mode=mode):
                     evaluation = payload.get("row", {}).get("evaluation", "")
                     self._evaluations[candidate, mode] = evaluation
-                case facts.Measured() as fact if not trials.may_come_again(fact):
-                    self._measured[fact.candidate, fact.mode] = fact
-                    self._first.setdefault(fact.candidate, fact.mode)
+                case events.Measured() as event if not evaluations.may_come_again(event):
+                    self._measured[event.candidate, event.mode] = event
+                    self._first.setdefault(event.candidate, event.mode)
 
-    def _read_feedback(self, fact: facts.Measured) -> Feedback:
-        evaluation = self._evaluations.get((fact.candidate, fact.mode))
+    def _read_feedback(self, event: events.Measured) -> Feedback:
+        evaluation = self._evaluations.get((event.candidate, event.mode))
         if not evaluation:  # no compiler could be given the source
-            return Feedback(verdict=fact.verdict, reason=fact.reason)
+            return Feedback(verdict=event.verdict, reason=event.reason)
         rows = Result.objects.filter(evaluation__pk=evaluation)
         document = rows.values_list("document", flat=True).first()
         if document is None:
-            return Feedback(verdict=fact.verdict, reason=fact.reason)
+            return Feedback(verdict=event.verdict, reason=event.reason)
         public = public_result(document, self._run.task_version.hidden_names)
         return feedback_of(codec.decode(EvaluationResult, public, "result"))

@@ -13,10 +13,10 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import DeviceKind
 from runs_app.errors import SubmissionError
+from runs_app.evolve.commands import Finish
 from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.wishes import Finish
 from runs_app.messaging import queues
 from runs_app.models import Device, Run
 from runs_app.optimisation.services import log as run_log
@@ -119,15 +119,15 @@ def _check_task(version: TaskVersion, device: Device, request: RunRequest) -> No
 
 
 def check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:
-    """Raise `SubmissionError` for what the strategy refuses, and if its first wish is the end."""
+    """Raise `SubmissionError` for what the strategy refuses, or if its first command is the end."""
     try:
         optimizer = Optimizer(problem, config, History(RunDetails(Run())))
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None
-    for wish in optimizer.strategy.ask(optimizer.history):
-        if isinstance(wish, Finish):
+    for command in optimizer.strategy.ask(optimizer.history):
+        if isinstance(command, Finish):
             field = "source" if request.seed_kernel == "own" else "seed_kernel"
-            raise SubmissionError(field, wish.reason)
+            raise SubmissionError(field, command.reason)
 
 
 def _summary(run: Run, config: RunConfig, problem: Problem) -> dict[str, Any]:

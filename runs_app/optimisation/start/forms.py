@@ -100,7 +100,7 @@ _MINUTES = [
 
 
 class RunForm(forms.Form):
-    """Fields of `runs_app.services.start_run`; each strategy's parameters have their own."""
+    """Fields of `optimisation.services.start.start_run`, but for a strategy's parameters."""
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(

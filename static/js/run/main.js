@@ -142,9 +142,9 @@ function take(event) {
   events.push(event);
   apply(state, event);
   if (caughtUp) {
-    const fact = event.payload;
-    if (LIFE.has(event.kind) || (event.kind === "measured" && fact.best)) headSoon();
-    if (fact.candidate || fact.number) drawer.refresh(fact.candidate || fact.number);
+    const { payload } = event;
+    if (LIFE.has(event.kind) || (event.kind === "measured" && payload.best)) headSoon();
+    if (payload.candidate || payload.number) drawer.refresh(payload.candidate || payload.number);
   }
   replay.grow();
   soon();

@@ -55,51 +55,51 @@ function entry(map, key, fresh) {
 const newModel = () => ({ asks: 0, answered: 0, failed: 0, candidates: 0, correct: 0, best: null, usd: 0, tokens: 0 });
 const newVerifier = () => ({ votes: 0, passes: 0, passedRight: 0, passedWrong: 0, refusedRight: 0, refusedWrong: 0 });
 
-function asked(state, fact, at) {
-  const worst = { usd: fact.worst_usd || 0, tokens: fact.worst_tokens || 0 };
-  const ask = { number: fact.number, role: fact.role, model: fact.model, verifier: fact.verifier || "", about: fact.about, parents: fact.parents || [], worst, at };
-  state.asks.set(fact.number, ask);
-  state.waiting.add(fact.number);
-  entry(state.models, fact.model, newModel).asks += 1;
+function asked(state, payload, at) {
+  const worst = { usd: payload.worst_usd || 0, tokens: payload.worst_tokens || 0 };
+  const ask = { number: payload.number, role: payload.role, model: payload.model, verifier: payload.verifier || "", about: payload.about, parents: payload.parents || [], worst, at };
+  state.asks.set(payload.number, ask);
+  state.waiting.add(payload.number);
+  entry(state.models, payload.model, newModel).asks += 1;
 }
 
-function settled(state, fact, at, failed) {
-  const ask = state.asks.get(fact.ask);
-  if (!ask || !state.waiting.delete(fact.ask)) return;
-  const usd = fact.cost_usd || 0;
-  const tokens = (fact.tokens_in || 0) + (fact.tokens_out || 0);
+function settled(state, payload, at, failed) {
+  const ask = state.asks.get(payload.ask);
+  if (!ask || !state.waiting.delete(payload.ask)) return;
+  const usd = payload.cost_usd || 0;
+  const tokens = (payload.tokens_in || 0) + (payload.tokens_out || 0);
   const model = entry(state.models, ask.model, newModel);
   state.usd += usd;
   state.tokens += tokens;
   model.usd += usd;
   model.tokens += tokens;
   model[failed ? "failed" : "answered"] += 1;
-  ask.problem = failed ? fact.reason : fact.problem || "";
-  if (ask.problem) state.log.push({ at, text: `Call ${fact.ask} (${ask.role}, ${ask.model}): ${ask.problem}`, bad: true });
+  ask.problem = failed ? payload.reason : payload.problem || "";
+  if (ask.problem) state.log.push({ at, text: `Call ${payload.ask} (${ask.role}, ${ask.model}): ${ask.problem}`, bad: true });
 }
 
-function drafted(state, fact, at) {
-  const place = fact.place || {};
-  state.candidates[fact.number - 1] = {
-    number: fact.number, at, edit: fact.edit, parents: fact.parents || [], ask: fact.ask, model: fact.model || "",
+function drafted(state, payload, at) {
+  const place = payload.place || {};
+  state.candidates[payload.number - 1] = {
+    number: payload.number, at, edit: payload.edit, parents: payload.parents || [], ask: payload.ask, model: payload.model || "",
     generation: place.generation || 0, slot: place.slot || 0, island: place.island || 0,
-    title: fact.title || "", knobs: fact.knobs || null, techniques: fact.techniques || [],
+    title: payload.title || "", knobs: payload.knobs || null, techniques: payload.techniques || [],
     state: "drafted", votes: null, verdict: "", reason: "", latency: null, spread: null, speedup: null, floor: null, bottleneck: "", best: false,
     losses: {}, cancelled: false,
   };
-  if (fact.edit === "seed" && state.seed === null) state.seed = fact.number;
-  if (fact.model) entry(state.models, fact.model, newModel).candidates += 1;
+  if (payload.edit === "seed" && state.seed === null) state.seed = payload.number;
+  if (payload.model) entry(state.models, payload.model, newModel).candidates += 1;
 }
 
-function voted(state, fact) {
-  const row = candidate(state, fact.candidate);
+function voted(state, payload) {
+  const row = candidate(state, payload.candidate);
   if (!row) return;
-  const verifier = entry(state.verifiers, fact.verifier, newVerifier);
+  const verifier = entry(state.verifiers, payload.verifier, newVerifier);
   row.votes = row.votes || {};
-  if (fact.verifier in row.votes) verifier.passes -= row.votes[fact.verifier];
+  if (payload.verifier in row.votes) verifier.passes -= row.votes[payload.verifier];
   else verifier.votes += 1;
-  row.votes[fact.verifier] = fact.passes ? 1 : 0;
-  verifier.passes += row.votes[fact.verifier];
+  row.votes[payload.verifier] = payload.passes ? 1 : 0;
+  verifier.passes += row.votes[payload.verifier];
 }
 
 // Count a candidate's votes by what hardware said in each verifier's own question, where it told.
@@ -111,34 +111,34 @@ function compareVotes(state, row, by) {
 }
 
 // Whether an evaluation ended without a word on its kernel: lost, or cancelled as the run ended.
-function saysNothing(state, row, fact, at) {
-  if (fact.verdict !== "SYSTEM_ERROR") return false;
+function saysNothing(state, row, payload, at) {
+  if (payload.verdict !== "SYSTEM_ERROR") return false;
   const cancelled = isOver(state);
-  const why = fact.reason ? `: ${fact.reason}` : "";
+  const why = payload.reason ? `: ${payload.reason}` : "";
   state.log.push({ at, text: `The evaluation of candidate ${row.number} was ${cancelled ? "cancelled" : "lost"}${why}`, bad: !cancelled });
   if (row.verdict && row.verdict !== "SYSTEM_ERROR") return true;
-  if (!cancelled) row.losses[fact.mode] = (row.losses[fact.mode] || 0) + 1;
-  if (!cancelled && row.losses[fact.mode] >= MOST_LOSSES) return false;
+  if (!cancelled) row.losses[payload.mode] = (row.losses[payload.mode] || 0) + 1;
+  if (!cancelled && row.losses[payload.mode] >= MOST_LOSSES) return false;
   row.cancelled = cancelled;
   if (row.state === "measuring") row.state = "drafted";
   return true;
 }
 
-function measured(state, fact, at) {
-  const row = candidate(state, fact.candidate);
+function measured(state, payload, at) {
+  const row = candidate(state, payload.candidate);
   if (!row) return;
-  state.measuring.delete(fact.candidate);
-  if (saysNothing(state, row, fact, at)) return;
-  row.bottleneck = fact.bottleneck || row.bottleneck;
-  if (row.verdict && fact.mode === "profile") return; // a profile explains a time, it does not replace it
+  state.measuring.delete(payload.candidate);
+  if (saysNothing(state, row, payload, at)) return;
+  row.bottleneck = payload.bottleneck || row.bottleneck;
+  if (row.verdict && payload.mode === "profile") return; // a profile explains a time, it does not replace it
   if (row.verdict) {
     count(state, row.verdict, -1);
     compareVotes(state, row, -1);
   }
   Object.assign(row, {
-    state: "measured", verdict: fact.verdict, reason: fact.reason || "", measuredAt: at,
-    latency: fact.verdict === "CORRECT" ? fact.latency_ns || null : null, spread: fact.spread || null,
-    speedup: fact.speedup || null, floor: fact.floor_fraction || null,
+    state: "measured", verdict: payload.verdict, reason: payload.reason || "", measuredAt: at,
+    latency: payload.verdict === "CORRECT" ? payload.latency_ns || null : null, spread: payload.spread || null,
+    speedup: payload.speedup || null, floor: payload.floor_fraction || null,
   });
   count(state, row.verdict, 1);
   compareVotes(state, row, 1);
@@ -160,19 +160,19 @@ function count(state, outcome, by) {
   state.outcomes.set(outcome, (state.outcomes.get(outcome) || 0) + by);
 }
 
-function dropped(state, fact) {
-  const row = candidate(state, fact.candidate);
+function dropped(state, payload) {
+  const row = candidate(state, payload.candidate);
   if (!row) return;
   row.state = "dropped";
-  row.reason = fact.reason || "";
+  row.reason = payload.reason || "";
   count(state, "DROPPED", 1);
 }
 
-function measuring(state, fact) {
-  const row = candidate(state, fact.candidate);
+function measuring(state, payload) {
+  const row = candidate(state, payload.candidate);
   if (!row) return;
   state.evaluations += 1;
-  state.measuring.add(fact.candidate);
+  state.measuring.add(payload.candidate);
   row.cancelled = false;
   if (row.state === "drafted") row.state = "measuring";
 }
@@ -188,44 +188,44 @@ function turn(state, status, reason, at) {
   state.reason = reason;
 }
 
-const by = (fact) => (fact.by ? ` by ${fact.by}` : "");
+const by = (payload) => (payload.by ? ` by ${payload.by}` : "");
 
 const LIFE = {
-  started: (state, fact, at) => {
+  started: (state, payload, at) => {
     state.startedAt = at;
     turn(state, "RUNNING", "", at);
-    return `Started${by(fact)}`;
+    return `Started${by(payload)}`;
   },
-  paused: (state, fact, at) => {
-    turn(state, "PAUSED", fact.reason || "", at);
-    return fact.by || !fact.reason ? `Paused${by(fact)}` : `Paused: ${fact.reason}`;
+  paused: (state, payload, at) => {
+    turn(state, "PAUSED", payload.reason || "", at);
+    return payload.by || !payload.reason ? `Paused${by(payload)}` : `Paused: ${payload.reason}`;
   },
-  resumed: (state, fact, at) => {
+  resumed: (state, payload, at) => {
     turn(state, "RUNNING", "", at);
-    return `Resumed${by(fact)}`;
+    return `Resumed${by(payload)}`;
   },
-  stopped: (state, fact, at) => {
-    turn(state, "STOPPED", fact.reason || "", at);
-    return `Stopped${by(fact)}`;
+  stopped: (state, payload, at) => {
+    turn(state, "STOPPED", payload.reason || "", at);
+    return `Stopped${by(payload)}`;
   },
-  finished: (state, fact, at) => {
-    turn(state, "FINISHED", fact.reason || "", at);
-    state.byBudget = Boolean(fact.by_budget);
-    return `Finished: ${fact.reason || "no reason given"}`;
+  finished: (state, payload, at) => {
+    turn(state, "FINISHED", payload.reason || "", at);
+    state.byBudget = Boolean(payload.by_budget);
+    return `Finished: ${payload.reason || "no reason given"}`;
   },
-  extended: (state, fact, at) => {
-    state.budget = fact.budget || state.budget;
+  extended: (state, payload, at) => {
+    state.budget = payload.budget || state.budget;
     if (state.status === "FINISHED" && state.byBudget) turn(state, "RUNNING", "", at);
     return "The budget was changed";
   },
-  entered: (state, fact) => `Candidate ${fact.candidate} was submitted`,
-  note: (state, fact) => fact.text || "",
+  entered: (state, payload) => `Candidate ${payload.candidate} was submitted`,
+  note: (state, payload) => payload.text || "",
 };
 
-const FACTS = {
+const EVENTS = {
   asked,
-  answered: (state, fact, at) => settled(state, fact, at, false),
-  failed: (state, fact, at) => settled(state, fact, at, true),
+  answered: (state, payload, at) => settled(state, payload, at, false),
+  failed: (state, payload, at) => settled(state, payload, at, true),
   drafted, voted, dropped, measuring, measured,
 };
 
@@ -238,10 +238,10 @@ export function apply(state, event) {
     state.startedAt = event.at;
     state.runningSince = event.at;
   }
-  const fact = event.payload || {};
-  if (FACTS[event.kind]) FACTS[event.kind](state, fact, event.at);
+  const payload = event.payload || {};
+  if (EVENTS[event.kind]) EVENTS[event.kind](state, payload, event.at);
   else if (LIFE[event.kind]) {
-    const text = LIFE[event.kind](state, fact, event.at);
+    const text = LIFE[event.kind](state, payload, event.at);
     if (text) state.log.push({ at: event.at, text });
   }
   return true;

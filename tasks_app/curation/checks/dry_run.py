@@ -20,8 +20,8 @@ from runs_app.submissions.check_quota import check_quota
 from runs_app.work.lifecycle import evaluate
 from tasks_app.curation.checks.selectors import dry_runs, solution_of
 from tasks_app.disclosure import sees_hidden
-from tasks_app.models import Act, TaskVersion
-from tasks_app.publishing.trail import note
+from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 
 DRY_MODES = (Mode.QUICK, Mode.TEST, Mode.RANKED)
 """Modes in which kernels can be tried; the first is the usual one."""
@@ -53,7 +53,14 @@ def dry_run(
     if entered:
         draft = next((each for each in version.drafts.all() if each.open_to(user)), None)
         details = {"device": device.slug, "mode": chosen.value, "kernels": len(entered)}
-        note(Act.Kind.TRIED, now=now, actor=user, version=version, draft=draft, details=details)
+        add_entry(
+            AuditEntry.Kind.TRIED,
+            now=now,
+            actor=user,
+            version=version,
+            draft=draft,
+            details=details,
+        )
     return entered
 
 
@@ -117,8 +124,9 @@ def _submission(
         "agent": agent,
         "digest": solution.digest(),
         "private": True,
+        "origin": Submission.Origin.DRY_RUN,
     }
-    known = Submission.objects.filter(**same, run=None, language_model=None).first()
+    known = Submission.objects.filter(**same, language_model=None).first()
     return known or Submission.objects.create(
         **same,
         source=solution.source,

@@ -13,14 +13,14 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel
 from runs_app.checks.selectors import check_reason, check_stage, may_cancel
-from runs_app.models import UNDER_WAY, Evaluation, Status, TaskCheck
+from runs_app.models import UNDER_WAY, Evaluation, Status, Submission, TaskCheck
 from runs_app.queue.runners import runner_list
 from runs_app.queue.selectors import waiting_reason, why_blocked
 from runs_app.work.access import public_reason, visible_evaluations
-from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tasks_app.people import Viewer
 
-_ASKED = (Act.Kind.CHECKED, Act.Kind.JUDGED)
+_ASKED = (AuditEntry.Kind.CHECKED, AuditEntry.Kind.JUDGED)
 _CHECKS = 6
 _DRY_RUNS = 60
 
@@ -52,7 +52,7 @@ class DryRunView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trials:
+class Findings:
     """All that was found out about a draft.
 
     The `reports`, one for each kind of device, what decides first, are those of the present files;
@@ -82,11 +82,11 @@ class Trials:
         return bool(self.checks_under_way or self.dry_runs_under_way)
 
 
-def draft_trials(draft: Draft, user: Viewer, now: datetime) -> Trials:
+def draft_findings(draft: Draft, user: Viewer, now: datetime) -> Findings:
     """What was found out about a draft that is open to `user`."""
     versions = versions_of(draft)
     reports = _reports(draft, versions)
-    return Trials(
+    return Findings(
         checks=_checks(draft, versions, user, now),
         reports=reports,
         is_stale=any(report.version_id != draft.version_id for report in reports),
@@ -117,15 +117,14 @@ def dry_runs(version: TaskVersion, user: Viewer) -> QuerySet[Evaluation]:
     """The tries of a version's own kernels that `user` may see: admins all, others their own."""
     return visible_evaluations(user).filter(
         task_version=version,
-        submission__private=True,
-        submission__run=None,
+        submission__origin=Submission.Origin.DRY_RUN,
         submission__digest__in=list(shipped_kernels(version)),
     )
 
 
 def versions_of(draft: Draft) -> list[int]:
     """Of the present files and of earlier ones: all that somebody asked about from the draft."""
-    checked = draft.acts.filter(kind__in=_ASKED, version__isnull=False).order_by()
+    checked = draft.audit_entries.filter(kind__in=_ASKED, version__isnull=False).order_by()
     earlier = checked.values_list("version_id", flat=True).distinct()
     return [*earlier, *([draft.version_id] if draft.version_id else [])]
 

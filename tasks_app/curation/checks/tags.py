@@ -18,8 +18,8 @@ from runs_app.models import Status, TaskCheck
 from runs_app.queue.selectors import DeviceQueue, queue_overview
 from runs_app.submissions.quota import quota
 from tasks_app.curation.checks.dry_run import DRY_MODES
-from tasks_app.curation.checks.selectors import CheckView, Trials
-from tasks_app.curation.checks.selectors import draft_trials as trials_of
+from tasks_app.curation.checks.selectors import CheckView, Findings
+from tasks_app.curation.checks.selectors import draft_findings as findings_of
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Draft
 from tasks_app.pages.soundness_page import whole
@@ -34,16 +34,16 @@ _MODES = {
 }
 
 
-@register.inclusion_tag("tasks_app/curation/checks/parts/trials.html", takes_context=True)
-def draft_trials(context: Context, draft: Draft) -> dict[str, Any]:
+@register.inclusion_tag("tasks_app/curation/checks/parts/findings.html", takes_context=True)
+def draft_findings(context: Context, draft: Draft) -> dict[str, Any]:
     """Forms that have a draft checked and its kernels tried, and what came of it.
 
     The draft must be open to the template's `user`.
     """
-    return trials_context(draft, context["user"], timezone.now())
+    return findings_context(draft, context["user"], timezone.now())
 
 
-def trials_context(
+def findings_context(
     draft: Draft, user: User, now: datetime, asked: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """All of that part; `asked` is what a form held that was refused, or is repeated."""
@@ -52,7 +52,7 @@ def trials_context(
     fields = asked or {}
     return results | {
         "queues": queues,
-        "device": fields.get("device") or _usual_device(queues, results["trials"]),
+        "device": fields.get("device") or _usual_device(queues, results["findings"]),
         "mode": fields.get("mode") or DRY_MODES[0].value,
         "modes": [(mode.value, _MODES[mode]) for mode in DRY_MODES],
         "may_ask": may_ask(draft, user),
@@ -63,15 +63,15 @@ def trials_context(
 
 def results_context(draft: Draft, user: Viewer, now: datetime) -> dict[str, Any]:
     """The part of it that changes while something is under way."""
-    trials = trials_of(draft, user, now)
-    status = _status(trials)
+    findings = findings_of(draft, user, now)
+    status = _status(findings)
     return {
         "draft": draft,
-        "trials": trials,
+        "findings": findings,
         "status": status,
         "status_key": f"{crc32(status.encode()):08x}",
-        "reports": [whole(soundness) for soundness in trials.reports],
-        "directed": bool(trials.reports) and len(trials.reports[0].version.directions) > 1,
+        "reports": [whole(soundness) for soundness in findings.reports],
+        "directed": bool(findings.reports) and len(findings.reports[0].version.directions) > 1,
     }
 
 
@@ -82,28 +82,29 @@ def may_ask(draft: Draft, user: Viewer) -> bool:
     return draft.state in (Draft.State.OPEN, Draft.State.REVIEW)
 
 
-def _usual_device(queues: list[DeviceQueue], trials: Trials) -> str:
+def _usual_device(queues: list[DeviceQueue], findings: Findings) -> str:
     """Where it was checked last, or the first device that takes work."""
-    if trials.checks:
-        return trials.checks[0].check.device_id
+    if findings.checks:
+        return findings.checks[0].check.device_id
     ready = next((queue for queue in queues if not queue.reason), None)
     first = ready or next(iter(queues), None)
     return first.device.slug if first else ""
 
 
-def _status(trials: Trials) -> str:
+def _status(findings: Findings) -> str:
     """One sentence that changes seldom, for those who hear the page."""
     parts = [
-        f"the check on {view.check.device} {_doing(view.check)}" for view in trials.checks_under_way
+        f"the check on {view.check.device} {_doing(view.check)}"
+        for view in findings.checks_under_way
     ]
-    if trying := len(trials.dry_runs_under_way):
+    if trying := len(findings.dry_runs_under_way):
         kernels = "kernel is" if trying == 1 else "kernels are"
         parts.append(f"{trying} {kernels} being tried")
     if parts:
         words = "; ".join(parts)
         return f"{words[0].upper()}{words[1:]}."
-    if trials.checks:
-        return f"Nothing is under way. {_ended(trials.checks[0])}"
+    if findings.checks:
+        return f"Nothing is under way. {_ended(findings.checks[0])}"
     return "Nothing is under way."
 
 

@@ -23,13 +23,13 @@ from runs_app.errors import SubmissionError
 from runs_app.models import Device
 from runs_app.queue.find_device import resolve_device
 from tasks_app.curation.checks.dry_run import dry_run
-from tasks_app.curation.checks.tags import may_ask, results_context, trials_context
+from tasks_app.curation.checks.tags import findings_context, may_ask, results_context
 from tasks_app.curation.drafts.services import snapshot
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, TaskVersion
 from tasks_app.people import AuthenticatedRequest
 
-RESULTS = "trials-results"
+RESULTS = "findings-results"
 """Id of the element that asks for itself while something is under way."""
 
 _PARTS = (RESULTS, "judgements", "judgement-rows")
@@ -50,11 +50,14 @@ def signed_in(view: View) -> View:
         if request.user.is_authenticated or request.headers.get("HX-Request") != "true":
             return login_required(view)(request, *args, **kwargs)
         target = request.headers.get("HX-Target", "")
-        part = target if target in _PARTS else "trials"
+        part = target if target in _PARTS else "findings"
         page = request.htmx.current_url_abs_path or "/"  # type: ignore[attr-defined]
         context = {"part": part, "next": page}
         return render(
-            request, "tasks_app/curation/checks/parts/trials_signed_out.html", context, status=_STOP
+            request,
+            "tasks_app/curation/checks/parts/findings_signed_out.html",
+            context,
+            status=_STOP,
         )
 
     return checked
@@ -63,22 +66,24 @@ def signed_in(view: View) -> View:
 @signed_in
 @never_cache
 @require_safe
-def draft_trials(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
+def draft_findings(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """That part alone, or only its results where these ask for themselves."""
     results_only = request.headers.get("HX-Target") == RESULTS
     known = Draft.objects.select_related("version").filter(pk=draft_id).first()
     if known and known.seen_by(request.user) and not known.open_to(request.user):
-        context = {"part": RESULTS if results_only else "trials", "draft": known}
+        context = {"part": RESULTS if results_only else "findings", "draft": known}
         return render(
-            request, "tasks_app/curation/checks/parts/trials_taken.html", context, status=_STOP
+            request, "tasks_app/curation/checks/parts/findings_taken.html", context, status=_STOP
         )
     draft, now = find_draft(request, draft_id), timezone.now()
     if results_only:
         context = results_context(draft, request.user, now)
         news = {"say": context["status_key"] != request.GET.get("said", "")}
-        return render(request, "tasks_app/curation/checks/parts/trial_results.html", context | news)
-    context = trials_context(draft, request.user, now)
-    return render(request, "tasks_app/curation/checks/parts/trials.html", context)
+        return render(
+            request, "tasks_app/curation/checks/parts/finding_results.html", context | news
+        )
+    context = findings_context(draft, request.user, now)
+    return render(request, "tasks_app/curation/checks/parts/findings.html", context)
 
 
 @signed_in
@@ -149,15 +154,15 @@ def _answer(
     """The part of the page for htmx, and the way back to the page for everybody else."""
     if request.headers.get("HX-Request") == "true":
         fresh = find_draft(request, draft.pk)
-        context = trials_context(fresh, request.user, timezone.now(), request.POST.dict())
+        context = findings_context(fresh, request.user, timezone.now(), request.POST.dict())
         context |= {"refusal": refusal, "refused": words}
         status = 422 if refusal else 200
         return render(
-            request, "tasks_app/curation/checks/parts/trials.html", context, status=status
+            request, "tasks_app/curation/checks/parts/findings.html", context, status=status
         )
     if refusal:
         messages.error(request, f"{words}: {refusal}.", extra_tags="bad")
-    return redirect(f"{draft.get_absolute_url()}#trials")
+    return redirect(f"{draft.get_absolute_url()}#findings")
 
 
 def find_draft(request: HttpRequest, draft_id: UUID) -> Draft:

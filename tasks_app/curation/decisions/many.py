@@ -13,7 +13,7 @@ from django.db import transaction
 from tasks_app import selectors
 from tasks_app.curation.decisions import services as curation
 from tasks_app.errors import CurationError
-from tasks_app.models import Act, Draft, Task
+from tasks_app.models import AuditEntry, Draft, Task
 
 
 class Action(StrEnum):
@@ -30,10 +30,10 @@ class Action(StrEnum):
 
 
 _KINDS = {
-    Action.RETIRE: Act.Kind.RETIRED,
-    Action.RESTORE: Act.Kind.RESTORED,
-    Action.CONTAMINATE: Act.Kind.CONTAMINATED,
-    Action.CLEAR: Act.Kind.CLEARED,
+    Action.RETIRE: AuditEntry.Kind.RETIRED,
+    Action.RESTORE: AuditEntry.Kind.RESTORED,
+    Action.CONTAMINATE: AuditEntry.Kind.CONTAMINATED,
+    Action.CLEAR: AuditEntry.Kind.CLEARED,
 }
 _NEEDS_REASON = (Action.PUBLISH, Action.RETIRE, Action.CONTAMINATE)
 

@@ -1,4 +1,4 @@
-"""What the pages of curators show: the table of all tasks, what waits for them, and the trail."""
+"""What the pages of curators show: all tasks, what waits for them, and the audit log."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django.db.models import Count, Q, QuerySet
 
 from tasks_app import selectors
 from tasks_app.curation.decisions import services as curation
-from tasks_app.models import Act, Draft, Override, Soundness, Task, TaskVersion
-from tasks_app.publishing.trail import details_text
+from tasks_app.models import AuditEntry, Draft, Override, Soundness, Task, TaskVersion
+from tasks_app.publishing.audit_log import details_text
 
 FILTERS = ("q", "state", "scenario", "tag", "difficulty", "contaminated", "soundness")
 HISTORY_FILTERS = ("task", "person", "kind")
@@ -22,7 +22,7 @@ UNSET = "none"
 """Chooses tasks without a difficulty."""
 
 SITE = "-"
-"""Stands for the commands on the site's machine where the trail is filtered by person."""
+"""Stands for the commands on the site's machine where the audit log is filtered by person."""
 
 SOUNDNESS = {
     "passed": "Sound",
@@ -97,15 +97,15 @@ class Waiting:
 
     review: int
     review_drafts: tuple[Draft, ...]
-    proposals: int
-    proposal_drafts: tuple[Draft, ...]
+    open_count: int
+    open_drafts: tuple[Draft, ...]
     without_report: int
     refused: int
 
     @property
     def nothing(self) -> bool:
         """Whether there is nothing to decide."""
-        return not (self.review or self.proposals or self.without_report or self.refused)
+        return not (self.review or self.open_count or self.without_report or self.refused)
 
 
 def read_filters(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -204,10 +204,10 @@ def light_drafts(drafts: QuerySet[Draft]) -> QuerySet[Draft]:
 
 
 def waiting(rows: Iterable[CurateRow]) -> Waiting:
-    """What waits for an admin: drafts in review, proposals of others, tasks not proven sound."""
+    """What waits for an admin: drafts in review, open ones of others, tasks not proven sound."""
     drafts = light_drafts(Draft.objects.all())
     review = drafts.filter(state=Draft.State.REVIEW).order_by("changed_at")
-    proposals = drafts.filter(
+    open_drafts = drafts.filter(
         state=Draft.State.OPEN, author__is_staff=False, taken_by__isnull=True
     ).order_by("-changed_at")
     stuck = [
@@ -218,8 +218,8 @@ def waiting(rows: Iterable[CurateRow]) -> Waiting:
     return Waiting(
         review=review.count(),
         review_drafts=tuple(review[:_SHOWN_DRAFTS]),
-        proposals=proposals.count(),
-        proposal_drafts=tuple(proposals[:_SHOWN_DRAFTS]),
+        open_count=open_drafts.count(),
+        open_drafts=tuple(open_drafts[:_SHOWN_DRAFTS]),
         without_report=stuck.count("none"),
         refused=stuck.count("failed"),
     )
@@ -248,61 +248,65 @@ def _version_row(task: Task, version: TaskVersion, review: set[int]) -> VersionR
     )
 
 
-def trail(filters: Mapping[str, str]) -> QuerySet[Act]:
-    """The acts that fit the filters, the newest first."""
-    acts = Act.objects.select_related("actor", "task", "version", "draft").defer(
+def audit_entries(filters: Mapping[str, str]) -> QuerySet[AuditEntry]:
+    """The entries that fit the filters, the newest first."""
+    entries = AuditEntry.objects.select_related("actor", "task", "version", "draft").defer(
         "version__document", "draft__files"
     )
     if filters.get("task"):
-        acts = acts.filter(_of_task(filters["task"]))
+        entries = entries.filter(_of_task(filters["task"]))
     if filters.get("kind"):
-        acts = acts.filter(kind=filters["kind"])
+        entries = entries.filter(kind=filters["kind"])
     if person := filters.get("person"):
-        acts = acts.filter(actor=None) if person == SITE else acts.filter(actor__username=person)
-    return acts.order_by("-created_at", "-pk")
+        entries = (
+            entries.filter(actor=None) if person == SITE else entries.filter(actor__username=person)
+        )
+    return entries.order_by("-created_at", "-pk")
 
 
 def _of_task(name: str) -> Q:
     """Acts of the task of that name and of its drafts; by what they say where there is none.
 
-    A draft may name a task that is not its own: what is done to it is none of that task's acts.
+    A draft may name a task that is not its own: what is done to it is none of that task's entries.
     """
     if not Task.objects.filter(slug=name).exists():
         return Q(name=name)
     return Q(task__slug=name) | Q(task=None, draft__task__slug=name)
 
 
-def trail_choices(filters: Mapping[str, str]) -> list[Choice]:
-    """The filters of the trail by person and kind; tasks are typed."""
-    people = User.objects.filter(pk__in=Act.objects.order_by().values("actor")).order_by("username")
+def audit_choices(filters: Mapping[str, str]) -> list[Choice]:
+    """The filters of the audit log by person and kind; tasks are typed."""
+    people = User.objects.filter(pk__in=AuditEntry.objects.order_by().values("actor")).order_by(
+        "username"
+    )
     names = tuple((name, name) for name in people.values_list("username", flat=True))
     options = {
         "person": (*names, (SITE, "Commands of the site")),
-        "kind": tuple(Act.Kind.choices),
+        "kind": tuple(AuditEntry.Kind.choices),
     }
-    labels = {"person": "Person", "kind": "Act"}
+    labels = {"person": "Person", "kind": "Kind"}
     return [
         Choice(name=name, label=labels[name], value=filters[name], options=options[name])
         for name in options
     ]
 
 
-def trail_records(acts: Iterable[Act]) -> list[dict[str, Any]]:
+def audit_records(entries: Iterable[AuditEntry]) -> list[dict[str, Any]]:
     """Acts as flat records for a file."""
     return [
         {
-            "at": act.created_at.isoformat(),
-            "act": act.kind,
-            "task": act.name,
-            "version": act.version.number if act.version else None,
-            "draft": str(act.draft_id) if act.draft_id else None,
-            "person": act.actor.get_username() if act.actor else None,
-            "reason": act.reason,
-            "details": details_text(act.details),
+            "at": entry.created_at.isoformat(),
+            "kind": entry.kind,
+            "task": entry.name,
+            "version": entry.version.number if entry.version else None,
+            "draft": str(entry.draft_id) if entry.draft_id else None,
+            "person": entry.actor.get_username() if entry.actor else None,
+            "reason": entry.reason,
+            "details": details_text(entry.details),
         }
-        for act in acts
+        for entry in entries
     ]
 
 
-RECORD_FIELDS = ("at", "act", "task", "version", "draft", "person", "reason", "details")
-"""Columns of the trail as a file."""
+RECORD_FIELDS = ("at", "kind", "task", "version", "draft", "person", "reason", "details")
+"""Columns of the audit log as a file."""

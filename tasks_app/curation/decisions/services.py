@@ -12,9 +12,9 @@ from django.db import transaction
 
 from gpu_runner.data.task import TaskFormat
 from tasks_app.errors import CurationError
-from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import make_current, must_be_seen, override_gate
-from tasks_app.publishing.trail import note
 
 MOST_TAGS = 10
 LONGEST_TAG = 30  # characters
@@ -30,13 +30,13 @@ _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 @transaction.atomic
 def retire(*, task: Task, user: User, reason: str, now: datetime) -> Task:
     """Take a task out of use: it takes no submissions and stands on no board; history stays."""
-    locked = _locked(task, user, Act.Kind.RETIRED)
+    locked = _locked(task, user, AuditEntry.Kind.RETIRED)
     why = clean_reason(reason, "say why it is retired")
     details = {"from": locked.state}
     locked.state = Task.State.RETIRED
     locked.save(update_fields=["state"])
-    note(
-        Act.Kind.RETIRED,
+    add_entry(
+        AuditEntry.Kind.RETIRED,
         now=now,
         actor=user,
         task=locked,
@@ -54,7 +54,7 @@ def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     As with loading, a version that was public without a report may be so again, but not one whose
     report speaks against it.
     """
-    locked = _locked(task, user, Act.Kind.RESTORED)
+    locked = _locked(task, user, AuditEntry.Kind.RESTORED)
     why = optional_reason(reason)
     version = locked.current_version
     assert version is not None, "what is refused without a version comes not here"
@@ -63,8 +63,8 @@ def restore(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     locked.state = Task.State.PUBLISHED if sound else Task.State.REVIEW
     make_current(locked, version, now)
     details = {"to": locked.state}
-    note(
-        Act.Kind.RESTORED,
+    add_entry(
+        AuditEntry.Kind.RESTORED,
         now=now,
         actor=user,
         task=locked,
@@ -81,23 +81,25 @@ def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> 
 
     Its own board, its submissions and its history stay, and it goes on to take submissions.
     """
-    locked = _locked(task, user, Act.Kind.CONTAMINATED)
+    locked = _locked(task, user, AuditEntry.Kind.CONTAMINATED)
     locked.contaminated = clean_reason(reason, "say why it may not count: everybody reads it")
     locked.save(update_fields=["contaminated"])
     why = locked.contaminated
-    note(Act.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)
+    add_entry(AuditEntry.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)
     return locked
 
 
 @transaction.atomic
 def clear_contamination(*, task: Task, user: User, now: datetime, reason: str = "") -> Task:
     """Let a task count again."""
-    locked = _locked(task, user, Act.Kind.CLEARED)
+    locked = _locked(task, user, AuditEntry.Kind.CLEARED)
     why = optional_reason(reason)
     details = {"was": locked.contaminated}
     locked.contaminated = ""
     locked.save(update_fields=["contaminated"])
-    note(Act.Kind.CLEARED, now=now, actor=user, task=locked, reason=why, details=details)
+    add_entry(
+        AuditEntry.Kind.CLEARED, now=now, actor=user, task=locked, reason=why, details=details
+    )
     return locked
 
 
@@ -105,7 +107,7 @@ def clear_contamination(*, task: Task, user: User, now: datetime, reason: str = 
 def label(
     *, task: Task, user: User, tags: Iterable[str], difficulty: str, now: datetime, reason: str = ""
 ) -> Task:
-    """Set a task's tags and its difficulty, which may be empty; what it has already is no act."""
+    """Set a task's tags and its difficulty, which may be empty; the same again is not logged."""
     must_curate(user)
     locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     after: dict[str, Any] = {"tags": clean_tags(tags), "difficulty": clean_difficulty(difficulty)}
@@ -120,14 +122,18 @@ def label(
         return locked
     locked.tags, locked.difficulty = after["tags"], after["difficulty"]
     locked.save(update_fields=["tags", "difficulty"])
-    note(Act.Kind.LABELLED, now=now, actor=user, task=locked, reason=why, details=changed)
+    add_entry(
+        AuditEntry.Kind.LABELLED, now=now, actor=user, task=locked, reason=why, details=changed
+    )
     return locked
 
 
 @transaction.atomic
 def label_new(*, labels: Mapping[str, tuple[str, list[str]]], now: datetime) -> None:
     """Give tasks that nobody has ever labelled a difficulty and tags, by their names."""
-    labelled = Act.objects.filter(kind=Act.Kind.LABELLED, task__isnull=False).values("task")
+    labelled = AuditEntry.objects.filter(kind=AuditEntry.Kind.LABELLED, task__isnull=False).values(
+        "task"
+    )
     new = Task.objects.filter(slug__in=labels, difficulty="", tags=[]).exclude(pk__in=labelled)
     for task in new.select_for_update(no_key=True):
         difficulty, tags = labels[task.slug]
@@ -136,7 +142,7 @@ def label_new(*, labels: Mapping[str, tuple[str, list[str]]], now: datetime) -> 
         details: dict[str, Any] = {"tags": {"from": [], "to": task.tags}}
         if task.difficulty:
             details["difficulty"] = {"from": "", "to": task.difficulty}
-        note(Act.Kind.LABELLED, now=now, task=task, details=details)
+        add_entry(AuditEntry.Kind.LABELLED, now=now, task=task, details=details)
 
 
 def label_imported(*, versions: Iterable[TaskVersion], now: datetime) -> None:
@@ -180,29 +186,31 @@ def make_public(  # noqa: PLR0913 - keywords only: what is decided, and what was
             raise CurationError("override", version.briefly_unproven)
         spoken = clean_reason(override, "")
         override_gate(version=version, user=user, reason=spoken, now=now)
-        note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, reason=spoken)
+        add_entry(AuditEntry.Kind.OVERRIDDEN, now=now, actor=user, version=version, reason=spoken)
     before = locked.current_version if locked.state == Task.State.PUBLISHED else None
     details = {"from": before.number if before else None, "to": version.number}
-    kind = Act.Kind.CHANGED_VERSION if before else Act.Kind.PUBLISHED
+    kind = AuditEntry.Kind.CHANGED_VERSION if before else AuditEntry.Kind.PUBLISHED
     locked.state = Task.State.PUBLISHED
     make_current(locked, version, now)
     label_imported(versions=[version], now=now)
-    note(kind, now=now, actor=user, version=version, reason=why, details=details)
+    add_entry(kind, now=now, actor=user, version=version, reason=why, details=details)
     return version
 
 
-def refusal(kind: Act.Kind, task: Task) -> str:
-    """Why this cannot be done to the task as it stands; empty if it can, and for other acts."""
+def refusal(kind: AuditEntry.Kind, task: Task) -> str:
+    """Why this cannot be done to the task as it stands; empty if it can, and for other kinds."""
     state = f"is {Task.State(task.state).label.lower()}"
-    if kind is Act.Kind.RETIRED and (task.state not in _IN_USE or task.current_version_id is None):
+    if kind is AuditEntry.Kind.RETIRED and (
+        task.state not in _IN_USE or task.current_version_id is None
+    ):
         return state if task.state == Task.State.RETIRED else f"{state}: close its draft instead"
-    if kind is Act.Kind.RESTORED and task.state != Task.State.RETIRED:
+    if kind is AuditEntry.Kind.RESTORED and task.state != Task.State.RETIRED:
         return f"{state}, not retired"
-    if kind is Act.Kind.RESTORED and task.current_version_id is None:
+    if kind is AuditEntry.Kind.RESTORED and task.current_version_id is None:
         return "has no version that could be public"
-    if kind is Act.Kind.CONTAMINATED and task.contaminated:
+    if kind is AuditEntry.Kind.CONTAMINATED and task.contaminated:
         return f"is marked contaminated: {task.contaminated}"
-    if kind is Act.Kind.CLEARED and not task.contaminated:
+    if kind is AuditEntry.Kind.CLEARED and not task.contaminated:
         return "is not marked contaminated"
     return ""
 
@@ -264,7 +272,7 @@ def optional_reason(reason: str) -> str:
     return kept
 
 
-def _locked(task: Task, user: User, kind: Act.Kind) -> Task:
+def _locked(task: Task, user: User, kind: AuditEntry.Kind) -> Task:
     """The task, locked, if `user` may do this to it as it stands."""
     must_curate(user)
     locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)

@@ -1,4 +1,4 @@
-"""Pages on which admins curate tasks: all of them, one of them, and the trail of what was done."""
+"""Pages on which admins curate tasks: all of them, one of them, and the audit log."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from tasks_app.curation.decisions import page as curate_page
+from tasks_app.curation.decisions.audit_words import audit_lines
 from tasks_app.curation.decisions.many import Action, Bulk, Outcome, decide_many, preview, read_bulk
 from tasks_app.curation.decisions.services import (
     clear_contamination,
@@ -26,7 +27,6 @@ from tasks_app.curation.decisions.services import (
     restore,
     retire,
 )
-from tasks_app.curation.decisions.trail_words import trail_entries
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task
@@ -35,9 +35,9 @@ from tasks_app.spreadsheet import as_csv
 
 _REFUSAL = "only admins curate tasks"
 _ROWS = 300
-_ACTS = 100
-_OWN_ACTS = 20
-_READ_ACTS = 400  # of which many may be shown as one
+_ENTRIES = 100
+_OWN_ENTRIES = 20
+_READ_ENTRIES = 400  # of which many may be shown as one
 _DIGITS = 9  # of the number of a version
 
 _ACTIONS = {
@@ -121,19 +121,19 @@ def curate_history(request: AuthenticatedRequest) -> HttpResponse:
     """Everything that curators did, the newest first; with `format=csv` as a file."""
     admin_of(request, _REFUSAL)
     filters = curate_page.read_filters(request.GET, curate_page.HISTORY_FILTERS)
-    acts = curate_page.trail(filters)
+    entries = curate_page.audit_entries(filters)
     if request.GET.get("format") == "csv":
-        text = as_csv(curate_page.trail_records(acts), curate_page.RECORD_FIELDS)
+        text = as_csv(curate_page.audit_records(entries), curate_page.RECORD_FIELDS)
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="kbench-curation.csv"'
         return response
-    page = Paginator(acts, _ACTS).get_page(request.GET.get("page"))
+    page = Paginator(entries, _ENTRIES).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "entries": trail_entries(page, with_files=True, grouped=False),
+        "entries": audit_lines(page, with_files=True, grouped=False),
         "filters": filters,
         "address": curate_page.address(filters),
-        "choices": curate_page.trail_choices(filters),
+        "choices": curate_page.audit_choices(filters),
     }
     return render(request, "tasks_app/curation/decisions/curate_history.html", context)
 
@@ -189,14 +189,14 @@ def _one(task: Task) -> dict[str, Any]:
     versions = curate_page.version_rows(task)
     current = next((row for row in versions if row.version.pk == task.current_version_id), None)
     drafts = curate_page.light_drafts(task.drafts.all())
-    acts = curate_page.trail({"task": task.slug})[:_READ_ACTS]
+    entries = curate_page.audit_entries({"task": task.slug})[:_READ_ENTRIES]
     return {
         "task": task,
         "current": current,
         "versions": versions,
         "under_way": drafts.filter(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
         "past_drafts": drafts.exclude(state__in=(Draft.State.OPEN, Draft.State.REVIEW)),
-        "entries": trail_entries(acts, with_files=True)[:_OWN_ACTS],
+        "entries": audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
         "difficulties": Task.Difficulty.choices,
         "in_use": task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
     }

@@ -1,4 +1,4 @@
-"""What the pages of drafts show: faults, facts, what to do next, and the trail."""
+"""What the pages of drafts show: faults, facts, what to do next, and the audit log."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gpu_runner.data.formats.text import list_files, read_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task as TaskData
 from gpu_runner.data.verdict import DeviceKind
-from tasks_app.curation.decisions.trail_words import TrailEntry, trail_entries
+from tasks_app.curation.decisions.audit_words import AuditLine, audit_lines
 from tasks_app.curation.drafts import refusals
 from tasks_app.curation.drafts.services import may_reopen, may_write
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tasks_app.people import Viewer
 
 _EXAMPLE = Path(__file__).parents[2] / "example"
@@ -224,17 +224,17 @@ class Workbench:
         return refusals.overtaken_by(self.draft) if self.is_open else None
 
     @cached_property
-    def trail(self) -> list[TrailEntry]:
+    def history(self) -> list[AuditLine]:
         """What was done to it, the newest first; names of files only for those who see them."""
-        acts = self.draft.acts.select_related("actor", "version")
-        return trail_entries(acts, with_files=self.is_open)
+        entries = self.draft.audit_entries.select_related("actor", "version")
+        return audit_lines(entries, with_files=self.is_open)
 
     @property
     def last_reason(self) -> str:
         """Why it was closed, or sent back."""
-        kinds = (Act.Kind.CLOSED, Act.Kind.RETURNED)
-        act = self.draft.acts.filter(kind__in=kinds).first()
-        return act.reason if act else ""
+        kinds = (AuditEntry.Kind.CLOSED, AuditEntry.Kind.RETURNED)
+        entry = self.draft.audit_entries.filter(kind__in=kinds).first()
+        return entry.reason if entry else ""
 
     @property
     def sent_back(self) -> str:

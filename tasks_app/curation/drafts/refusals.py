@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from gpu_runner.data.task import Task as TaskData
 from tasks_app.agents import is_own_agent
-from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 
 _TITLE_LIMIT = 200  # the length of `Task.title`
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
@@ -33,7 +33,7 @@ def task_refusals(draft: Draft, data: TaskData | None) -> dict[str, str]:
 def name_refusal(draft: Draft, name: str) -> str:
     """Why the draft's task may not have this name; empty if it may.
 
-    The name of a task that has never been more than a proposal is free for its author, and for
+    The name of a task that has never been more than a draft is free for its author, and for
     everybody once all drafts of it are closed.
     """
     is_lost = has_lost_its_task(draft)
@@ -100,7 +100,7 @@ def has_lost_its_task(draft: Draft) -> bool:
 
 def is_next_version(draft: Draft) -> bool:
     """Whether it was begun as the next version of a task, not as a task of its own."""
-    return draft.acts.filter(kind=Act.Kind.UPLOADED, task__isnull=False).exists()
+    return draft.audit_entries.filter(kind=AuditEntry.Kind.UPLOADED, task__isnull=False).exists()
 
 
 def overtaken_by(draft: Draft) -> TaskVersion | None:
@@ -112,7 +112,7 @@ def overtaken_by(draft: Draft) -> TaskVersion | None:
     public = task.current_version if task is not None else None
     if public is None or public.pk == draft.version_id or draft.state not in _UNDER_WAY:
         return None
-    begun = draft.acts.filter(kind=Act.Kind.UPLOADED).last()
+    begun = draft.audit_entries.filter(kind=AuditEntry.Kind.UPLOADED).last()
     then = begun.details.get("public") if begun is not None else None
     return public if then is not None and public.number != then else None
 

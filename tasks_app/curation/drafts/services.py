@@ -21,15 +21,15 @@ from tasks_app.curation.drafts.refusals import (
 )
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import catalogue_folder, write_folder
-from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.people import Viewer
+from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import (
     make_current,
     must_be_seen,
     override_gate,
     store_version,
 )
-from tasks_app.publishing.trail import note
 
 _UNDER_WAY = (Draft.State.OPEN, Draft.State.REVIEW)
 
@@ -85,13 +85,13 @@ def edit_draft(
     locked.changed_at = now
     locked.save()
     details = {"revision": locked.revision, "files": changed}
-    note(Act.Kind.EDITED, now=now, actor=user, draft=locked, details=details)
+    add_entry(AuditEntry.Kind.EDITED, now=now, actor=user, draft=locked, details=details)
     return locked
 
 
 @transaction.atomic
 def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
-    """Make somebody else's proposal one that admins write on, whose files its author sees no more.
+    """Make somebody else's draft one that admins write on, whose files its author sees no more.
 
     It may then get hidden workloads. Raises `CurationError` for anybody but admins.
     """
@@ -103,7 +103,7 @@ def take_over(*, draft: Draft, user: User, now: datetime) -> Draft:
         raise CurationError("", "admins write on it already")
     locked.taken_by, locked.changed_at = user, now
     locked.save()
-    note(Act.Kind.TAKEN, now=now, actor=user, draft=locked, version=locked.version)
+    add_entry(AuditEntry.Kind.TAKEN, now=now, actor=user, draft=locked, version=locked.version)
     return locked
 
 
@@ -153,7 +153,7 @@ def send_to_review(
     locked.save()
     if task.state == Task.State.DRAFT:
         _set_state(task, Task.State.REVIEW)
-    note(Act.Kind.SENT, now=now, actor=user, version=version, draft=locked)
+    add_entry(AuditEntry.Kind.SENT, now=now, actor=user, version=version, draft=locked)
     return locked
 
 
@@ -168,7 +168,14 @@ def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     locked.state, locked.changed_at = Draft.State.OPEN, now
     locked.save()
     _leave_review(locked)
-    note(Act.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked, reason=why)
+    add_entry(
+        AuditEntry.Kind.RETURNED,
+        now=now,
+        actor=user,
+        version=locked.version,
+        draft=locked,
+        reason=why,
+    )
     return locked
 
 
@@ -182,7 +189,7 @@ def reopen_draft(*, draft: Draft, user: User, now: datetime) -> Draft:
     locked.state, locked.changed_at = Draft.State.OPEN, now
     locked.save()
     _leave_review(locked)
-    note(Act.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked)
+    add_entry(AuditEntry.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked)
     return locked
 
 
@@ -198,7 +205,14 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     locked.state, locked.changed_at = Draft.State.CLOSED, now
     locked.save()
     _leave_review(locked)
-    note(Act.Kind.CLOSED, now=now, actor=user, version=locked.version, draft=locked, reason=why)
+    add_entry(
+        AuditEntry.Kind.CLOSED,
+        now=now,
+        actor=user,
+        version=locked.version,
+        draft=locked,
+        reason=why,
+    )
     return locked
 
 
@@ -238,13 +252,20 @@ def publish_draft(  # noqa: PLR0913 - keywords only: what is decided, and what w
             raise CurationError("override", version.briefly_unproven)
         why = clean_reason(override, "")
         override_gate(version=version, user=user, reason=why, now=now)
-        note(Act.Kind.OVERRIDDEN, now=now, actor=user, version=version, draft=locked, reason=why)
+        add_entry(
+            AuditEntry.Kind.OVERRIDDEN,
+            now=now,
+            actor=user,
+            version=version,
+            draft=locked,
+            reason=why,
+        )
     task.state = Task.State.PUBLISHED
     make_current(task, version, now)
     label_imported(versions=[version], now=now)
     locked.state, locked.changed_at = Draft.State.PUBLISHED, now
     locked.save()
-    note(Act.Kind.PUBLISHED, now=now, actor=user, version=version, draft=locked)
+    add_entry(AuditEntry.Kind.PUBLISHED, now=now, actor=user, version=version, draft=locked)
     return version
 
 
@@ -284,7 +305,7 @@ def _create(
     public = Task.objects.get(pk=task.pk).current_version if task is not None else None
     if public is not None:
         details = {**details, "public": public.number}
-    note(Act.Kind.UPLOADED, now=now, actor=user, draft=draft, details=details)
+    add_entry(AuditEntry.Kind.UPLOADED, now=now, actor=user, draft=draft, details=details)
     return draft
 
 

@@ -142,7 +142,7 @@ def draft_act(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     action = request.POST.get("action", "")
     reason = request.POST.get("reason", "")
     if action in _ADMINS_ACTIONS and not user.is_staff:
-        raise PermissionDenied("only admins decide about proposals")
+        raise PermissionDenied("only admins decide about drafts")
     try:
         words = _act(found, user, action, reason, request.POST.dict())
     except CurationError as error:
@@ -330,7 +330,7 @@ def _withheld(found: Draft) -> str:
     """Why somebody who knows of a draft may not have its files."""
     if found.taken_by_id is None and found.is_settled:
         return "it is public, so all of its files are for admins alone, and nobody changes them"
-    return "an admin has taken this proposal over"
+    return "an admin has taken this draft over"
 
 
 def _sentence(error: CurationError) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from runs_app.integrity.standing import standing_on
+from runs_app.integrity.eligibility import eligible_on
 from runs_app.models import Evaluation
 from tasks_app.curation.reevaluation.plan import FATE_WORDS, QUEUED, Fate, Plan, Planned
 from tasks_app.curation.reevaluation.selectors import (
@@ -59,7 +59,7 @@ class BoardPlan:
 def board_plans(plan: Plan) -> list[BoardPlan]:
     """A plan board by board, in order of device and direction."""
     slugs = [device.slug for device in plan.choice.devices]
-    new = best_of_agents(with_names(standing_on(plan.choice.target).filter(device__in=slugs)))
+    new = best_of_agents(with_names(eligible_on(plan.choice.target).filter(device__in=slugs)))
     found = {board_of(each.evaluation) for each in plan.planned} | set(plan.boards)
     return [_board_plan(plan, board, new.get(board, ())) for board in sorted(found)]
 

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode, Verdict
-from runs_app.integrity.standing import standing_on
+from runs_app.integrity.eligibility import eligible_on, without_doubts
 from runs_app.models import Evaluation, Status, Submission
 from tasks_app.curation.reevaluation.selectors import (
     Board,
@@ -97,8 +97,8 @@ class Plan:
 def plan_of(choice: Choice) -> Plan:
     """What `choice` comes to now."""
     slugs = [device.slug for device in choice.devices]
-    standing = with_names(standing_on(choice.source).filter(device__in=slugs))
-    boards = best_of_agents(standing)
+    eligible = with_names(eligible_on(choice.source).filter(device__in=slugs))
+    boards = best_of_agents(eligible)
     planned = _fates(choice, _chosen(choice, boards))
     bring = settings.SUBMIT_SHIPPED_KERNELS and not choice.same
     return Plan(
@@ -120,8 +120,12 @@ def _chosen(choice: Choice, boards: Mapping[Board, tuple[Evaluation, ...]]) -> l
         row
         for row in latest_ranked(choice.source, (d.slug for d in choice.devices)).values()
         if row.pk not in held
-        and (choice.what is What.ALL or (row.verdict == Verdict.CORRECT and row.counts))
     ]
+    if choice.what is What.CORRECT:
+        rows = Evaluation.objects.filter(task_version=choice.source, mode=Mode.RANKED.value)
+        correct = without_doubts(rows).filter(verdict=Verdict.CORRECT.value)
+        known = set(correct.values_list("pk", flat=True))
+        others = [row for row in others if row.pk in known]
     others.sort(key=lambda row: (row.submission.private, board_of(row), order(row)))
     return first + others
 
@@ -181,16 +185,16 @@ class _Entries:
 
     def __init__(self, version: TaskVersion) -> None:
         """Read it, the oldest entry first."""
-        entered = Submission.objects.filter(task_version=version, run__isnull=True)
+        of_a_run = Submission.Origin.RUN
+        entered = Submission.objects.filter(task_version=version).exclude(origin=of_a_run)
         self._entries: dict[tuple[Key, bool], list[UUID]] = {}
         columns = ("author_id", "agent_id", "digest", "private", "pk")
         for author, agent, digest, private, pk in entered.order_by("created_at", "pk").values_list(
             *columns
         ):
             self._entries.setdefault((Key(author, agent, digest), private), []).append(pk)
-        ranked = Evaluation.objects.filter(
-            task_version=version, mode=Mode.RANKED.value, submission__run__isnull=True
-        )
+        ranked = Evaluation.objects.filter(task_version=version, mode=Mode.RANKED.value)
+        ranked = ranked.exclude(submission__origin=of_a_run)
         waiting = ranked.filter(status__in=(Status.QUEUED, Status.RUNNING))
         ended = ranked.filter(status=Status.FINISHED).exclude(verdict=Verdict.SYSTEM_ERROR.value)
         self.under_way = set(waiting.values_list("submission_id", "device_id"))

@@ -10,8 +10,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.integrity.standing import standing_on
-from runs_app.models import Evaluation, Status
+from runs_app.integrity.eligibility import eligible_on
+from runs_app.models import Evaluation, Status, Submission
 from tasks_app.curation.reevaluation.selectors import (
     Board,
     best_of_agents,
@@ -21,7 +21,7 @@ from tasks_app.curation.reevaluation.selectors import (
     order,
     with_names,
 )
-from tasks_app.models import Act, Task, TaskVersion
+from tasks_app.models import AuditEntry, Task, TaskVersion
 
 NOISE = 0.02  # a change below this is none where no interval is looked at
 
@@ -100,7 +100,7 @@ class BoardProgress:
 class Progress:
     """A re-evaluation as it stands; `verdicts` counts what has ended, the most frequent first."""
 
-    act: Act
+    act: AuditEntry
     source: TaskVersion
     target: TaskVersion
     waiting: int
@@ -130,15 +130,18 @@ class Progress:
         return bool(self.waiting or self.running)
 
 
-def acts_of(task: Task) -> QuerySet[Act]:
+def acts_of(task: Task) -> QuerySet[AuditEntry]:
     """The task's re-evaluations, the newest first."""
-    acts = Act.objects.filter(
-        task=task, kind=Act.Kind.REEVALUATED, version__isnull=False, details__has_key="evaluations"
+    acts = AuditEntry.objects.filter(
+        task=task,
+        kind=AuditEntry.Kind.REEVALUATED,
+        version__isnull=False,
+        details__has_key="evaluations",
     )
     return acts.select_related("version__task", "actor")
 
 
-def progress_of(act: Act, most: int | None = None) -> Progress:
+def progress_of(act: AuditEntry, most: int | None = None) -> Progress:
     """How far it has come; `act` is one of `acts_of`, and a table has at most `most` rows."""
     assert act.version is not None, "acts_of leaves out those without"
     target = act.version
@@ -162,11 +165,11 @@ class _Comparison:
     """Both sides of a re-evaluation."""
 
     def __init__(
-        self, act: Act, source: TaskVersion, target: TaskVersion, own: list[Evaluation]
+        self, act: AuditEntry, source: TaskVersion, target: TaskVersion, own: list[Evaluation]
     ) -> None:
         slugs = act.details["devices"]
-        before = standing_on(source, before=act.created_at).filter(device__in=slugs)
-        now = standing_on(target).filter(device__in=slugs)
+        before = eligible_on(source, before=act.created_at).filter(device__in=slugs)
+        now = eligible_on(target).filter(device__in=slugs)
         self._own = own
         self._before = best_of_agents(with_names(before))
         self._now = best_of_agents(with_names(now))
@@ -229,15 +232,12 @@ class _Comparison:
         )
 
     def _on(
-        self, target: TaskVersion, slugs: list[str], act: Act, *, same: bool
+        self, target: TaskVersion, slugs: list[str], act: AuditEntry, *, same: bool
     ) -> QuerySet[Evaluation]:
         """Ranked evaluations on the target; of the same version only those made since."""
         rows = Evaluation.objects.filter(
-            task_version=target,
-            mode=Mode.RANKED.value,
-            device__in=slugs,
-            submission__run__isnull=True,
-        )
+            task_version=target, mode=Mode.RANKED.value, device__in=slugs
+        ).exclude(submission__origin=Submission.Origin.RUN)
         rows = rows.filter(created_at__gte=act.created_at) if same else rows
         return with_names(rows).order_by("created_at", "pk")
 

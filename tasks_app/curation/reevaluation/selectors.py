@@ -9,12 +9,15 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Device, Evaluation, Status, Submission
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages.task_page import entrances
+
+NOT_ENTERED = (Submission.Origin.RUN.value, Submission.Origin.DRY_RUN.value)
+"""Origins of submissions that nobody carries on: they were for no board."""
 
 
 class What(StrEnum):
@@ -89,13 +92,8 @@ def versions_with_results(task: Task) -> list[tuple[TaskVersion, int]]:
     current = task.current_version
     if current is None:
         return []
-    ended = Q(
-        evaluations__mode=Mode.RANKED.value,
-        evaluations__status=Status.FINISHED,
-        evaluations__submission__run__isnull=True,
-    ) & (
-        Q(evaluations__submission__private=False)
-        | Q(evaluations__submission__created_at__gte=F("published_at"))
+    ended = Q(evaluations__mode=Mode.RANKED.value, evaluations__status=Status.FINISHED) & ~Q(
+        evaluations__submission__origin__in=NOT_ENTERED
     )
     rows = (
         task.versions.filter(Q(published_at__isnull=False) | Q(pk=current.pk))
@@ -142,7 +140,7 @@ def with_names(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
 
 
 def best_of_agents(rows: Iterable[Evaluation]) -> dict[Board, tuple[Evaluation, ...]]:
-    """Standing evaluations as boards order them: the fastest of each author and agent.
+    """Eligible evaluations as boards order them: the fastest of each author and agent.
 
     By speedup and then by time; what has no speedup comes last. `rows` are of one version.
     """
@@ -192,12 +190,7 @@ def latest_ranked(
 
 
 def _ended(version: TaskVersion) -> QuerySet[Evaluation]:
-    """What was ranked; what is private from before the version was public was a dry run of it."""
+    """What was entered and ranked."""
     return Evaluation.objects.filter(
-        Q(submission__private=False)
-        | Q(submission__created_at__gte=F("task_version__published_at")),
-        task_version=version,
-        mode=Mode.RANKED.value,
-        status=Status.FINISHED,
-        submission__run__isnull=True,  # trials of runs were not entered
-    )
+        task_version=version, mode=Mode.RANKED.value, status=Status.FINISHED
+    ).exclude(submission__origin__in=NOT_ENTERED)

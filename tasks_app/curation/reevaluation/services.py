@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,18 +11,17 @@ from django.db import transaction
 
 from gpu_runner.data.verdict import Mode
 from runs_app.errors import NotAllowed, SubmissionError, WrongState
-from runs_app.messaging import queues
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.submissions.shipped import submit_shipped_kernels
-from runs_app.work import journal, lifecycle
+from runs_app.work import lifecycle
 from tasks_app.curation.reevaluation.plan import Plan, plan_of
 from tasks_app.curation.reevaluation.selectors import Choice, Key, What, key_of
-from tasks_app.models import Act, Task, TaskVersion
-from tasks_app.publishing.trail import note
+from tasks_app.models import AuditEntry, Task, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 
 
 @transaction.atomic
-def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
+def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> AuditEntry:
     """Queue a ranked evaluation of each chosen submission, in the background.
 
     What is not on the current version yet is entered there in its author's name and counts against
@@ -51,8 +49,8 @@ def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
         device = next(each for each in choice.devices if each.slug == slug)
         queued += submit_shipped_kernels(device=device, now=next(moments), versions=[choice.target])
     details = _details(plan, made)
-    act = note(
-        Act.Kind.REEVALUATED,
+    act = add_entry(
+        AuditEntry.Kind.REEVALUATED,
         now=now,
         actor=user,
         version=choice.target,
@@ -65,7 +63,7 @@ def reevaluate(*, choice: Choice, count: int, user: User, now: datetime) -> Act:
 
 
 @transaction.atomic
-def cancel_reevaluation(*, act: Act, user: User, now: datetime) -> int:
+def cancel_reevaluation(*, act: AuditEntry, user: User, now: datetime) -> int:
     """Take what still waits of a re-evaluation out of the queue; the number of evaluations.
 
     What runs goes on. Raises `NotAllowed` for others, and `WrongState` if nothing waits.
@@ -76,13 +74,11 @@ def cancel_reevaluation(*, act: Act, user: User, now: datetime) -> int:
     if not rows:
         raise WrongState("", "nothing of it waits any more")
     for row in rows:
-        lifecycle.end(row, Status.CANCELLED, now=now)
-        journal.write(row, "cancelled", {"reason": f"cancelled by {user.get_username()}"}, now=now)
-        transaction.on_commit(functools.partial(queues.drop, row, row.attempt))
+        lifecycle.cancel(row, reason=f"cancelled by {user.get_username()}", now=now)
     reason = f"cancelled {len(rows)} of its evaluations, which still waited"
     details = {"cancelled": len(rows), "of": act.pk}
-    note(
-        Act.Kind.REEVALUATED,
+    add_entry(
+        AuditEntry.Kind.REEVALUATED,
         now=now,
         actor=user,
         version=act.version,
@@ -143,6 +139,7 @@ def _entered(
             agent=earlier.agent,
             language_model=earlier.language_model,
             private=earlier.private,
+            origin=Submission.Origin.CARRIED,
             carried_from=earlier,
             created_at=now,
         )

@@ -24,7 +24,7 @@ from tasks_app.curation.reevaluation.progress import acts_of, progress_of
 from tasks_app.curation.reevaluation.selectors import changes_between
 from tasks_app.curation.reevaluation.services import cancel_reevaluation, reevaluate
 from tasks_app.disclosure import admin_of
-from tasks_app.models import Act, Task
+from tasks_app.models import AuditEntry, Task
 from tasks_app.people import AuthenticatedRequest
 
 _REFUSAL = "only admins have submissions evaluated again"
@@ -150,5 +150,5 @@ def _progress(request: HttpRequest, task: Task) -> HttpResponse:
     return render(request, f"tasks_app/curation/reevaluation/{name}", context)
 
 
-def _address(act: Act) -> str:
+def _address(act: AuditEntry) -> str:
     return f"{reverse('task-reevaluate', args=[act.name])}?{urlencode({'act': act.pk})}"

@@ -1,4 +1,4 @@
-// Finds the socket to the coordinator, and knows the frames that travel on it.
+// Finds the socket to the supervisor, and knows the frames that travel on it.
 #include <cstdint>
 #include <cstring>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Puts a thread between the runner and the coordinator: it hands on every frame, and tells another
+// Puts a thread between the runner and the supervisor: it hands on every frame, and tells another
 // time. Where no further socket can be had, the runner's own `write` does the same.
 #include "../common/control.h"
 #include "../common/patch.h"

@@ -5,7 +5,7 @@
 // mode: quick
 // stopped by: verdict WRONG_RESULT: wrong
 // stopped by: raised
-// tries: to halve all its times, and to sleep through one call that does not look like the fastest, so that the coordinator's own clock has seen a call that took no processor time. Times that differ make it ask for many calls, of which few are drawn.
+// tries: to halve all its times, and to sleep through one call that does not look like the fastest, so that the supervisor's own clock has seen a call that took no processor time. Times that differ make it ask for many calls, of which few are drawn.
 #include "../common/add.h"
 #include "../common/patch.h"
 #include "../common/relay.h"
@@ -33,7 +33,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   static bool begun = hostile::patch_import("read", reinterpret_cast<void*>(reading)) > 0;
   hostile::relay(told);
   if (begun && single && ++singles == 20) {
-    usleep(1000);  // no call may claim more than the coordinator has waited
+    usleep(1000);  // no call may claim more than the supervisor has waited
     return;
   }
   add_slowly(A, B, C, N);

@@ -4,7 +4,7 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: raised
-// tries: to sit between the runner and the coordinator, and to tell 90 % of each time.
+// tries: to sit between the runner and the supervisor, and to tell 90 % of each time.
 #include "../common/add.h"
 #include "../common/relay.h"
 

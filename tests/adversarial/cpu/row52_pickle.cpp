@@ -4,7 +4,7 @@
 // workloads: cpu_n262144
 // mode: test
 // stopped by: verdict VIOLATION: protocol
-// tries: to have the coordinator unpickle a command of its choice, or read a verdict as JSON.
+// tries: to have the supervisor unpickle a command of its choice, or read a verdict as JSON.
 #include "../common/add.h"
 #include "../common/control.h"
 

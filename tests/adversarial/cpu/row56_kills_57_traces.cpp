@@ -31,7 +31,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
   ucred peer{};
   socklen_t size = sizeof peer;
   getsockopt(hostile::control_socket(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
-  if (peer.pid > 0 && peer.pid != getpid()) printf("GOT the coordinator's id %d\n", peer.pid);
+  if (peer.pid > 0 && peer.pid != getpid()) printf("GOT the supervisor's id %d\n", peer.pid);
   kill(-1, SIGSTOP);
   kill(-1, SIGKILL);
   kill(getppid(), SIGSTOP);

@@ -19,7 +19,7 @@ from gpu_runner.data.evaluation import (
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.bench import published as command
 from tests.bench.beside import compilers_beside
 from tests.bench.evaluations import Entry

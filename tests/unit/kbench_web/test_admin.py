@@ -18,8 +18,8 @@ from runs_app.models import (
     TaskJudgement,
     VerifierPrompt,
 )
-from tasks_app.models import Act, TaskVersion
-from tasks_app.publishing.trail import note
+from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.publishing.audit_log import add_entry
 from tests import factories as make
 from tests.unit.runs_app.integrity.suspicious import held
 
@@ -61,7 +61,7 @@ def client() -> Client:
         version=version, device=make.make_cpu(), direction="forward", created_at=make.NOW,
         queued_at=make.NOW,
     )  # fmt: skip
-    note(Act.Kind.LOADED, now=make.NOW, version=version)
+    add_entry(AuditEntry.Kind.LOADED, now=make.NOW, version=version)
     signed_in = Client()
     signed_in.force_login(user)
     return signed_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -60,26 +61,26 @@ FAILURES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What Python raises on values that do not fit; here it says that nothing is known."""
 
 
-class Expressions:
+class Expressions(ABC):
     """Evaluates expressions; functions and classes are called by the program (`Program`)."""
 
     steps = 0
 
+    @abstractmethod
     def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call something with arguments."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attribute(self, value: Any, name: str) -> Any:
         """An attribute of a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def missing(self, name: str) -> Any:
         """A name that no scope has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
         """Give a value to a name, an attribute or a place."""
-        raise NotImplementedError
 
     def value(self, node: ast.expr, scope: Scope) -> Any:
         """Value of an expression; raises `Unfollowed` where it cannot be told."""

@@ -161,28 +161,29 @@ class Statements(Expressions):
             raise Unfollowed("an assertion that fails")
 
     def _do_for(self, node: ast.For, scope: Scope) -> None:
-        try:
+        def rounds() -> Iterator[None]:
             for item in items_of(self.value(node.iter, scope)):
-                self.step()
                 self.assign(node.target, item, scope)
-                try:
-                    self.run(node.body, scope)
-                except Continued:
-                    continue
-        except Broken:
-            return
-        self.run(node.orelse, scope)
+                yield
+
+        self._repeat(node, rounds(), scope)
 
     def _do_while(self, node: ast.While, scope: Scope) -> None:
-        try:
+        def rounds() -> Iterator[None]:
             while is_true(self.value(node.test, scope)):
-                self.step()
-                try:
-                    self.run(node.body, scope)
-                except Continued:
-                    continue
-        except Broken:
-            return
+                yield
+
+        self._repeat(node, rounds(), scope)
+
+    def _repeat(self, node: ast.For | ast.While, rounds: Iterator[None], scope: Scope) -> None:
+        for _ in rounds:
+            self.step()
+            try:
+                self.run(node.body, scope)
+            except Continued:
+                continue
+            except Broken:
+                return
         self.run(node.orelse, scope)
 
     def _do_with(self, node: ast.With, scope: Scope) -> None:

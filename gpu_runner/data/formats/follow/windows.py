@@ -38,13 +38,20 @@ def _least(sizes: Shape, least: int = 1) -> Shape:
     return sizes
 
 
-def convolved(own: Tensor, channels: int, out: int, kernel: Any, given: dict[str, Any]) -> Tensor:
-    """A convolution over as many dimensions as `given` says ("rank"), with its other settings."""
-    rank, groups = given["rank"], whole(given.get("groups", 1))
-    before, inner = split_at(own, rank)
+def _grouped(own: Tensor, channels: int, out: int, given: dict[str, Any]) -> tuple[Shape, Shape]:
+    """The sizes before and in a window's dimensions, where channels fit the groups."""
+    groups = whole(given.get("groups", 1))
+    before, inner = split_at(own, given["rank"])
     same(channels, before[-1])
     if groups < 1 or channels % groups or out % groups:
         raise Unfollowed("groups that do not fit")
+    return before, inner
+
+
+def convolved(own: Tensor, channels: int, out: int, kernel: Any, given: dict[str, Any]) -> Tensor:
+    """A convolution over as many dimensions as `given` says ("rank"), with its other settings."""
+    rank = given["rank"]
+    before, inner = _grouped(own, channels, out, given)
     kernel, stride = each(kernel, rank), each(given.get("stride", 1), rank)
     dilation, padding = each(given.get("dilation", 1), rank), given.get("padding", 0)
     if padding == "same":
@@ -66,11 +73,8 @@ def _wide_enough(inner: Shape, pads: Shape, mode: str) -> None:
 
 def deconvolved(own: Tensor, channels: int, out: int, kernel: Any, given: dict[str, Any]) -> Tensor:
     """A transposed convolution; see `convolved`."""
-    rank, groups = given["rank"], whole(given.get("groups", 1))
-    before, inner = split_at(own, rank)
-    same(channels, before[-1])
-    if groups < 1 or channels % groups or out % groups:
-        raise Unfollowed("groups that do not fit")
+    rank = given["rank"]
+    before, inner = _grouped(own, channels, out, given)
     kernel, stride = each(kernel, rank), _least(each(given.get("stride", 1), rank))
     pads, more = each(given.get("padding", 0), rank), each(given.get("output_padding", 0), rank)
     dilation = each(given.get("dilation", 1), rank)

@@ -26,7 +26,7 @@ from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
-from gpu_runner.supervisor.config import SupervisorConfig
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 FORK = multiprocessing.get_context("fork")
 FORKS = 3
@@ -139,21 +139,19 @@ class RunningDaemon:
             "gpu_runner.daemon.jobs.evaluate", codec.encode(request), job_timeout=60
         )
 
-    def events(self, evaluation_id: str = "e1") -> list[Event]:
-        """All events so far of one evaluation, or of the runner for ""."""
-        return read_events(self.connection, evaluation_id)
+    def events(self, job_id: str = "e1") -> list[Event]:
+        """All events so far of one job, or of the runner for ""."""
+        return read_events(self.connection, job_id)
 
-    def wait_for(
-        self, kind: EventKind, evaluation_id: str = "e1", timeout_s: float = 15.0
-    ) -> Event:
+    def wait_for(self, kind: EventKind, job_id: str = "e1", timeout_s: float = 15.0) -> Event:
         """The first event of a kind."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
-            for event in self.events(evaluation_id):
+            for event in self.events(job_id):
                 if event.kind is kind:
                     return event
             time.sleep(0.05)
-        raise AssertionError(f"no {kind} in {timeout_s} s; there is: {self.events(evaluation_id)}")
+        raise AssertionError(f"no {kind} in {timeout_s} s; there is: {self.events(job_id)}")
 
     def wait_for_state(self, state: str, timeout_s: float = 15.0) -> dict[str, Any]:
         """The newest heartbeat, once it has this state."""
@@ -202,13 +200,13 @@ def alive(pid: int) -> bool:
         return False
 
 
-def read_events(connection: redis.Redis, evaluation_id: str) -> list[Event]:
-    """All events of one evaluation, in the order of the stream."""
+def read_events(connection: redis.Redis, job_id: str) -> list[Event]:
+    """All events of one job, in the order of the stream."""
     found = [
         codec.decode(Event, json.loads(fields[b"event"]))
         for _, fields in connection.xrange(EVENT_STREAM)
     ]
-    return [event for event in found if event.evaluation_id == evaluation_id]
+    return [event for event in found if event.job_id == job_id]
 
 
 def _serve(config: DaemonConfig, evaluate: Evaluate, fault: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -10,13 +11,15 @@ import redis
 
 from gpu_runner.daemon.events import EventStream, Reporter, Spool, report_or_keep
 from gpu_runner.daemon.slot_state import SlotState
-from gpu_runner.data.event import EVENT_STREAM, Event, EventKind
+from gpu_runner.data import codec
+from gpu_runner.data.event import EVENT_STREAM, Event, EventKind, JobKind
 from tests.conftest import RedisServer
 from tests.unit.gpu_runner.daemon.running import read_events
 
 
 def event(seq: int, kind: EventKind = EventKind.STAGE) -> Event:
-    return Event(evaluation_id="e1", attempt=1, seq=seq, kind=kind, payload={"value": float("nan")})
+    payload = {"value": float("nan")}
+    return Event(job=JobKind.CHECK, job_id="e1", attempt=1, seq=seq, kind=kind, payload=payload)
 
 
 def test_an_entry_has_one_field_with_json(redis_url: str) -> None:
@@ -80,16 +83,29 @@ def test_a_broken_file_does_not_hold_up_the_others(redis_url: str, tmp_path: Pat
     assert (tmp_path / "0.unreadable").exists()
 
 
+def test_what_an_earlier_version_has_kept_is_sent(redis_url: str, tmp_path: Path) -> None:
+    connection = redis.Redis.from_url(redis_url)
+    spool = Spool(tmp_path)
+    document = codec.encode(event(7))
+    document["evaluation_id"] = document.pop("job_id")
+    del document["job"]
+    (tmp_path / "0.json").write_text(json.dumps(document))
+    assert spool.flush(EventStream(connection)) == 1
+    [sent] = read_events(connection, "e1")
+    assert (sent.job, sent.seq) == (None, 7)
+
+
 def test_slot_state_counts_and_forgets() -> None:
     state = SlotState()
     assert not state.lost
-    state.begin("evaluation-ü", 3)
+    state.begin(JobKind.BASELINES, "evaluation-ü", 3)
     assert [state.next_seq(), state.next_seq()] == [1, 2]
-    assert (state.evaluation_id, state.attempt, state.lost) == ("evaluation-ü", 3, True)
+    assert (state.job_id, state.attempt, state.lost) == ("evaluation-ü", 3, True)
     state.finish()
-    assert not state.lost
+    assert (state.job, state.lost) == (JobKind.BASELINES, False)
     assert state.next_seq() == 3
-    state.begin("b", 1)
-    assert (state.evaluation_id, state.next_seq(), state.lost) == ("b", 1, True)
+    state.begin(JobKind.CHECK, "b", 1)
+    assert (state.job, state.job_id) == (JobKind.CHECK, "b")
+    assert (state.next_seq(), state.lost) == (1, True)
     state.clear()
-    assert (state.evaluation_id, state.attempt, state.lost) == ("", 0, False)
+    assert (state.job_id, state.attempt, state.lost) == ("", 0, False)

@@ -21,12 +21,12 @@ from gpu_runner.data.event import Event, EventKind
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Verdict
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.jail import JailError
-from gpu_runner.supervisor.killed import KilledFromOutside
-from gpu_runner.supervisor.oracle import OracleError
-from gpu_runner.supervisor.turn import exclusive
+from gpu_runner.supervisor.device.lock import exclusive
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.jail import JailError
+from gpu_runner.supervisor.host.killed import KilledFromOutside
+from gpu_runner.supervisor.oracle.client import OracleError
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
 from tests.unit.gpu_runner.daemon.running import RunningDaemon
 

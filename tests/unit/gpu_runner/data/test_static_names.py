@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.static import check_source
 from gpu_runner.data.verdict import Abi, Language
+from tests.unit.gpu_runner.data.preprocessing import checked
 
 USES_OF_SYSTEM = [
     'system("true");',
@@ -99,7 +99,7 @@ NAMES_OF_THEIR_OWN = [
 
 def tripped(source: str) -> set[str]:
     """Names of the rules that a source in C++ trips."""
-    found = check_source(source, Language.CPP, Abi.C, find_task("vector_add"))
+    found = checked(source, Language.CPP, Abi.C, find_task("vector_add"))
     return {suspicion.reason.split(":")[0] for suspicion in found}
 
 

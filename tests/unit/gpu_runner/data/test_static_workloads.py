@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.static import check_source
 from gpu_runner.data.verdict import Abi, Language
+from tests.unit.gpu_runner.data.preprocessing import checked
 
 VECTOR_ADD = [  # public sizes: 65536, 262144 and 16777216
     "if (N - 65536 == 0) return a(); if (0 == N - 262144) return b();",
@@ -46,7 +46,7 @@ QUIET = [
 
 def tripped(source: str, task: str = "vector_add") -> set[str]:
     """Names of the rules that a source in CUDA trips."""
-    found = check_source(source, Language.CUDA, Abi.C, find_task(task))
+    found = checked(source, Language.CUDA, Abi.C, find_task(task))
     return {suspicion.reason.split(":")[0] for suspicion in found}
 
 

@@ -1,4 +1,4 @@
-"""A small coordinator: real processes, sockets and shared memory, without jail or protocol."""
+"""A small supervisor: real processes, sockets and shared memory, without jail or protocol."""
 
 from __future__ import annotations
 
@@ -120,10 +120,10 @@ class OracleProcess(Child):
     """Speaks JSON lines."""
 
     def __init__(self, size: int = 1 << 20) -> None:
-        self.inputs, self.taken = Shared(size), Shared(size)
+        self.inputs, self.samples = Shared(size), Shared(size)
         self.handles, theirs = socket.socketpair()
         with theirs:
-            super().__init__("gpu_runner.engine.oracle", (), (), theirs.fileno())
+            super().__init__("gpu_runner.engine.oracle_main", (), (), theirs.fileno())
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         self.control.sendall((json.dumps({"op": op, **fields}) + "\n").encode())
@@ -135,7 +135,7 @@ class OracleProcess(Child):
         return super().close()
 
     def load(self, task: Task, device: str = "cpu") -> dict[str, Any]:
-        socket.send_fds(self.handles, [b"arenas"], [self.inputs.fd, self.taken.fd])
+        socket.send_fds(self.handles, [b"arenas"], [self.inputs.fd, self.samples.fd])
         return self.ask("load", task=codec.encode(task), device=device)
 
 
@@ -201,7 +201,7 @@ class Evaluation:
 
     def __init__(self, task: Task, oracle: OracleProcess, device: str = "cpu") -> None:
         self.task, self.oracle, self.device = task, oracle, device
-        self.inputs, self.taken = oracle.inputs, oracle.taken
+        self.inputs, self.samples = oracle.inputs, oracle.samples
         self.outputs = Shared(len(self.inputs.map))
         self.loaded = self.oracle.load(task, device)
         self.calls = 0
@@ -254,6 +254,6 @@ class Evaluation:
         return Call(self.calls, tuple(arguments), offsets[0] - GUARD, high, 0, end, setup)
 
     def take_and_verify(self, seed: int, *, explain: bool = False) -> dict[str, Any]:
-        self.taken.map[:] = self.outputs.map[:]
+        self.samples.map[:] = self.outputs.map[:]
         outputs = [{"offset": at} for at in self.places]
         return self.ask("verify", seed=seed, outputs=outputs, explain=explain)

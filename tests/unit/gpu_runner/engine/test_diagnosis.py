@@ -7,12 +7,13 @@ import time
 import pytest
 import torch
 
-from gpu_runner.data.symptom import GENERAL, WORDS_LIMIT, Symptom
+from gpu_runner.data.symptom import GENERAL, Symptom
 from gpu_runner.engine.compare import wrong_elements
 from gpu_runner.engine.diagnosis import Case, diagnose
 from tests.unit.gpu_runner.engine.wrong_outputs import (
     FLOATS,
     LIMIT,
+    WORDS_LIMIT,
     S,
     drawn,
     found,

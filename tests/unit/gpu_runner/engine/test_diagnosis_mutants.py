@@ -10,8 +10,8 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.symptom import Symptom
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.engine.files import write_files
-from gpu_runner.engine.judge import explain
 from gpu_runner.engine.mutants import Call, mutants_of
+from gpu_runner.engine.oracle import explain
 from gpu_runner.engine.problem import load_problem
 from gpu_runner.engine.soundness import base_problem
 

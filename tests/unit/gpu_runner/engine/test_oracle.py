@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gpu_runner.data.task import Tolerance
-from gpu_runner.engine import judge
+from gpu_runner.engine import oracle as engine_oracle
 from gpu_runner.engine.compare import Limit
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import (
@@ -115,9 +115,9 @@ def test_a_verdict_stands_where_it_cannot_be_explained(monkeypatch: pytest.Monke
     def fails(case: object) -> None:
         raise torch.OutOfMemoryError("no memory for it")
 
-    monkeypatch.setattr(judge, "diagnose", fails)
+    monkeypatch.setattr(engine_oracle, "diagnose", fails)
     zeros, ones = torch.zeros(9), torch.ones(9, dtype=torch.float64)
-    assert judge.explain(zeros, ones, Limit(1.0), None, 1e9, 1.0) == ()
+    assert engine_oracle.explain(zeros, ones, Limit(1.0), None, 1e9, 1.0) == ()
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
@@ -270,15 +270,15 @@ def test_c_abi_verifies_what_the_signature_writes(start: Start, device: str) -> 
     assert (output["name"], output["mismatch"]) == ("out", None)
 
 
-def test_taken_may_grow(start: Start) -> None:
+def test_samples_may_grow(start: Start) -> None:
     evaluation = start(rows_task())
     evaluation.describe()
     outputs = expected_rows(evaluation, evaluation.fill(41))
     give(evaluation, outputs)
     evaluation.take_and_verify(41)
     base = 1 << 20
-    os.ftruncate(evaluation.taken.fd, 2 * base)
-    os.pwrite(evaluation.taken.fd, bytes(evaluation.outputs.map), base)
+    os.ftruncate(evaluation.samples.fd, 2 * base)
+    os.pwrite(evaluation.samples.fd, bytes(evaluation.outputs.map), base)
     places = [{"offset": base + at} for at in evaluation.places]
     answer = evaluation.ask("verify", seed=41, outputs=places)
     assert [output["mismatch"] for output in answer["outputs"]] == [None, None]

@@ -27,7 +27,7 @@ from gpu_runner.engine.problem import ProblemError
 from gpu_runner.engine.returned import CallError, returned_tensors
 from tests.unit.gpu_runner.engine.stub import REPOSITORY, Shared, make_task
 
-MODULES = ["data.wire", "engine.oracle", "engine.torch_runner"]
+MODULES = ["data.wire", "engine.oracle_main", "engine.torch_runner"]
 
 
 def test_fingerprint_sees_every_bit_and_every_order() -> None:

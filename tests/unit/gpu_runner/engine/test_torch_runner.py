@@ -208,7 +208,7 @@ def test_no_such_extension(start: Start, support: Path, tmp_path: Path) -> None:
     assert runner.close() == 1
 
 
-def test_the_runner_ends_when_the_coordinator_does(start: Start, support: Path) -> None:
+def test_the_runner_ends_when_the_supervisor_does(start: Start, support: Path) -> None:
     runner = start(rows_task()).runner("baseline", "eager", "forward", str(support))
     ready(runner)
     assert runner.close() == 3

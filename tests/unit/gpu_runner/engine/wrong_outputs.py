@@ -8,13 +8,16 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.poison import HUGE
-from gpu_runner.data.symptom import WORDS_LIMIT, Finding, Symptom
+from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.engine.compare import Limit, compare, wrong_elements
 from gpu_runner.engine.diagnosis import Case, diagnose
 
 LIMIT = Limit.of(16.0, 4.0, 1.0)
 S = Symptom
 FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
+
+WORDS_LIMIT = 25
+"""Words of a finding's sentence at most."""
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -9,6 +9,7 @@ import pytest
 
 from gpu_runner.data.evaluation import ProcessRun, WorkloadResult
 from gpu_runner.data.integrity import Check
+from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.judge import (
     Facts,
@@ -16,10 +17,10 @@ from gpu_runner.supervisor.judge import (
     luck_suspicions,
     workload_result,
 )
-from gpu_runner.supervisor.outside import MARGINS, NullTime, is_contradicted
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_contradicted
 from tests.unit.gpu_runner.supervisor.test_judge import SMALL, TASK
 
-GATED = NullTime(intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, gate_ns=300.0)
+GATED = EmptyKernelTime(intercept_ns=0, slope_ns=0, deviation_ns=0, single_ns=4e4, gate_ns=300.0)
 
 
 def gated_run(
@@ -42,7 +43,7 @@ def gated_run(
 
 def gated(*runs: ProcessRun, abi: Abi = Abi.C) -> WorkloadResult:
     margin = MARGINS[DeviceKind.CPU, abi]
-    known = Facts(DeviceKind.CPU, runs=list(runs), null=GATED, margin=margin)
+    known = Facts(DeviceKind.CPU, runs=list(runs), empty=GATED, margin=margin)
     return workload_result(TASK, SMALL, Direction.FORWARD, known, None)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.__main__ import main
-from gpu_runner.supervisor import jail
-from gpu_runner.supervisor.calibrate import calibrated
-from gpu_runner.supervisor.config import SupervisorConfig
-from gpu_runner.supervisor.device import cuda_devices
+from gpu_runner.supervisor.device.device import cuda_devices
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.tools.calibrate import calibrated
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 

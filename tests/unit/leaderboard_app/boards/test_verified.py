@@ -9,7 +9,7 @@ from django.test import Client
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.query import By, Query
-from runs_app.integrity.standing import leader
+from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation
 from tests.unit.runs_app.integrity.suspicious import MEMCHECK, end_audit, held, ranked
 

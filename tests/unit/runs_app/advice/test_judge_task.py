@@ -15,7 +15,7 @@ from django.test import Client
 from runs_app.advice import services as task_judging
 from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
 from runs_app.runners.reconcile_runs import reconcile_runs
-from tasks_app.models import Act, Task
+from tasks_app.models import AuditEntry, Task
 from tasks_app.publishing.services import admit
 from tests import factories as make
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
@@ -57,8 +57,8 @@ def test_verdicts_are_stored_with_reasons_model_and_cost_and_shown(client: Clien
     assert [v["flagged"] for v in judgement.verdicts] == [True, False]
     assert judgement.call.cost_usd == pytest.approx((400 * 10 + 50 * 100) / 1e6)
     assert (judgement.call.role, judgement.call.status) == ("judge", "ANSWERED")
-    act = Act.objects.get(kind=Act.Kind.JUDGED)
-    assert (act.actor, act.version, act.details) == (
+    entry = AuditEntry.objects.get(kind=AuditEntry.Kind.JUDGED)
+    assert (entry.actor, entry.version, entry.details) == (
         None, judgement.version, {"language model": "judge"},
     )  # fmt: skip
     page = client.get("/tasks/scale/soundness/").content.decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,24 +13,19 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data import codec
-from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import DeviceKind
 from runs_app.checks.selectors import check_reason, check_stage, check_time, find_check
 from runs_app.checks.services import cancel_check, request_check
-from runs_app.errors import EventError
 from runs_app.messaging import queues
-from runs_app.messaging.queues import JobState, JobView
 from runs_app.models import Status, TaskCheck
-from runs_app.runners.events import record_event
-from runs_app.runners.reconcile import reconcile
 from tasks_app.errors import CurationError
-from tasks_app.models import Act, Draft, Soundness, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, TaskVersion
 from tests import factories as make
 from tests.unit.queued import Jobs
 
 pytestmark = pytest.mark.django_db
 
-LONG_AGO = make.NOW - timedelta(days=1)
 WRONG = {
     "name": "zeros", "direction": "forward", "state": "failed", "workload": "n256", "scaled": 9.0,
 }  # fmt: skip
@@ -70,19 +64,9 @@ def report(check: TaskCheck, **changes: Any) -> dict[str, Any]:
     return document | changes
 
 
-def send(  # a runner's event of the current attempt
-    check: TaskCheck, kind: EventKind, payload: dict[str, Any], *, seq: int, **changes: Any
-) -> bool:
-    now = changes.pop("now", make.NOW)
-    fields = {"evaluation_id": str(check.pk), "attempt": check.attempt, **changes}
-    known = record_event(event=Event(kind=kind, payload=payload, seq=seq, **fields), now=now)
+def send(check: TaskCheck, kind: EventKind, payload: dict[str, Any], **changes: Any) -> None:
+    make.send(check, kind, payload, **changes)
     check.refresh_from_db()
-    return known
-
-
-def start(check: TaskCheck, runner: str = "host-1", **changes: Any) -> None:
-    send(check, EventKind.STARTED, {"runner": runner, "at": 0.0}, seq=1, **changes)
-    assert check.status == Status.RUNNING
 
 
 class TestAsking:
@@ -95,9 +79,9 @@ class TestAsking:
             again = ask(make.make_admin(), version)
         assert again == check
         assert jobs.enqueued == [f"check-{check.pk}-1"]
-        act = Act.objects.get(kind=Act.Kind.CHECKED)
-        assert (act.actor, act.version, act.name) == (admin, version, "scale")
-        assert act.details == {"device": "cpu", "check": str(check.pk)}
+        entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CHECKED)
+        assert (entry.actor, entry.version, entry.name) == (admin, version, "scale")
+        assert entry.details == {"device": "cpu", "check": str(check.pk)}
         request = codec.encode(queues.order(check)[2])
         assert (request["check_id"], request["attempt"]) == (str(check.pk), 1)
         assert request["task"] == version.document
@@ -125,7 +109,7 @@ class TestAsking:
         a_draft(version, author)
         cancel_check(check=ask(author, version), user=author, now=make.NOW)
         assert check_time(author, make.NOW).left == 2
-        start(held := ask(author, version))
+        make.start(held := ask(author, version))
         send(held, EventKind.FINISHED, {"reason": "failed"}, seq=2, now=make.later(100))
         assert check_time(author, make.NOW).left == 0
         with pytest.raises(CurationError, match="held devices for 3 minutes"):
@@ -155,7 +139,7 @@ class TestAsking:
         check = ask()
         with pytest.raises(CurationError, match="only who asked"):
             cancel_check(check=check, user=make.make_user(), now=make.NOW)
-        start(check)
+        make.start(check)
         admin = make.make_admin(username="ada")
         with django_capture_on_commit_callbacks(execute=True):
             cancel_check(check=check, user=admin, now=make.later(5))
@@ -163,8 +147,9 @@ class TestAsking:
         send(check, EventKind.FINISHED, {"report": report(check)}, seq=2)
         assert (check.status, check.reason) == (Status.CANCELLED, "cancelled by ada")
         assert (check.finished_at, check.passed) == (make.later(5), None)
-        act = Act.objects.get(kind=Act.Kind.CANCELLED)
-        assert (act.actor, act.version, act.details["device"]) == (admin, check.version, "cpu")
+        entry = AuditEntry.objects.get(kind=AuditEntry.Kind.CANCELLED)
+        assert (entry.actor, entry.version) == (admin, check.version)
+        assert entry.details["device"] == "cpu"
         assert not Soundness.objects.exists()
         with pytest.raises(CurationError, match="cancelled already"):
             cancel_check(check=check, user=admin, now=make.NOW)
@@ -174,7 +159,7 @@ class TestEvents:
     def test_a_check_runs_and_its_report_is_the_versions(self, jobs: Jobs) -> None:
         make.make_runner(name="host-1", boot_id="boot-7")
         check = ask()
-        start(check, now=make.later(1))
+        make.start(check, runner="host-1", now=make.later(1))
         assert (str(check.runner), check.runner_boot_id) == ("host-1", "boot-7")
         stage = {"detail": "forward n256: 3 wrong kernels settled", "elapsed_s": 1.0}
         send(check, EventKind.STAGE, stage, seq=2)
@@ -193,40 +178,6 @@ class TestEvents:
         send(check, EventKind.FINISHED, {"report": document}, seq=1)
         assert (check.status, check.passed) == (Status.FINISHED, False)
         assert "1 of 1 wrong kernels pass it" in check.version.unproven
-
-    def test_the_same_event_twice_and_a_late_one_change_nothing(self, jobs: Jobs) -> None:
-        check = ask()
-        start(check)
-        assert not send(check, EventKind.STARTED, {"runner": "other"}, seq=1)
-        send(check, EventKind.STAGE, {"detail": "new"}, seq=3)
-        assert not send(check, EventKind.STAGE, {"detail": "old"}, seq=2)
-        assert check.stage == "new"
-        send(check, EventKind.LOST, {"reason": "it died"}, seq=4)
-        assert (check.status, check.attempt, check.stage) == (Status.QUEUED, 2, "")
-        old = {"report": report(check)}
-        assert not send(check, EventKind.FINISHED, old, seq=5, attempt=1)
-        assert check.status == Status.QUEUED
-        start(check)
-        assert send(check, EventKind.FINISHED, {"reason": "it failed"}, seq=2)
-        assert not send(check, EventKind.FINISHED, old, seq=3)
-        assert (check.passed, check.reason) == (None, "it failed")
-        assert not Soundness.objects.exists()
-
-    @pytest.mark.parametrize(
-        ("changes", "words"),
-        [
-            (
-                {"evaluation_id": "00000000-0000-4000-8000-000000000000"},
-                "no evaluation or other job",
-            ),
-            ({"attempt": 2}, "attempt 2 has not begun"),
-        ],
-    )
-    def test_impossible_events_are_refused(
-        self, jobs: Jobs, changes: dict[str, Any], words: str
-    ) -> None:
-        with pytest.raises(EventError, match=words):
-            send(ask(), EventKind.STARTED, {}, seq=1, **changes)
 
     @pytest.mark.parametrize(
         ("changes", "words"),
@@ -281,71 +232,6 @@ class TestEvents:
                 rows.update(**change)
 
 
-class TestReconciling:
-    def test_a_forgotten_job_is_queued_again(
-        self, jobs: Jobs, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-    ) -> None:
-        check = ask()
-        jobs.states[queues.job_id(check)] = JobView(JobState.MISSING)
-        with django_capture_on_commit_callbacks(execute=True):
-            assert reconcile(now=make.later(60), listening_since=LONG_AGO) == 1
-        check.refresh_from_db()
-        assert (check.attempt, check.queued_at) == (1, make.later(60))
-        assert jobs.enqueued == [f"check-{check.pk}-1"]
-        assert reconcile(now=make.later(65), listening_since=LONG_AGO) == 0
-
-    def test_a_job_that_every_runner_refuses_ends_soon_with_the_reason(self, jobs: Jobs) -> None:
-        check = ask()
-        refusal = "'filter_task' is not a function that this worker runs"
-        for number in range(1, 4):
-            view = JobView(JobState.ENDED, make.later(20 * number), refusal)
-            jobs.states[f"check-{check.pk}-{number}"] = view
-            now = make.later(20 * number + 15)
-            assert reconcile(now=now, listening_since=LONG_AGO) == 1
-        check.refresh_from_db()
-        assert (check.status, check.passed) == (Status.FINISHED, None)
-        assert check.reason.startswith("lost 3 times; the last time: a runner of cpu refused it")
-        assert refusal in check.reason
-        assert "update it" in check.reason
-
-    def test_a_silent_check_is_retried_and_given_up_at_last(self, jobs: Jobs) -> None:
-        check = ask()
-        for number in range(3):
-            begun = make.later(1000 * number)
-            start(check, now=begun)
-            soon, late = begun + timedelta(seconds=59), begun + timedelta(seconds=61)
-            assert reconcile(now=soon, listening_since=LONG_AGO) == 0
-            assert reconcile(now=late, listening_since=LONG_AGO) == 1
-            check.refresh_from_db()
-        assert (check.status, check.attempt) == (Status.FINISHED, 3)
-        assert "fell silent for more than 60 s" in check.reason
-        assert reconcile(now=make.later(9000), listening_since=LONG_AGO) == 0
-
-    def test_a_job_that_ran_without_a_word_is_retried(self, jobs: Jobs) -> None:
-        check = ask()
-        jobs.states[queues.job_id(check)] = JobView(JobState.STARTED, make.later(1000))
-        assert reconcile(now=make.later(1059), listening_since=LONG_AGO) == 0
-        assert reconcile(now=make.later(1061), listening_since=LONG_AGO) == 1
-        check.refresh_from_db()
-        assert (check.status, check.attempt) == (Status.QUEUED, 2)
-
-    @pytest.mark.parametrize("change", [{"boot_id": "boot-2"}, {"state": "stopped"}])
-    def test_work_of_a_runner_that_is_gone_is_retried(
-        self, jobs: Jobs, change: dict[str, str]
-    ) -> None:
-        record_event(event=make.make_heartbeat(), now=make.NOW)
-        ran, waits = ask(), ask(version=a_version(name="other"))
-        start(ran)
-        record_event(event=make.make_heartbeat(), now=make.later(5))
-        ran.refresh_from_db()
-        assert ran.status == Status.RUNNING
-        record_event(event=make.make_heartbeat(**change), now=make.later(9))
-        ran.refresh_from_db()
-        waits.refresh_from_db()
-        assert (ran.status, ran.attempt, waits.attempt) == (Status.QUEUED, 2, 1)
-        assert "runner host-1 was" in ran.reason
-
-
 class TestDisclosure:
     def test_reason_and_stage_are_for_those_who_see_hidden_workloads(self, jobs: Jobs) -> None:
         version, author, owner = a_version(), make.make_user(), make.make_user()
@@ -374,7 +260,7 @@ class TestQueuePage:
         version, author = a_version(name="doubling"), make.make_user()
         draft = a_draft(version, author)
         running, waiting = ask(author, version), ask(version=a_version(name="halving"))
-        start(running)
+        make.start(running, runner="host-1")
         send(running, EventKind.STAGE, {"detail": "forward n256"}, seq=2)
         send(waiting, EventKind.LOST, {"reason": "its runner died"}, seq=1)
         stranger = client.get("/queue/").content.decode()

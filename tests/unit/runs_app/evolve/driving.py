@@ -1,4 +1,4 @@
-"""A simulated world that carries a run's moves out: scripted answers, scripted hardware."""
+"""A simulated world that carries a run's transitions out: scripted answers, scripted hardware."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
-from runs_app.evolve import budget, facts
+from runs_app.evolve import budget, events
+from runs_app.evolve.commands import Ask, Command, Message
 from runs_app.evolve.config import Budget, ModelSpec, Problem, RunConfig
-from runs_app.evolve.facts import Fact
+from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Move, Outcome
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.evolve.replay import Reply
 from runs_app.evolve.strategies import Strategy
-from runs_app.evolve.wishes import Ask, Message, Wish
 
 SIGNATURE = "void scale(const float* x, float* y, int64_t n)"
 MODELS = (
@@ -122,7 +122,7 @@ class Failure:
 
 @dataclass
 class World:
-    """Carries moves out and tells what came of them, in an order drawn from `seed`.
+    """Carries transitions out and tells what came of them, in an order drawn from `seed`.
 
     speak: the language models' answer to an ask. judge: what hardware says of a source, None for
     an evaluation that got lost. It holds the texts of the run, as the site's rows would.
@@ -137,8 +137,8 @@ class World:
     answers: dict[int, str] = field(default_factory=dict)
     prompts: dict[int, tuple[Message, ...]] = field(default_factory=dict)
     feedbacks: dict[tuple[int, Mode], Feedback] = field(default_factory=dict)
-    asks: dict[int, tuple[Ask, facts.Asked]] = field(default_factory=dict)
-    pending: list[facts.Asked | facts.Measuring] = field(default_factory=list)
+    asks: dict[int, tuple[Ask, events.Asked]] = field(default_factory=dict)
+    pending: list[events.Asked | events.Measuring] = field(default_factory=list)
     most_pending: dict[str, int] = field(default_factory=lambda: {"asked": 0, "measuring": 0})
 
     def __post_init__(self) -> None:
@@ -162,36 +162,36 @@ class World:
     def prompt(self, ask: int) -> tuple[Message, ...]:
         return self.prompts[ask]
 
-    def carry_out(self, moves: Sequence[Move]) -> None:
-        """Do what the moves say; what they begin ends when its turn comes."""
-        for move in moves:
-            match move.fact:
-                case facts.Asked() as asked:
-                    assert isinstance(move.wish, Ask)
-                    self.asks[asked.number] = move.wish, asked
-                    self.prompts[asked.number] = move.wish.prompt.messages
+    def carry_out(self, transitions: Sequence[Transition]) -> None:
+        """Do what the transitions say; what they begin ends when its turn comes."""
+        for transition in transitions:
+            match transition.event:
+                case events.Asked() as asked:
+                    assert isinstance(transition.command, Ask)
+                    self.asks[asked.number] = transition.command, asked
+                    self.prompts[asked.number] = transition.command.prompt.messages
                     self.pending.append(asked)
-                case facts.Drafted() as drafted:
-                    self.sources[drafted.number] = move.source
-                case facts.Measuring() as measuring:
+                case events.Drafted() as drafted:
+                    self.sources[drafted.number] = transition.source
+                case events.Measuring() as measuring:
                     self.pending.append(measuring)
         for kind in self.most_pending:
-            number = sum(facts.kind_of(fact) == kind for fact in self.pending)
+            number = sum(events.kind_of(event) == kind for event in self.pending)
             self.most_pending[kind] = max(self.most_pending[kind], number)
 
     def next_outcome(self) -> Outcome:
         """One of the things under way ends."""
-        fact = self.pending.pop(self.random.randrange(len(self.pending)))
-        return self._answer(fact) if isinstance(fact, facts.Asked) else self._evaluate(fact)
+        event = self.pending.pop(self.random.randrange(len(self.pending)))
+        return self._answer(event) if isinstance(event, events.Asked) else self._evaluate(event)
 
-    def _answer(self, asked: facts.Asked) -> Outcome:
-        wish, _ = self.asks[asked.number]
-        said = self.speak(wish)
+    def _answer(self, asked: events.Asked) -> Outcome:
+        command, _ = self.asks[asked.number]
+        said = self.speak(command)
         if isinstance(said, Failure):
             return CallFailure(ask=asked.number, reason=said.reason)
         self.answers[asked.number] = said
         model = next(m for m in MODELS if m.name == asked.model)
-        tokens_in = budget.tokens_bound(wish.prompt.messages) // 4
+        tokens_in = budget.tokens_bound(command.prompt.messages) // 4
         tokens_out = min(len(said) // 4 + 1, asked.max_tokens)
         return Answer(
             ask=asked.number,
@@ -202,22 +202,24 @@ class World:
             latency_s=1.0,
         )
 
-    def _evaluate(self, fact: facts.Measuring) -> Evaluated:
-        result = self.judge(self.sources[fact.candidate], fact.mode)
+    def _evaluate(self, event: events.Measuring) -> Evaluated:
+        result = self.judge(self.sources[event.candidate], event.mode)
         if result is None:
-            return Evaluated(candidate=fact.candidate, mode=fact.mode, reason="the runner is gone")
-        self.feedbacks[fact.candidate, fact.mode] = feedback_of(result)
-        return Evaluated(candidate=fact.candidate, mode=fact.mode, result=result)
+            return Evaluated(
+                candidate=event.candidate, mode=event.mode, reason="the runner is gone"
+            )
+        self.feedbacks[event.candidate, event.mode] = feedback_of(result)
+        return Evaluated(candidate=event.candidate, mode=event.mode, result=result)
 
 
 class Scripted:
     """A strategy that is a function of the history."""
 
-    def __init__(self, wishes: Callable[[History], list[Wish]]) -> None:
-        self.wishes = wishes
+    def __init__(self, commands: Callable[[History], list[Command]]) -> None:
+        self.commands = commands
 
-    def ask(self, history: History) -> list[Wish]:
-        return self.wishes(history)
+    def ask(self, history: History) -> list[Command]:
+        return self.commands(history)
 
 
 @dataclass
@@ -226,35 +228,35 @@ class Drive:
 
     optimizer: Optimizer
     world: World
-    facts: list[Fact] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     @property
     def history(self) -> History:
         return self.optimizer.history
 
-    def record(self, moves: Sequence[Move]) -> None:
-        self.world.carry_out(moves)
-        self.facts += [move.fact for move in moves]
+    def record(self, transitions: Sequence[Transition]) -> None:
+        self.world.carry_out(transitions)
+        self.events += [transition.event for transition in transitions]
 
     def step(self, tells: int) -> None:
         """Tell up to so many outcomes, then ask until nothing is left, as the site does."""
         for _ in range(min(tells, len(self.world.pending))):
             self.record(self.optimizer.tell(self.world.next_outcome()))
-        while moves := self.optimizer.ask():
-            self.record(moves)
+        while transitions := self.optimizer.ask():
+            self.record(transitions)
 
-    def go(self, facts_at_most: int = 100_000) -> Drive:
+    def go(self, events_at_most: int = 100_000) -> Drive:
         """Until nothing is under way."""
         self.step(0)
-        while self.world.pending and len(self.facts) < facts_at_most:
+        while self.world.pending and len(self.events) < events_at_most:
             self.step(self.world.random.choice((1, 1, 1, 2, 3)))
         return self
 
     def extend(self, new: Budget) -> None:
         """Give the run another budget."""
-        fact = facts.Extended(budget=new)
-        self.history.apply(fact)
-        self.facts.append(fact)
+        event = events.Extended(budget=new)
+        self.history.apply(event)
+        self.events.append(event)
 
 
 def begin(
@@ -267,6 +269,6 @@ def begin(
     return Drive(optimizer, world)
 
 
-def drive(problem: Problem, config: RunConfig, world: World) -> list[Fact]:
-    """The facts of a whole run."""
-    return begin(problem, config, world).go().facts
+def drive(problem: Problem, config: RunConfig, world: World) -> list[Event]:
+    """The events of a whole run."""
+    return begin(problem, config, world).go().events

@@ -8,9 +8,9 @@ from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.history import History
-from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Drive,
     Failure,
@@ -66,15 +66,15 @@ def a_run(
 def steps(run: Drive) -> list[str]:
     """What was begun, in order: roles of asks, evaluations by mode, drops, and the end."""
     named = []
-    for fact in run.facts:
-        match fact:
-            case facts.Asked():
-                named.append(fact.role.value)
-            case facts.Measuring():
-                named.append(f"measure {fact.mode.value}")
-            case facts.Dropped():
+    for event in run.events:
+        match event:
+            case events.Asked():
+                named.append(event.role.value)
+            case events.Measuring():
+                named.append(f"measure {event.mode.value}")
+            case events.Dropped():
                 named.append("drop")
-            case facts.Finished():
+            case events.Finished():
                 named.append("end")
     return named
 

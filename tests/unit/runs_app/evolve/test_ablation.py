@@ -8,13 +8,20 @@ from typing import Any
 
 import pytest
 
-from runs_app.evolve.ablation import Interval, Trial, geometric_interval, group, telling, varying
+from runs_app.evolve.ablation import (
+    AblationRun,
+    Interval,
+    geometric_interval,
+    group,
+    telling,
+    varying,
+)
 
 
-def trial(speedup: float | None, **setting: str) -> Trial:
+def run(speedup: float | None, **setting: str) -> AblationRun:
     fields: dict[str, Any] = {"usd": 2.0, "tokens": 10, "measured": 4, "correct": 3}
     improved = speedup is not None and speedup > 1
-    return Trial(run="r", setting=setting, speedup=speedup, improved=improved, **fields)
+    return AblationRun(run="r", setting=setting, speedup=speedup, improved=improved, **fields)
 
 
 def test_nothing_has_no_mean() -> None:
@@ -68,9 +75,9 @@ def test_a_value_must_be_positive() -> None:
 
 
 def test_groups_are_ranked_and_tie_where_intervals_overlap() -> None:
-    fast = [trial(value, strategy="evolve") for value in (4.0, 4.1, 4.2)]
-    same = [trial(value, strategy="fsr") for value in (3.9, 4.1, 4.2)]
-    slow = [trial(value, strategy="translate") for value in (1.0, 1.01, 1.02)]
+    fast = [run(value, strategy="evolve") for value in (4.0, 4.1, 4.2)]
+    same = [run(value, strategy="fsr") for value in (3.9, 4.1, 4.2)]
+    slow = [run(value, strategy="translate") for value in (1.0, 1.01, 1.02)]
     groups = group([*slow, *same, *fast], ["strategy"])
     assert [dict(g.values)["strategy"] for g in groups] == ["evolve", "fsr", "translate"]
     assert [(g.rank, g.tied) for g in groups] == [(1, True), (1, True), (3, False)]
@@ -82,7 +89,7 @@ def test_one_run_shows_no_difference() -> None:
 
 
 def test_runs_without_a_correct_kernel_count_as_runs() -> None:
-    (found,) = group([trial(2.0, strategy="a"), trial(None, strategy="a")], ["strategy"])
+    (found,) = group([run(2.0, strategy="a"), run(None, strategy="a")], ["strategy"])
     assert found.interval is not None
     assert found.interval.mean == pytest.approx(2.0)
     assert found.interval.method == "none"
@@ -92,16 +99,16 @@ def test_runs_without_a_correct_kernel_count_as_runs() -> None:
 
 
 def test_a_group_without_any_stands_last_and_has_no_rank() -> None:
-    groups = group([trial(None, s="a"), trial(1.5, s="b")], ["s"])
+    groups = group([run(None, s="a"), run(1.5, s="b")], ["s"])
     assert [g.rank for g in groups] == [1, 0]
     assert groups[1].interval is None
 
 
 def test_what_a_group_mixes_is_said() -> None:
-    trials = [trial(2.0, strategy="a", profile="none"), trial(2.0, strategy="a", profile="full")]
-    assert varying(trials) == ("profile",)
-    assert group(trials, ["strategy"])[0].mixes == ("profile",)
-    assert [g.mixes for g in group(trials, ["strategy", "profile"])] == [(), ()]
+    runs = [run(2.0, strategy="a", profile="none"), run(2.0, strategy="a", profile="full")]
+    assert varying(runs) == ("profile",)
+    assert group(runs, ["strategy"])[0].mixes == ("profile",)
+    assert [g.mixes for g in group(runs, ["strategy", "profile"])] == [(), ()]
 
 
 def test_factors_that_others_imply_are_not_needed() -> None:
@@ -110,5 +117,5 @@ def test_factors_that_others_imply_are_not_needed() -> None:
         {"strategy": "a", "verifiers": "on", "soft": "yes"},
         {"strategy": "b", "verifiers": "off", "soft": ""},
     ]
-    assert telling([trial(2.0, **setting) for setting in settings]) == ("strategy", "verifiers")
-    assert telling([trial(2.0, strategy="a"), trial(3.0, strategy="a")]) == ()
+    assert telling([run(2.0, **setting) for setting in settings]) == ("strategy", "verifiers")
+    assert telling([run(2.0, strategy="a"), run(3.0, strategy="a")]) == ()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts, novelty
+from runs_app.evolve import events, novelty
 from runs_app.evolve.archive import AddStatus, Archive, cell_of, populate
+from runs_app.evolve.commands import Edit, Place
 from runs_app.evolve.history import Candidate, History
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
-from runs_app.evolve.wishes import Edit, Place
 from tests.unit.runs_app.evolve.driving import World, kernel
 
 
@@ -54,13 +54,13 @@ def a_history(*told: tuple[int, int, float]) -> History:
     history = History(World())
     for number, (island, generation, latency) in enumerate(told, start=1):
         place = Place(island=island, generation=generation)
-        drafted = facts.Drafted(number=number, digest=str(number), edit=Edit.DIFF, place=place)
-        measuring = facts.Measuring(candidate=number, mode=Mode.QUICK)
-        measured = facts.Measured(
+        drafted = events.Drafted(number=number, digest=str(number), edit=Edit.DIFF, place=place)
+        measuring = events.Measuring(candidate=number, mode=Mode.QUICK)
+        measured = events.Measured(
             candidate=number, mode=Mode.QUICK, verdict="CORRECT", reason="", latency_ns=latency
         )
-        for fact in (drafted, measuring, measured):
-            history.apply(fact)
+        for event in (drafted, measuring, measured):
+            history.apply(event)
     return history
 
 

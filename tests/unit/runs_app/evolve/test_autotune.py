@@ -11,13 +11,13 @@ import pytest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Edit, Place
 from runs_app.evolve.config import Budget
+from runs_app.evolve.evaluations import MAX_LOSSES
 from runs_app.evolve.history import Candidate
 from runs_app.evolve.knobs import find_knobs, space_size
 from runs_app.evolve.strategies.autotune import incumbent, neighbours
-from runs_app.evolve.trials import MAX_LOSSES
-from runs_app.evolve.wishes import Edit, Place
 from tests.unit.runs_app.evolve.driving import (
     Drive,
     World,
@@ -76,7 +76,7 @@ def test_the_kernels_own_values_come_first_and_nothing_comes_twice() -> None:
 def test_it_ends_when_everything_was_tried() -> None:
     run = a_run(SMALL, World(seed=1), patience=100).go()
     assert len(run.history.candidates) == 6
-    assert run.history.finished == facts.Finished(reason="all 6 combinations were measured")
+    assert run.history.finished == events.Finished(reason="all 6 combinations were measured")
 
 
 def test_it_ends_after_as_many_as_were_asked_for() -> None:
@@ -168,7 +168,7 @@ def test_a_spent_budget_leaves_nothing_drafted_and_an_extension_goes_on(concurre
 )
 def test_a_kernel_that_cannot_be_tuned_ends_the_run_with_the_reason(source: str, word: str) -> None:
     run = a_run(source, World()).go()
-    assert len(run.facts) == 1
+    assert len(run.events) == 1
     assert run.history.finished is not None
     assert word in run.history.finished.reason
 
@@ -182,8 +182,8 @@ def test_it_needs_a_kernel_and_sound_parameters() -> None:
 
 
 def test_the_same_seed_searches_the_same_way() -> None:
-    def searched(seed: int) -> list[facts.Fact]:
-        return a_run(tunable(), World(judge=Landscape(4).judge, seed=9), seed).go().facts
+    def searched(seed: int) -> list[events.Event]:
+        return a_run(tunable(), World(judge=Landscape(4).judge, seed=9), seed).go().events
 
     assert searched(1) == searched(1)
     assert searched(1) != searched(2)

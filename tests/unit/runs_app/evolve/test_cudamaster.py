@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from gpu_runner.data.codec import DataError
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import ProfileMode
 from runs_app.evolve.history import CandidateState
-from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import Failure, World, a_config, a_problem, begin, fenced
 from tests.unit.runs_app.evolve.papers import (
     a_run,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import ProfileMode, VerifierConfig
-from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import Failure, World, a_config, a_problem, begin, fenced
 from tests.unit.runs_app.evolve.papers import (
     a_run,
@@ -37,12 +37,12 @@ def improving(ask: Ask) -> str:
 def of_generation(run: Any, number: int) -> list[str]:
     """Steps that belong to a generation, in order."""
     mine = []
-    for fact in run.facts:
-        if isinstance(fact, facts.Asked) and fact.place.generation == number:
-            mine.append(fact.role.value)
-        elif isinstance(fact, facts.Measuring):
-            place = run.history.candidates[fact.candidate].place
-            mine += [f"measure {fact.mode.value}"] if place.generation == number else []
+    for event in run.events:
+        if isinstance(event, events.Asked) and event.place.generation == number:
+            mine.append(event.role.value)
+        elif isinstance(event, events.Measuring):
+            place = run.history.candidates[event.candidate].place
+            mine += [f"measure {event.mode.value}"] if place.generation == number else []
     return mine
 
 
@@ -65,22 +65,22 @@ def test_the_order_of_algorithm_1() -> None:
         assert Counter(of_generation(run, number)[:8]) == {"propose": 4, "measure quick": 4}
         assert of_generation(run, number)[8:] == ["measure profile", "recommend"]
     assert Counter(of_generation(run, 3)) == {"propose": 4, "measure quick": 4}
-    first = [fact for fact in run.facts if isinstance(fact, facts.Asked)]
-    assert [fact.place.generation for fact in first] == sorted(
-        fact.place.generation for fact in first
+    first = [event for event in run.events if isinstance(event, events.Asked)]
+    assert [event.place.generation for event in first] == sorted(
+        event.place.generation for event in first
     )
 
 
 def test_a_generation_waits_for_the_one_before() -> None:
     run = a_run("evolve", improving, parameters=SMALL, concurrent_asks=8)
     open_asks = {
-        fact.place.generation: index
-        for index, fact in enumerate(run.facts)
-        if isinstance(fact, facts.Asked) and fact.role is Role.PROPOSE
+        event.place.generation: index
+        for index, event in enumerate(run.events)
+        if isinstance(event, events.Asked) and event.role is Role.PROPOSE
     }
-    for index, fact in enumerate(run.facts):
-        if isinstance(fact, facts.Measured) and fact.mode.value == "quick":
-            place = run.history.candidates[fact.candidate].place
+    for index, event in enumerate(run.events):
+        if isinstance(event, events.Measured) and event.mode.value == "quick":
+            place = run.history.candidates[event.candidate].place
             assert open_asks.get(place.generation + 1, 10**9) > index
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from gpu_runner.data.codec import DataError
-from runs_app.evolve.wishes import Ask
+from runs_app.evolve.commands import Ask
 from tests.unit.runs_app.evolve.driving import (
     Drive,
     Failure,

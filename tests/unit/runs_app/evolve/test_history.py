@@ -8,15 +8,15 @@ import pytest
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.budget import spent, wall_time_refusal
+from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import AskState, History, draw
-from runs_app.evolve.wishes import Edit, Place, Role
 from tests.unit.runs_app.evolve.driving import World
 
 
-def asked(number: int, **changes: object) -> facts.Asked:
+def asked(number: int, **changes: object) -> events.Asked:
     fields = {
         "number": number,
         "role": Role.PROPOSE,
@@ -29,31 +29,31 @@ def asked(number: int, **changes: object) -> facts.Asked:
         "worst_usd": 0.5,
         "worst_tokens": 400,
     }
-    return facts.Asked(**{**fields, **changes})  # type: ignore[arg-type]
+    return events.Asked(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def drafted(number: int, **changes: object) -> facts.Drafted:
+def drafted(number: int, **changes: object) -> events.Drafted:
     fields = {"number": number, "digest": f"d{number}", "edit": Edit.SEED, "place": Place()}
-    return facts.Drafted(**{**fields, **changes})  # type: ignore[arg-type]
+    return events.Drafted(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def measured(candidate: int, latency_ns: float | None, mode: Mode = Mode.QUICK) -> facts.Measured:
+def measured(candidate: int, latency_ns: float | None, mode: Mode = Mode.QUICK) -> events.Measured:
     verdict = "CORRECT" if latency_ns else "WRONG_RESULT"
-    return facts.Measured(
+    return events.Measured(
         candidate=candidate, mode=mode, verdict=verdict, reason="", latency_ns=latency_ns
     )
 
 
-def a_history(*told: facts.Fact) -> History:
+def a_history(*told: events.Event) -> History:
     history = History(World())
-    for fact in told:
-        history.apply(fact)
+    for event in told:
+        history.apply(event)
     return history
 
 
 def test_spent_counts_calls_under_way_at_their_worst() -> None:
-    answered = facts.Answered(ask=1, tokens_in=7, tokens_out=3, cost_usd=0.1, latency_s=1.0)
-    failed = facts.Failed(ask=2, reason="429", tokens_in=1, cost_usd=0.01)
+    answered = events.Answered(ask=1, tokens_in=7, tokens_out=3, cost_usd=0.1, latency_s=1.0)
+    failed = events.Failed(ask=2, reason="429", tokens_in=1, cost_usd=0.01)
     history = a_history(asked(1), asked(2), asked(3), answered, failed)
     now = spent(history)
     assert now.usd == pytest.approx(0.61)
@@ -81,12 +81,12 @@ def test_find_narrows_by_each_field() -> None:
                 for verifier in (None, "memory"):
                     found = history.find(*roles, **place, about=about, verifier=verifier)
                     assert [q.number for q in found] == [
-                        fact.number
-                        for fact in told
-                        if (not roles or fact.role in roles)
-                        and all(getattr(fact.place, k) == v for k, v in place.items())
-                        and about in (None, fact.about)
-                        and verifier in (None, fact.verifier)
+                        event.number
+                        for event in told
+                        if (not roles or event.role in roles)
+                        and all(getattr(event.place, k) == v for k, v in place.items())
+                        and about in (None, event.about)
+                        and verifier in (None, event.verifier)
                     ]
 
 
@@ -102,7 +102,7 @@ def test_candidates_are_found_by_place_and_digest() -> None:
 def test_correct_candidates_come_from_slow_to_fast() -> None:
     history = a_history(*map(drafted, range(1, 6)))
     for number, latency in ((1, 50.0), (2, 70.0), (3, None), (4, 60.0), (5, 50.0)):
-        history.apply(facts.Measuring(candidate=number, mode=Mode.QUICK))
+        history.apply(events.Measuring(candidate=number, mode=Mode.QUICK))
         history.apply(measured(number, latency))
     assert [c.number for c in history.correct()] == [2, 4, 1, 5]
     assert history.best is history.candidates[1]
@@ -112,7 +112,7 @@ def test_correct_candidates_come_from_slow_to_fast() -> None:
 def test_a_profile_explains_a_time_and_does_not_replace_it() -> None:
     history = a_history(drafted(1))
     for mode, latency in ((Mode.QUICK, 50.0), (Mode.PROFILE, 90.0)):
-        history.apply(facts.Measuring(candidate=1, mode=mode))
+        history.apply(events.Measuring(candidate=1, mode=mode))
         history.apply(measured(1, latency, mode))
     assert history.candidates[1].latency_ns == 50.0
     assert len(history.correct()) == len(history.settled) == 1
@@ -123,40 +123,40 @@ def test_a_profile_explains_a_time_and_does_not_replace_it() -> None:
 def test_a_first_profile_counts_and_another_mode_replaces_it() -> None:
     history = a_history(drafted(1))
     for mode, latency in ((Mode.PROFILE, 90.0), (Mode.QUICK, 50.0)):
-        history.apply(facts.Measuring(candidate=1, mode=mode))
+        history.apply(events.Measuring(candidate=1, mode=mode))
         history.apply(measured(1, latency, mode))
     assert [c.latency_ns for c in history.correct()] == [50.0]
     assert len(history.settled) == 1
 
 
 @pytest.mark.parametrize(
-    "fact",
+    "event",
     [
         asked(3, about=2, verifier="memory", parents=(1, 2)),
-        facts.Answered(ask=1, tokens_in=1, tokens_out=2, cost_usd=0.1, latency_s=2.5, problem="?"),
-        facts.Failed(ask=1, reason="timed out", cost_usd=0.25),
+        events.Answered(ask=1, tokens_in=1, tokens_out=2, cost_usd=0.1, latency_s=2.5, problem="?"),
+        events.Failed(ask=1, reason="timed out", cost_usd=0.25),
         drafted(2, knobs={"TILE": "8"}, techniques=("simd",), title="t", ask=1),
-        facts.Voted(candidate=1, verifier="memory", passes=False, ask=4),
-        facts.Dropped(candidate=1, reason="no news"),
-        facts.Measuring(candidate=1, mode=Mode.PROFILE),
+        events.Voted(candidate=1, verifier="memory", passes=False, ask=4),
+        events.Dropped(candidate=1, reason="no news"),
+        events.Measuring(candidate=1, mode=Mode.PROFILE),
         measured(1, 12.5),
-        facts.Finished(reason="enough", by_budget=True),
-        facts.Extended(budget=Budget(usd=1.5, evaluations=9)),
+        events.Finished(reason="enough", by_budget=True),
+        events.Extended(budget=Budget(usd=1.5, evaluations=9)),
     ],
-    ids=facts.kind_of,
+    ids=events.kind_of,
 )
-def test_a_fact_is_the_same_after_storing(fact: facts.Fact) -> None:
-    stored = json.loads(json.dumps(facts.encode(fact)))
-    assert facts.is_fact(facts.kind_of(fact))
-    assert facts.decode(facts.kind_of(fact), stored) == fact
+def test_an_event_is_the_same_after_storing(event: events.Event) -> None:
+    stored = json.loads(json.dumps(events.encode(event)))
+    assert events.is_known(events.kind_of(event))
+    assert events.decode(events.kind_of(event), stored) == event
 
 
 def test_what_people_do_is_no_fact() -> None:
-    assert not facts.is_fact("paused")
+    assert not events.is_known("paused")
     with pytest.raises(KeyError):
-        facts.decode("paused", {})
+        events.decode("paused", {})
     with pytest.raises(DataError, match="candidate"):
-        facts.decode("dropped", {"reason": "?"})
+        events.decode("dropped", {"reason": "?"})
 
 
 def test_draws_depend_on_seed_and_label_alone() -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Ask, Edit, Place, Role
 from runs_app.evolve.config import ProfileMode, VerifierConfig
 from runs_app.evolve.history import CandidateState, History
-from runs_app.evolve.wishes import Ask, Edit, Place, Role
 from tests.unit.runs_app.evolve.driving import (
     Drive,
     Failure,
@@ -34,9 +34,9 @@ def a_run(world: World, problem: dict[str, Any] | None = None, **changes: Any) -
     return begin(a_problem(**(problem or {})), a_config("islands", **fields), world)
 
 
-def proposals(run: Drive) -> list[facts.Asked]:
-    asked = [fact for fact in run.facts if isinstance(fact, facts.Asked)]
-    return [fact for fact in asked if fact.role is Role.PROPOSE]
+def proposals(run: Drive) -> list[events.Asked]:
+    asked = [event for event in run.events if isinstance(event, events.Asked)]
+    return [event for event in asked if event.role is Role.PROPOSE]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -51,27 +51,27 @@ def test_it_goes_further_than_one_step_from_its_seed(seed: int) -> None:
     while best.parents:  # its first parents, up to the seed
         best, steps = run.history.candidates[best.parents[0]], steps + 1
     assert steps > 2
-    assert run.history.finished == facts.Finished(reason="all 60 proposals were made")
+    assert run.history.finished == events.Finished(reason="all 60 proposals were made")
 
 
 def test_every_island_and_kind_of_edit_is_tried() -> None:
     run = a_run(talking_world(1), parameters={"proposals": 200, "floor_stop": 0.0}).go()
     asked = proposals(run)
-    assert {fact.place.island for fact in asked} == {0, 1, 2, 3}
-    assert [fact.place.slot for fact in asked] == list(range(1, 201))
-    kinds = Counter(fact.edit for fact in asked)
+    assert {event.place.island for event in asked} == {0, 1, 2, 3}
+    assert [event.place.slot for event in asked] == list(range(1, 201))
+    kinds = Counter(event.edit for event in asked)
     assert kinds[Edit.DIFF] == pytest.approx(120, abs=25)
     assert kinds[Edit.REWRITE] == pytest.approx(60, abs=20)
     assert 5 <= kinds[Edit.CROSSOVER] <= 35
-    for fact in asked:
-        assert len(set(fact.parents)) == (2 if fact.edit is Edit.CROSSOVER else 1)
-        prompt, _ = run.world.asks[fact.number]
-        assert prompt.prompt.name == f"islands_{fact.edit}"
+    for event in asked:
+        assert len(set(event.parents)) == (2 if event.edit is Edit.CROSSOVER else 1)
+        prompt, _ = run.world.asks[event.number]
+        assert prompt.prompt.name == f"islands_{event.edit}"
 
 
 def test_prompts_show_parents_with_what_hardware_said() -> None:
     run = a_run(talking_world(1), parameters={"crossover": 1.0, "diff": 0.0, "rewrite": 0.0}).go()
-    crossed = next(fact for fact in proposals(run) if fact.edit is Edit.CROSSOVER)
+    crossed = next(event for event in proposals(run) if event.edit is Edit.CROSSOVER)
     text = run.world.prompts[crossed.number][1].content
     for parent in crossed.parents:
         assert run.world.sources[parent].strip() in text
@@ -109,10 +109,10 @@ def test_questions_wait_while_the_device_has_more_than_enough_to_do() -> None:
     run.step(0)
     run.step(1)
     for _ in range(40):
-        answers = [f for f in world.pending if isinstance(f, facts.Asked)]
+        answers = [f for f in world.pending if isinstance(f, events.Asked)]
         if not answers:
             break
-        held = [f for f in world.pending if not isinstance(f, facts.Asked)]
+        held = [f for f in world.pending if not isinstance(f, events.Asked)]
         world.pending[:] = answers
         run.step(1)
         world.pending += held
@@ -141,10 +141,10 @@ def test_without_a_working_kernel_it_begins_with_a_translation(wrong_seed: bool)
     world = talking_world(1)
     world.judge = scripted
     run = a_run(world, {} if wrong_seed else {"seed_source": ""}).go()
-    roles = [fact.role for fact in run.facts if isinstance(fact, facts.Asked)]
+    roles = [event.role for event in run.events if isinstance(event, events.Asked)]
     assert Role.TRANSLATE in roles
     assert roles.index(Role.PROPOSE) > roles.index(Role.TRANSLATE)
-    parents = {fact.parents[0] for fact in proposals(run)}
+    parents = {event.parents[0] for event in proposals(run)}
     assert all(run.history.candidates[number].is_correct for number in parents)
 
 
@@ -254,14 +254,14 @@ def lengthen(history: History, world: World, number: int) -> None:
     asked = {"place": place, "model": "small", "parents": (1,), "edit": Edit.DIFF}
     call = {"role": Role.PROPOSE, "temperature": 1.0, "prompt": "p", "prompt_version": 1}
     worst = {"max_tokens": 9, "worst_usd": 0.1, "worst_tokens": 9}
-    history.apply(facts.Asked(number=number, **asked, **call, **worst))
+    history.apply(events.Asked(number=number, **asked, **call, **worst))
     history.apply(
-        facts.Answered(ask=number, tokens_in=5, tokens_out=5, cost_usd=0.01, latency_s=1.0)
+        events.Answered(ask=number, tokens_in=5, tokens_out=5, cost_usd=0.01, latency_s=1.0)
     )
-    history.apply(facts.Drafted(number=candidate, digest=str(number), ask=number, **asked))
+    history.apply(events.Drafted(number=candidate, digest=str(number), ask=number, **asked))
     for mode in (Mode.QUICK, Mode.PROFILE):
         result = judge(world.sources[candidate], mode)
-        measured = facts.Measured(
+        measured = events.Measured(
             candidate=candidate,
             mode=mode,
             verdict=result.verdict,
@@ -269,5 +269,5 @@ def lengthen(history: History, world: World, number: int) -> None:
             latency_ns=result.latency_ns,
             bottleneck=("compute", "latency", "")[number % 3],
         )
-        history.apply(facts.Measuring(candidate=candidate, mode=mode))
+        history.apply(events.Measuring(candidate=candidate, mode=mode))
         history.apply(measured)

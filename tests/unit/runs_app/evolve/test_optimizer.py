@@ -1,4 +1,4 @@
-"""The optimiser carries wishes out within budget and concurrency, and learns of each once."""
+"""The optimiser carries commands out within budget and concurrency, and learns of each once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import pytest
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.budget import spent
-from runs_app.evolve.config import Budget
-from runs_app.evolve.history import CandidateState, History
-from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, Evaluated
-from runs_app.evolve.wishes import (
+from runs_app.evolve.commands import (
     Ask,
+    Command,
     Draft,
     Drop,
     Edit,
@@ -26,8 +23,11 @@ from runs_app.evolve.wishes import (
     Place,
     Prompt,
     Role,
-    Wish,
 )
+from runs_app.evolve.config import Budget
+from runs_app.evolve.history import CandidateState, History
+from runs_app.evolve.optimizer import Optimizer
+from runs_app.evolve.outcomes import Answer, Evaluated
 from tests.unit.runs_app.evolve.driving import (
     Drive,
     Failure,
@@ -55,11 +55,11 @@ def an_ask(**changes: Any) -> Ask:
     return Ask(**{**fields, **changes})
 
 
-def greedy(history: History) -> list[Wish]:
+def greedy(history: History) -> list[Command]:
     """Measures everything, and asks for more without end, of both models."""
     drafted = [c for c in history.candidates.values() if c.state is CandidateState.DRAFTED]
-    wishes: list[Wish] = [Measure(candidate=c.number) for c in drafted]
-    return [*wishes, *(an_ask(model=name) for name in ("small", "large") * 4)]
+    commands: list[Command] = [Measure(candidate=c.number) for c in drafted]
+    return [*commands, *(an_ask(model=name) for name in ("small", "large") * 4)]
 
 
 def novel_world(seed: int = 0) -> World:
@@ -73,9 +73,9 @@ def novel_world(seed: int = 0) -> World:
     return World(speak=speak, seed=seed)
 
 
-def a_run(budget: Budget, wishes: Any = greedy, seed: int = 0, **changes: Any) -> Drive:
+def a_run(budget: Budget, commands: Any = greedy, seed: int = 0, **changes: Any) -> Drive:
     config = a_config("autotune", budget=budget, **changes)
-    return begin(a_problem(), config, novel_world(seed), Scripted(wishes))
+    return begin(a_problem(), config, novel_world(seed), Scripted(commands))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -122,7 +122,7 @@ def test_calls_under_way_count_at_their_worst() -> None:
 )
 def test_a_budget_of_zero_ends_at_once_with_the_reason(budget: Budget, word: str) -> None:
     run = a_run(budget).go()
-    assert [facts.kind_of(fact) for fact in run.facts] == ["finished"]
+    assert [events.kind_of(event) for event in run.events] == ["finished"]
     assert run.history.finished is not None
     assert run.history.finished.by_budget
     assert word in run.history.finished.reason
@@ -131,9 +131,9 @@ def test_a_budget_of_zero_ends_at_once_with_the_reason(budget: Budget, word: str
 def test_free_models_need_no_money() -> None:
     model = a_config().models[0]
     free = type(model)(name="small")
-    wishes = Scripted(lambda history: [an_ask()] if not history.questions else [])
+    commands = Scripted(lambda history: [an_ask()] if not history.questions else [])
     config = a_config("autotune", models=(free,), budget=Budget(usd=0))
-    run = begin(a_problem(), config, novel_world(), wishes)
+    run = begin(a_problem(), config, novel_world(), commands)
     run.step(0)
     assert len(run.history.questions) == 1
 
@@ -142,8 +142,8 @@ def test_an_answer_may_be_as_short_as_its_asker_wants() -> None:
     once = [an_ask(role=Role.VERIFY, max_tokens=100)]
     run = a_run(Budget(usd=1.0), lambda history: [] if history.questions else once)
     run.step(0)
-    asked = run.facts[0]
-    assert isinstance(asked, facts.Asked)
+    asked = run.events[0]
+    assert isinstance(asked, events.Asked)
     assert asked.max_tokens == 100
 
 
@@ -176,7 +176,7 @@ def test_what_was_told_before_changes_nothing() -> None:
         latency_s=1.0,
     )
     run.world.pending = [
-        f for f in run.world.pending if not (isinstance(f, facts.Asked) and f.number == 1)
+        f for f in run.world.pending if not (isinstance(f, events.Asked) and f.number == 1)
     ]
     run.record(run.optimizer.tell(answer))
     assert run.optimizer.tell(answer) == []
@@ -189,13 +189,13 @@ def test_what_was_told_before_changes_nothing() -> None:
 
 
 def test_a_mode_is_measured_once() -> None:
-    def wishes(history: History) -> list[Wish]:
+    def commands(history: History) -> list[Command]:
         if not history.candidates:
             return [Draft(source=kernel(), edit=Edit.SEED, place=Place())]
         return [Measure(candidate=1), Measure(candidate=1), Measure(candidate=1, mode=Mode.PROFILE)]
 
-    run = a_run(Budget(), wishes).go()
-    assert [f.mode for f in run.facts if isinstance(f, facts.Measuring)] == ["quick", "profile"]
+    run = a_run(Budget(), commands).go()
+    assert [f.mode for f in run.events if isinstance(f, events.Measuring)] == ["quick", "profile"]
     assert run.history.evaluations() == 2
     assert run.history.in_flight() == 0
     assert run.history.finished is not None
@@ -216,35 +216,35 @@ def test_an_extension_does_not_wake_a_run_that_its_strategy_ended() -> None:
     run = a_run(Budget(evaluations=5), lambda _: [Finish(reason="done")]).go()
     run.extend(Budget(evaluations=9))
     assert run.optimizer.ask() == []
-    assert run.history.finished == facts.Finished(reason="done")
+    assert run.history.finished == events.Finished(reason="done")
 
 
 def test_a_run_ends_when_nothing_is_under_way() -> None:
-    def wishes(history: History) -> list[Wish]:
+    def commands(history: History) -> list[Command]:
         return [Finish(reason="enough"), an_ask()] if history.questions else [an_ask(), an_ask()]
 
-    run = a_run(Budget(), wishes)
+    run = a_run(Budget(), commands)
     run.step(0)
     assert run.history.finished is None
-    assert len(run.history.waiting()) == 4  # the end waits for answers; other wishes do not
+    assert len(run.history.waiting()) == 4  # the end waits for answers; other commands do not
     run = a_run(Budget(), lambda h: [Finish(reason="enough")] if h.questions else [an_ask()]).go()
-    assert [facts.kind_of(f) for f in run.facts][-1] == "finished"
-    assert run.history.finished == facts.Finished(reason="enough")
+    assert [events.kind_of(f) for f in run.events][-1] == "finished"
+    assert run.history.finished == events.Finished(reason="enough")
 
 
 def test_a_strategy_without_wishes_ends_the_run() -> None:
     run = a_run(Budget(), lambda _: []).go()
-    assert run.facts == [facts.Finished(reason="the strategy has nothing more to ask")]
+    assert run.events == [events.Finished(reason="the strategy has nothing more to ask")]
 
 
 def test_dropped_candidates_are_kept_with_their_reason() -> None:
-    def wishes(history: History) -> list[Wish]:
+    def commands(history: History) -> list[Command]:
         if not history.candidates:
             return [Draft(source=kernel(), edit=Edit.SEED, place=Place())]
         dropped = history.candidates[1].state is CandidateState.DROPPED
         return [] if dropped else [Drop(candidate=1, reason="too plain")]
 
-    run = a_run(Budget(), wishes).go()
+    run = a_run(Budget(), commands).go()
     assert run.history.candidates[1].reason == "too plain"
     assert run.history.evaluations() == 0
 
@@ -258,7 +258,7 @@ def test_a_lost_evaluation_is_nobodys_fault_and_ends() -> None:
     assert run.history.finished is not None
 
 
-def measure_the_seed(history: History) -> list[Wish]:
+def measure_the_seed(history: History) -> list[Command]:
     if not history.candidates:
         return [Draft(source=kernel(), edit=Edit.SEED, place=Place())]
     return [] if history.candidates[1].verdict else [Measure(candidate=1)]

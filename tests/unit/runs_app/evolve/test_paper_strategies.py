@@ -13,11 +13,11 @@ import pytest
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import Budget, VerifierConfig
+from runs_app.evolve.evaluations import MAX_LOSSES
 from runs_app.evolve.strategies import STRATEGIES
-from runs_app.evolve.trials import MAX_LOSSES
-from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Failure,
     World,
@@ -64,17 +64,17 @@ def test_it_always_ends_by_itself(strategy: str, verifiers: str, seed: int) -> N
     sources = (fast(5000), "", broken(), wrong())
     world, problem = chaos(seed, seed_source=sources[seed])
     config = a_config(strategy, seed=seed, verifiers=VERIFIERS[verifiers])
-    run = begin(problem, config, world).go(facts_at_most=20_000)
+    run = begin(problem, config, world).go(events_at_most=20_000)
     finished = run.history.finished
     assert finished is not None
     assert finished.reason != "the strategy has nothing more to ask"
     assert not finished.by_budget
-    begun = [(f.candidate, f.mode) for f in run.facts if isinstance(f, facts.Measuring)]
+    begun = [(f.candidate, f.mode) for f in run.events if isinstance(f, events.Measuring)]
     assert max(Counter(begun).values(), default=0) <= MAX_LOSSES
     told = [
         (f.candidate, f.mode)
-        for f in run.facts
-        if isinstance(f, facts.Measured) and f.verdict != Verdict.SYSTEM_ERROR
+        for f in run.events
+        if isinstance(f, events.Measured) and f.verdict != Verdict.SYSTEM_ERROR
     ]
     assert len(told) == len(set(told))
     for question in run.history.questions.values():

@@ -10,10 +10,10 @@ import pytest
 
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from runs_app.evolve import prompts
+from runs_app.evolve.commands import Prompt
 from runs_app.evolve.config import Problem
 from runs_app.evolve.prompts import PromptError, common, load, names, render
 from runs_app.evolve.verifiers import NAMES, instructions, verify_prompt
-from runs_app.evolve.wishes import Prompt
 from tests.unit.runs_app.evolve.driving import a_problem
 
 KINDS = {

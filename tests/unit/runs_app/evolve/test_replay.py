@@ -1,4 +1,4 @@
-"""A stored run, replayed without a network, makes the same moves at the same places."""
+"""A stored run, replayed without a network, makes the same transitions at the same places."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from gpu_runner.data import codec
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.budget import wall_time_refusal
+from runs_app.evolve.commands import Message
 from runs_app.evolve.config import Budget, VerifierConfig
-from runs_app.evolve.facts import Fact
+from runs_app.evolve.evaluations import Evaluations
+from runs_app.evolve.events import Event
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.replay import replay
 from runs_app.evolve.strategies import make_strategy
-from runs_app.evolve.trials import Trials
-from runs_app.evolve.wishes import Message
 from tests.unit.runs_app.evolve.driving import Drive, World, a_config, a_problem, begin
 from tests.unit.runs_app.evolve.worlds import Landscape, talking_world, tunable
 
@@ -45,7 +45,7 @@ def a_run(name: str, seed: int, **changes: Any) -> Drive:
     return begin(a_problem(seed_source=seeded), config, world)
 
 
-def differences(run: Drive, stored: list[Fact]) -> list[Any]:
+def differences(run: Drive, stored: list[Event]) -> list[Any]:
     optimizer = run.optimizer
     return list(replay(optimizer.problem, optimizer.config, stored, run.world).differences)
 
@@ -56,10 +56,10 @@ def differences(run: Drive, stored: list[Fact]) -> list[Any]:
 def test_a_replay_makes_every_fact_again(name: str, seed: int, verifiers: tuple[str, ...]) -> None:
     run = a_run(name, seed, verifiers=VerifierConfig(names=verifiers)).go()
     assert run.history.finished is not None
-    stored = [facts.decode(facts.kind_of(f), codec.encode(f)) for f in run.facts]
+    stored = [events.decode(events.kind_of(f), codec.encode(f)) for f in run.events]
     report = replay(run.optimizer.problem, run.optimizer.config, stored, run.world)
     assert report.differences == ()
-    assert report.facts == len(stored) > 5
+    assert report.events == len(stored) > 5
     assert report.steps > 3
 
 
@@ -72,26 +72,26 @@ def test_a_run_with_lost_evaluations_replays_and_restores(name: str) -> None:
 
     for every in (1, 2, 3):
         whole = flaky(a_run(name, 9), every).go()
-        lost = [f for f in whole.facts if getattr(f, "verdict", "") == "SYSTEM_ERROR"]
+        lost = [f for f in whole.events if getattr(f, "verdict", "") == "SYSTEM_ERROR"]
         assert lost
-        assert differences(whole, whole.facts) == []
+        assert differences(whole, whole.events) == []
         run = flaky(a_run(name, 9), every)
         problem, config = run.optimizer.problem, run.optimizer.config
         run.step(0)
         while run.world.pending:
-            run.optimizer = Optimizer(problem, config, restored(run.history, run.facts, run.world))
+            run.optimizer = Optimizer(problem, config, restored(run.history, run.events, run.world))
             run.step(run.world.random.choice((1, 1, 1, 2, 3)))
-        assert run.facts == whole.facts
+        assert run.events == whole.events
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_run_resumed_from_its_facts_goes_on_as_if_nothing_had_been(name: str) -> None:
     whole = a_run(name, 5).go()
-    parted = a_run(name, 5).go(facts_at_most=len(whole.facts) // 2)
+    parted = a_run(name, 5).go(events_at_most=len(whole.events) // 2)
     optimizer = parted.optimizer
-    history = folded(parted.facts, parted.world)
+    history = folded(parted.events, parted.world)
     parted.optimizer = Optimizer(optimizer.problem, optimizer.config, history)
-    assert parted.go().facts == whole.facts
+    assert parted.go().events == whole.events
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -101,9 +101,9 @@ def test_a_run_restored_from_rows_before_every_step_decides_the_same(name: str) 
     problem, config = run.optimizer.problem, run.optimizer.config
     run.step(0)
     while run.world.pending:
-        run.optimizer = Optimizer(problem, config, restored(run.history, run.facts, run.world))
+        run.optimizer = Optimizer(problem, config, restored(run.history, run.events, run.world))
         run.step(run.world.random.choice((1, 1, 1, 2, 3)))
-    assert run.facts == whole.facts
+    assert run.events == whole.events
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -117,24 +117,24 @@ def test_strategies_keep_no_state(name: str) -> None:
         run.step(1)
 
 
-def folded(stored: list[Fact], world: World) -> History:
-    """The history after those facts."""
+def folded(stored: list[Event], world: World) -> History:
+    """The history after those events."""
     history = History(world)
-    for fact in stored:
-        history.apply(fact)
+    for event in stored:
+        history.apply(event)
     return history
 
 
-def restored(history: History, stored: list[Fact], world: World) -> History:
+def restored(history: History, stored: list[Event], world: World) -> History:
     """A history from copies of its parts, as the site makes one from rows."""
-    trials = Trials()
-    for fact in stored:
-        trials.apply(fact)
+    evaluations = Evaluations()
+    for event in stored:
+        evaluations.apply(event)
     again = History(world)
     again.restore(
         deepcopy(list(history.candidates.values())),
         deepcopy(list(history.questions.values())),
-        trials=trials,
+        evaluations=evaluations,
         best=history.best.number if history.best else None,
         finished=history.finished,
         budget=history.budget,
@@ -145,19 +145,19 @@ def restored(history: History, stored: list[Fact], world: World) -> History:
 def test_an_extension_and_the_end_of_time_are_taken_from_the_log() -> None:
     run = a_run("islands", 1, budget=Budget(evaluations=6)).go()
     run.extend(Budget(evaluations=20, wall_time_s=60))
-    run.go(facts_at_most=len(run.facts) + 12)
-    over = facts.Finished(reason=wall_time_refusal(Budget(wall_time_s=60), 61), by_budget=True)
+    run.go(events_at_most=len(run.events) + 12)
+    over = events.Finished(reason=wall_time_refusal(Budget(wall_time_s=60), 61), by_budget=True)
     run.history.apply(over)
-    run.facts.append(over)
+    run.events.append(over)
     while run.world.pending:
         run.step(1)
-    assert run.facts[-1] != over
-    assert differences(run, run.facts) == []
+    assert run.events[-1] != over
+    assert differences(run, run.events) == []
 
 
-def change(stored: list[Fact], kind: type[Any], **fields: Any) -> tuple[list[Fact], int]:
-    """The facts with the fifth of a kind changed, and its place."""
-    places = [at for at, fact in enumerate(stored) if isinstance(fact, kind)]
+def change(stored: list[Event], kind: type[Any], **fields: Any) -> tuple[list[Event], int]:
+    """The events with the fifth of a kind changed, and its place."""
+    places = [at for at, event in enumerate(stored) if isinstance(event, kind)]
     at = places[4]
     return [*stored[:at], replace(stored[at], **fields), *stored[at + 1 :]], at
 
@@ -165,24 +165,24 @@ def change(stored: list[Fact], kind: type[Any], **fields: Any) -> tuple[list[Fac
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        (facts.Asked, {"model": "another"}),
-        (facts.Asked, {"worst_usd": 0.0}),
-        (facts.Drafted, {"digest": "0" * 64}),
-        (facts.Drafted, {"parents": (1, 1, 1)}),
-        (facts.Answered, {"problem": "it was rude"}),
-        (facts.Measuring, {"candidate": 1}),
+        (events.Asked, {"model": "another"}),
+        (events.Asked, {"worst_usd": 0.0}),
+        (events.Drafted, {"digest": "0" * 64}),
+        (events.Drafted, {"parents": (1, 1, 1)}),
+        (events.Answered, {"problem": "it was rude"}),
+        (events.Measuring, {"candidate": 1}),
     ],
 )
 def test_a_changed_fact_is_found_where_it_is(kind: type[Any], fields: dict[str, Any]) -> None:
     run = a_run("islands", 2).go()
-    stored, at = change(run.facts, kind, **fields)
+    stored, at = change(run.events, kind, **fields)
     found = differences(run, stored)
     assert found[0].at == at
 
 
 def test_a_changed_time_shows_in_what_follows() -> None:
     run = a_run("islands", 2).go()
-    stored, at = change(run.facts, facts.Measured, latency_ns=1.0)
+    stored, at = change(run.events, events.Measured, latency_ns=1.0)
     found = differences(run, stored)
     assert found
     assert found[0].at > at
@@ -190,19 +190,19 @@ def test_a_changed_time_shows_in_what_follows() -> None:
 
 def test_a_missing_and_an_invented_fact_are_found() -> None:
     run = a_run("evolve", 2).go()
-    places = [at for at, fact in enumerate(run.facts) if isinstance(fact, facts.Measuring)]
-    assert differences(run, [*run.facts[: places[1]], *run.facts[places[1] + 1 :]])
-    invented = facts.Measured(candidate=1, mode="quick", verdict="CORRECT", reason="")
-    assert differences(run, [*run.facts, invented])[0].at == len(run.facts)
+    places = [at for at, event in enumerate(run.events) if isinstance(event, events.Measuring)]
+    assert differences(run, [*run.events[: places[1]], *run.events[places[1] + 1 :]])
+    invented = events.Measured(candidate=1, mode="quick", verdict="CORRECT", reason="")
+    assert differences(run, [*run.events, invented])[0].at == len(run.events)
 
 
 def test_a_changed_prompt_or_source_is_found() -> None:
     run = a_run("islands", 3).go()
     messages = run.world.prompts[7]
     run.world.prompts[7] = (Message(role="user", content="ignore all that"), *messages[1:])
-    assert [d.stored for d in differences(run, run.facts)] == ["prompt of ask 7"]
+    assert [d.stored for d in differences(run, run.events)] == ["prompt of ask 7"]
     run.world.prompts[7] = messages
-    assert differences(run, run.facts) == []
+    assert differences(run, run.events) == []
     last = max(run.world.sources)
     run.world.sources[last] += "// one more line\n"
-    assert [d.stored for d in differences(run, run.facts)] == [f"source of candidate {last}"]
+    assert [d.stored for d in differences(run, run.events)] == [f"source of candidate {last}"]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.codec import DataError
-from runs_app.evolve import facts
+from runs_app.evolve import events
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import ModelSpec, VerifierConfig
-from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Drive,
     Failure,
@@ -65,8 +65,8 @@ def test_soft_measures_the_best_by_score() -> None:
 
 def test_hard_drops_what_is_below_the_threshold() -> None:
     found = run(lambda ask: ask.place.slot != 2, soft=False, threshold=0.7)
-    dropped = [fact for fact in found.facts if isinstance(fact, facts.Dropped)]
-    assert [slot_of(found, fact.candidate) for fact in dropped] == [2]
+    dropped = [event for event in found.events if isinstance(event, events.Dropped)]
+    assert [slot_of(found, event.candidate) for event in dropped] == [2]
     assert dropped[0].reason == "the verifiers' score 0.00 is below 0.7"
     assert steps(found).count("measure quick") == 1 + 3
     none = run(lambda _: False, soft=False)
@@ -77,7 +77,7 @@ def test_one_round_of_reflection_replaces_the_vote() -> None:
     found = run(lambda ask: ask.role is Role.REFLECT, reflect=True)
     assert steps(found).count("verify") == steps(found).count("reflect") == 8
     assert all(c.score == 1.0 for c in found.history.candidates.values() if c.place.generation)
-    voted = [fact for fact in found.facts if isinstance(fact, facts.Voted)]
+    voted = [event for event in found.events if isinstance(event, events.Voted)]
     assert len(voted) == 16
     assert "FINAL VERIFICATION ANSWER: False" in prompts_of(found, Role.REFLECT)[0]
 
@@ -96,9 +96,9 @@ def test_a_verifier_reads_its_instructions_a_working_kernel_and_the_candidate() 
     for text in asked.values():
         assert "naive (5.00 us)" in text
         assert "- 100" in text
-    names = {fact.prompt for fact in found.facts if isinstance(fact, facts.Asked)}
+    names = {event.prompt for event in found.events if isinstance(event, events.Asked)}
     assert names == {"evolve", "verify_compile", "verify_memory"}
-    versions = {f.prompt: f.prompt_version for f in found.facts if isinstance(f, facts.Asked)}
+    versions = {f.prompt: f.prompt_version for f in found.events if isinstance(f, events.Asked)}
     assert versions["verify_memory"] == 0
 
 

@@ -8,8 +8,8 @@ import re
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.knobs import find_knobs
-from runs_app.evolve.wishes import Ask, Role
 from tests.unit.runs_app.evolve.driving import (
     Failure,
     World,

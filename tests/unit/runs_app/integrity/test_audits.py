@@ -11,8 +11,8 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.integrity.audits import request_audit
+from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.integrity.quarantine import decide as decide_case
-from runs_app.integrity.standing import standing_evaluations
 from runs_app.models import BoardAudit, Evaluation, QuarantineCase, Status
 from runs_app.submissions.quota import quota as quota_of
 from runs_app.submissions.services import cancel, rerun
@@ -40,7 +40,7 @@ def slower(first: Evaluation, **result: object) -> Evaluation:
 
 
 def stands(evaluation: Evaluation) -> bool:
-    return standing_evaluations().filter(pk=evaluation.pk).exists()
+    return eligible_evaluations().filter(pk=evaluation.pk).exists()
 
 
 def test_a_record_is_audited_in_the_background_and_costs_no_quota() -> None:
@@ -68,13 +68,12 @@ def test_only_the_leader_is_audited_and_only_once() -> None:
     assert BoardAudit.objects.count() == 2
 
 
-def test_neither_trials_nor_private_nor_other_modes_are_audited() -> None:
+def test_neither_candidates_nor_private_nor_other_modes_are_audited() -> None:
     evaluation = ranked(private=True)
     make.make_finished_evaluation(task_version=evaluation.task_version, mode="quick")
-    trial = make.make_evaluation(task_version=evaluation.task_version, mode="ranked")
-    trial.submission.run = make.make_run(task_version=evaluation.task_version)
-    trial.submission.save()
-    make.finish(trial)
+    candidate = make.make_evaluation(task_version=evaluation.task_version, mode="ranked")
+    make.give_to_run(candidate.submission)
+    make.finish(candidate)
     assert not BoardAudit.objects.exists()
 
 
@@ -107,7 +106,7 @@ def test_a_failed_audit_takes_the_entry_off_and_audits_the_next(check: AuditChec
     assert not stands(again)
 
 
-@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("upheld", "failed")])
+@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
 def test_a_suspicious_audit_waits_for_a_person(decision: str, state: str) -> None:
     evaluation = ranked()
     audit = end_audit(evaluation, MEMCHECK, SUSPICIOUS)
@@ -228,7 +227,7 @@ def decide(case: QuarantineCase | None, state: str = "cleared") -> None:
     )
 
 
-@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("upheld", "failed")])
+@pytest.mark.parametrize(("decision", "state"), [("cleared", "passed"), ("rejected", "failed")])
 @pytest.mark.parametrize("ends", ["before", "after"])
 def test_a_decision_on_an_older_audit_counts_if_its_repetition_says_nothing(
     ends: str, decision: str, state: str
@@ -322,7 +321,7 @@ def test_names_of_hidden_workloads_stay_out_of_the_reason() -> None:
     assert make.HIDDEN_WORKLOAD not in end_audit(evaluation, check).reason
 
 
-def test_the_database_keeps_audits_to_ranked_evaluations_and_one_a_place() -> None:
+def test_the_database_keeps_audits_to_judged_evaluations_and_one_a_place() -> None:
     evaluation = ranked()
     other = make.make_evaluation(task_version=evaluation.task_version, mode="quick")
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -84,7 +84,7 @@ def test_an_admin_decides_on_the_page_and_everybody_sees_who_and_why(admin: Clie
         f"/quarantine/{case.pk}/decide/", {"state": "cleared", "reason": " "}, follow=True
     )
     assert "Not decided: say why" in refused.content.decode()
-    form = {"state": "upheld", "reason": "it loads <cuBLAS>"}
+    form = {"state": "rejected", "reason": "it loads <cuBLAS>"}
     text = admin.post(f"/quarantine/{case.pk}/decide/", form, follow=True).content.decode()
     assert "Nothing waits." in text
     assert "it loads &lt;cuBLAS&gt;" in text

@@ -8,9 +8,9 @@ from django.db import IntegrityError, transaction
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.errors import NotAllowed, SubmissionError
+from runs_app.integrity.eligibility import eligible_evaluations, judged_evaluations
 from runs_app.integrity.quarantine import decide as decide_case
 from runs_app.integrity.selectors import open_case_count
-from runs_app.integrity.standing import ranked_evaluations, standing_evaluations
 from runs_app.models import BoardAudit, Evaluation, Quarantine, QuarantineCase, QuarantineDecision
 from runs_app.submissions.services import rerun
 from tests import factories as make
@@ -27,7 +27,7 @@ def decide(case: QuarantineCase | None, state: str = "cleared", seconds: float =
 
 
 def stands(evaluation: Evaluation) -> bool:
-    return standing_evaluations().filter(pk=evaluation.pk).exists()
+    return eligible_evaluations().filter(pk=evaluation.pk).exists()
 
 
 def test_a_suspicious_result_waits_for_a_person() -> None:
@@ -38,7 +38,7 @@ def test_a_suspicious_result_waits_for_a_person() -> None:
         {"check": "source", "reason": "calls dlopen", "line": 1}
     ]
     assert not stands(evaluation)
-    assert not ranked_evaluations().exists()
+    assert not judged_evaluations().exists()
     assert not BoardAudit.objects.exists()
     assert open_case_count() == 1
 
@@ -56,17 +56,17 @@ def test_a_cleared_one_stands_and_is_audited() -> None:
     assert event.payload == {"state": "cleared", "reason": "I have read it"}
 
 
-def test_an_upheld_one_stays_away_and_can_be_decided_again() -> None:
+def test_a_rejected_one_stays_away_and_can_be_decided_again() -> None:
     evaluation = held()
-    decide(evaluation.quarantine_case, "upheld")
+    decide(evaluation.quarantine_case, "rejected")
     assert not stands(evaluation)
     decide(evaluation.quarantine_case, "cleared", seconds=2)
     assert stands(evaluation)
     case = QuarantineCase.objects.get()
-    assert [each.state for each in case.decisions.all()] == ["cleared", "upheld"]
+    assert [each.state for each in case.decisions.all()] == ["cleared", "rejected"]
 
 
-@pytest.mark.parametrize("state", ["cleared", "upheld"])
+@pytest.mark.parametrize("state", ["cleared", "rejected"])
 def test_a_decision_holds_for_the_same_source_and_reasons(state: str) -> None:
     first = held()
     decide(first.quarantine_case, state)
@@ -75,7 +75,7 @@ def test_a_decision_holds_for_the_same_source_and_reasons(state: str) -> None:
     assert open_case_count() == 0
 
 
-@pytest.mark.parametrize(("state", "later"), [("upheld", "upheld"), ("cleared", "none")])
+@pytest.mark.parametrize(("state", "later"), [("rejected", "rejected"), ("cleared", "none")])
 def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: str) -> None:
     first = held()
     decide(first.quarantine_case, state)
@@ -88,7 +88,7 @@ def test_what_was_refused_does_not_return_by_a_luckier_run(state: str, later: st
     third = held(
         user=first.submission.author, task_version=first.task_version, result={"suspicions": other}
     )
-    assert third.quarantine == ("upheld" if state == "upheld" else "open")
+    assert third.quarantine == ("rejected" if state == "rejected" else "open")
     decide(first.quarantine_case, "cleared", seconds=3)
     again.refresh_from_db()
     assert stands(again)
@@ -135,11 +135,10 @@ def test_a_suspicious_re_run_hides_what_was_before() -> None:
     assert not stands(again)
 
 
-def test_only_correct_results_are_held_and_trials_of_runs_are_not() -> None:
+def test_only_correct_results_are_held_and_candidates_of_runs_are_not() -> None:
     assert held(verdict=Verdict.WRONG_RESULT).quarantine == "none"
     evaluation = make.make_evaluation(source="// a trial\n", mode="quick")
-    evaluation.submission.run = make.make_run(task_version=evaluation.task_version)
-    evaluation.submission.save()
+    make.give_to_run(evaluation.submission)
     make.finish(evaluation, suspicions=(SUSPICION,))
     evaluation.refresh_from_db()
     assert evaluation.quarantine == "none"
@@ -156,7 +155,7 @@ def test_a_suspicious_kernel_is_no_seed_of_runs() -> None:
 
 @pytest.mark.parametrize(
     ("state", "reason", "field"),
-    [("cleared", "  ", "reason"), ("open", "because", "state"), ("upheld", "x" * 2001, "reason")],
+    [("cleared", "  ", "reason"), ("open", "because", "state"), ("rejected", "x" * 2001, "reason")],
 )
 def test_a_decision_needs_a_state_and_a_reason(state: str, reason: str, field: str) -> None:
     case = held().quarantine_case
@@ -177,7 +176,7 @@ def test_only_admins_decide() -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("state", [Quarantine.OPEN, Quarantine.CLEARED, Quarantine.UPHELD])
+@pytest.mark.parametrize("state", [Quarantine.OPEN, Quarantine.CLEARED, Quarantine.REJECTED])
 def test_the_database_refuses_a_state_without_a_case(state: str) -> None:
     evaluation = ranked()
     with pytest.raises(IntegrityError), transaction.atomic():

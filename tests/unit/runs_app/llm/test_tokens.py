@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runs_app.evolve import budget
+from runs_app.evolve.commands import Message
 from runs_app.evolve.config import Budget, ModelSpec
-from runs_app.evolve.wishes import Message
 from runs_app.llm import tokens
 
 

@@ -14,11 +14,9 @@ from django.db import transaction
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
-from runs_app.evolve.config import Problem, RunConfig
-from runs_app.evolve.history import CandidateState, History
-from runs_app.evolve.strategies import STRATEGIES, StrategyInfo
-from runs_app.evolve.wishes import (
+from runs_app.evolve.commands import (
     Ask,
+    Command,
     Draft,
     Edit,
     Finish,
@@ -27,8 +25,10 @@ from runs_app.evolve.wishes import (
     Place,
     Prompt,
     Role,
-    Wish,
 )
+from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.history import CandidateState, History
+from runs_app.evolve.strategies import STRATEGIES, StrategyInfo
 from runs_app.messaging import queues
 from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.services.advance import advance_run
@@ -53,19 +53,19 @@ class Plain:
         self.problem, self.config = problem, config
         self.asks = int(config.parameters.get("asks", 3))
 
-    def ask(self, history: History) -> list[Wish]:
+    def ask(self, history: History) -> list[Command]:
         """The seed first, all asks at once after it, the end when everything was measured."""
         if not history.candidates:
             return [Draft(source=self.problem.seed_source, edit=Edit.SEED, place=Place())]
-        wishes: list[Wish] = [
+        commands: list[Command] = [
             Measure(candidate=candidate.number)
             for candidate in history.candidates.values()
             if candidate.state is CandidateState.DRAFTED
         ]
         if 1 in history.candidates and history.candidates[1].verdict:
-            wishes += [self._ask(slot) for slot in range(len(history.questions), self.asks)]
+            commands += [self._ask(slot) for slot in range(len(history.questions), self.asks)]
         done = len(history.questions) == self.asks and not history.waiting()
-        return wishes or ([Finish(reason="all is asked")] if done else [])
+        return commands or ([Finish(reason="all is asked")] if done else [])
 
     def _ask(self, slot: int) -> Ask:
         text = f"Make it faster, try {slot}."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Mode
-from leaderboard_app.boards.selectors import devices_with_results, ranked_evaluations
+from leaderboard_app.boards.selectors import devices_with_results, judged_evaluations
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, LanguageModel, Run, Submission
@@ -64,8 +64,8 @@ def test_stopping_takes_back_what_was_not_sent(start: Callable[..., Run], world:
     world.advance(run)
     stop_run(run=run, user=run.user, now=make.later(5))
     world.advance(run, make.later(5))
-    trials = Evaluation.objects.filter(submission__run=run, background=False)
-    assert sorted(trials.values_list("status", flat=True)) == ["CANCELLED"] * 3 + ["FINISHED"]
+    evaluations = Evaluation.objects.filter(submission__run=run, background=False)
+    assert sorted(evaluations.values_list("status", flat=True)) == ["CANCELLED"] * 3 + ["FINISHED"]
     assert (run.status, run.ended_at) == ("STOPPED", make.later(5))
     states = run.candidates.order_by("number").values_list("state", flat=True)
     assert list(states) == ["measured", *["drafted"] * 3]
@@ -180,7 +180,7 @@ def test_a_wrong_key_pauses_at_once(start: Callable[..., Run], world: World) -> 
     assert (run.status, run.reason) == ("PAUSED", reason)
 
 
-def test_trials_without_verdicts_pause_the_run(start: Callable[..., Run], world: World) -> None:
+def test_candidates_without_verdicts_pause_the_run(start: Callable[..., Run], world: World) -> None:
     run = start(parameters={"asks": 6}, concurrent_asks=6, concurrent_evaluations=6)
     world.to_first_calls(run)
     world.answer(run)
@@ -223,7 +223,7 @@ def test_entering_by_click_counts_for_the_quota(
     settings.MAX_SUBMISSIONS_PER_DAY = 1
     candidate = run.candidates.get()
     entry = enter_candidate(candidate=candidate, user=run.user, now=make.NOW)
-    assert (entry.run, entry.agent) == (None, run.agent)
+    assert (entry.origin, entry.run, entry.agent) == ("entered", None, run.agent)
     world.answer(run)
     world.advance(run)
     world.measure(run)
@@ -317,14 +317,14 @@ def test_a_run_that_stands_still_says_why(start: Callable[..., Run], world: Worl
     assert run_waiting_reason(run, make.later(600)) == ""
 
 
-def test_trials_are_on_no_board(start: Callable[..., Run], world: World) -> None:
+def test_candidates_are_on_no_board(start: Callable[..., Run], world: World) -> None:
     run = start()
     world.advance(run)
-    trial = Submission.objects.get(run=run)
+    candidate = Submission.objects.get(run=run)
     device, mode = run.device, Mode.RANKED
-    ranked = lifecycle.evaluate(submission=trial, device=device, mode=mode, now=make.NOW)
+    ranked = lifecycle.evaluate(submission=candidate, device=device, mode=mode, now=make.NOW)
     make.finish(ranked)
     assert Evaluation.objects.filter(mode="ranked", verdict="CORRECT").exists()
-    assert not ranked_evaluations().exists()
+    assert not judged_evaluations().exists()
     assert devices_with_results() == []
     assert author_names(run.user) == ([], [])

@@ -14,7 +14,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.feedback import Feedback, WorkloadTime
 from runs_app.messaging import queues
 from runs_app.models import Candidate, LanguageModel, Run, RunEvent
@@ -252,15 +252,15 @@ class TestEvents:
         answer = client.get(f"{run.get_absolute_url()}events/?{query}")
         assert [event[0] for event in answer.json()["events"]] == [1]
 
-    def test_facts_lose_nothing_that_counts(self) -> None:
+    def test_events_lose_nothing_that_counts(self) -> None:
         run = make.make_run()
-        fact = facts.Measured(
+        measured = events.Measured(
             candidate=1, mode=Mode.QUICK, verdict="CORRECT", reason="", latency_ns=5.0, best=True
         )
-        make.make_run_event(run, fact)
+        make.make_run_event(run, measured)
         (event,) = compact_events(run, 0, 10)
         assert event[3]["latency_ns"] == 5.0
-        assert facts.decode("measured", {"reason": ""} | event[3]) == fact
+        assert events.decode("measured", {"reason": ""} | event[3]) == measured
 
     def test_hidden_workloads_stay_hidden(self) -> None:
         run = make.make_run()
@@ -362,19 +362,3 @@ class TestCandidate:
         make.make_candidate(run, state="measured", verdict="WRONG_RESULT")
         answer = own.post(f"{run.get_absolute_url()}candidates/1/enter/", follow=True)
         assert "Not submitted: candidate 1 is not correct" in answer.content.decode()
-
-
-def test_a_diff_of_what_is_too_long_is_left_out() -> None:
-    assert candidate_page.diff_lines("a\n" * 9000, "b\n") is None
-    assert candidate_page.diff_lines("a\n", "a\n") == []
-    lines = candidate_page.diff_lines("a\nb\n", "a\nc\n")
-    assert lines is not None
-    assert [(line.kind, line.text) for line in lines[1:]] == [
-        ("same", "a"), ("remove", "b"), ("add", "c"),
-    ]  # fmt: skip
-
-
-def test_a_diff_of_lines_that_look_like_headers_keeps_them() -> None:
-    lines = candidate_page.diff_lines("-- x\n", "++ y\n")
-    assert lines is not None
-    assert [(line.kind, line.text) for line in lines[1:]] == [("remove", "-- x"), ("add", "++ y")]

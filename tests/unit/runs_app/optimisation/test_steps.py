@@ -12,7 +12,7 @@ from django.db import OperationalError
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import EventKind
 from runs_app.errors import NotAllowed
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
 from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
@@ -20,7 +20,7 @@ from runs_app.optimisation.services import record as run_record
 from runs_app.optimisation.services.advance import advance_run
 from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
 from runs_app.optimisation.services.enter import enter_candidate
-from runs_app.optimisation.services.history import RunDetails, load_history, stored_facts
+from runs_app.optimisation.services.history import RunDetails, load_history, stored_events
 from runs_app.optimisation.services.replay import replay_run
 from runs_app.submissions.quota import quota
 from runs_app.submissions.services import cancel, rerun
@@ -54,9 +54,9 @@ def test_a_run_from_its_seed_to_its_end(start: Callable[..., Run], world: World)
     assert run.usd == pytest.approx(0.0006)
     assert kinds(run)[:4] == ["started", "drafted", "measuring", "measured"]
     assert kinds(run)[-1] == "finished"
-    trials = Submission.objects.filter(run=run)
-    assert trials.count() == 4
-    assert {trial.author for trial in trials} == {run.user}
+    submissions = Submission.objects.filter(run=run)
+    assert submissions.count() == 4
+    assert {candidate.author for candidate in submissions} == {run.user}
 
 
 def test_a_step_without_news_changes_nothing(start: Callable[..., Run], world: World) -> None:
@@ -79,11 +79,11 @@ def test_rows_tell_the_same_history_as_the_log(start: Callable[..., Run], world:
 
 
 def assert_rows_tell_what_the_log_tells(run: Run) -> None:
-    """A history loaded from rows is the one that the facts give."""
+    """A history loaded from rows is the one that the events give."""
     run.refresh_from_db()
     folded = History(RunDetails(run))
-    for fact in stored_facts(run):
-        folded.apply(fact)
+    for event in stored_events(run):
+        folded.apply(event)
     loaded = load_history(run)
     assert loaded.candidates == folded.candidates
     assert loaded.questions == folded.questions
@@ -104,19 +104,19 @@ def test_nothing_hidden_gets_into_the_problem(start: Callable[..., Run]) -> None
     assert run.problem["workloads"] == ["n256: N=256", "n4096: N=4096"]
 
 
-def test_trials_are_on_no_list_and_count_for_no_quota(
+def test_candidates_are_on_no_list_and_count_for_no_quota(
     start: Callable[..., Run], world: World
 ) -> None:
     run = start(private=True)
     world.to_first_calls(run)
-    trial = Evaluation.objects.get(submission__run=run, background=False)
-    assert trial.submission.private
+    candidate = Evaluation.objects.get(submission__run=run, background=False)
+    assert candidate.submission.private
     assert quota(run.user, make.later(1)).today == 0
     assert not listed_evaluations(run.user).exists()
-    assert find_evaluation(trial.pk, run.user) == trial
-    assert find_evaluation(trial.pk, make.make_user()) is None
-    with pytest.raises(NotAllowed, match="trial of a run"):
-        rerun(submission=trial.submission, user=run.user, now=make.NOW)
+    assert find_evaluation(candidate.pk, run.user) == candidate
+    assert find_evaluation(candidate.pk, make.make_user()) is None
+    with pytest.raises(NotAllowed, match="candidate of a run"):
+        rerun(submission=candidate.submission, user=run.user, now=make.NOW)
 
 
 def test_the_seed_brings_baselines_once(start: Callable[..., Run], world: World) -> None:
@@ -133,18 +133,18 @@ def test_the_seed_brings_baselines_once(start: Callable[..., Run], world: World)
     assert BaselineMeasurement.objects.count() == 1
 
 
-def test_a_cancelled_trial_is_told_and_the_run_goes_on(
+def test_a_cancelled_candidate_is_told_and_the_run_goes_on(
     start: Callable[..., Run], world: World
 ) -> None:
     run = start()
     world.advance(run)
-    trial = Evaluation.objects.get(submission__run=run, background=False)
-    cancel(evaluation=trial, user=run.user, now=make.NOW)
+    candidate = Evaluation.objects.get(submission__run=run, background=False)
+    cancel(evaluation=candidate, user=run.user, now=make.NOW)
     assert world.advances == [str(run.pk)]
     world.advance(run)
     seed = run.candidates.get(number=1)
     assert (seed.state, seed.verdict, seed.measuring) == ("measuring", "", ["quick"])
-    assert trial.submission.evaluations.filter(background=False, status="QUEUED").count() == 1
+    assert candidate.submission.evaluations.filter(background=False, status="QUEUED").count() == 1
     world.measure(run, 900.0)
     world.advance(run)
     seed.refresh_from_db()
@@ -162,8 +162,8 @@ def test_a_candidate_is_given_up_after_three_lost_evaluations(
     world.advance(run)
     lost = {"submission__candidate__run": run, "submission__candidate__number": 2}
     for _ in range(3):
-        trial = Evaluation.objects.get(**lost, status="QUEUED")
-        cancel(evaluation=trial, user=run.user, now=make.NOW)
+        candidate = Evaluation.objects.get(**lost, status="QUEUED")
+        cancel(evaluation=candidate, user=run.user, now=make.NOW)
         world.advance(run)
     given_up = run.candidates.get(number=2)
     assert (given_up.state, given_up.verdict) == ("measured", "SYSTEM_ERROR")
@@ -205,16 +205,16 @@ def test_a_source_that_no_compiler_may_see_is_told_of_once(
         raise DataError("source", "is too long")
 
     run = start()
-    monkeypatch.setattr(run_record, "trial_solution", refused)
+    monkeypatch.setattr(run_record, "candidate_solution", refused)
     world.advance(run)
     world.advance(run)
     seed = run.candidates.get(number=1)
-    assert (seed.verdict, seed.measured, seed.trial) == ("COMPILE_ERROR", ["quick"], None)
+    assert (seed.verdict, seed.measured, seed.submission) == ("COMPILE_ERROR", ["quick"], None)
     assert "empty or too long" in seed.reason
     assert replay_run(run=run).differences == ()
 
 
-def test_a_lost_trials_reason_names_no_hidden_workload(
+def test_a_lost_candidates_reason_names_no_hidden_workload(
     start: Callable[..., Run], world: World
 ) -> None:
     run = start()
@@ -299,12 +299,12 @@ def test_a_best_candidate_enters_by_itself(start: Callable[..., Run], world: Wor
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
 
 
-def test_facts_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:
+def test_events_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:
     run = start()
     world.to_first_calls(run)
-    first, second, *_ = stored_facts(run)
-    assert isinstance(first, facts.Drafted)
-    assert isinstance(second, facts.Measuring)
+    first, second, *_ = stored_events(run)
+    assert isinstance(first, events.Drafted)
+    assert isinstance(second, events.Measuring)
     assert [event.seq for event in run.events.order_by("seq")] == list(
         range(1, run.events_stored + 1)
     )
@@ -330,7 +330,7 @@ def test_a_stored_run_replays(start: Callable[..., Run], world: World) -> None:
     assert run.is_over
     report = replay_run(run=run)
     assert report.differences == ()
-    assert report.facts == len(stored_facts(run))
+    assert report.events == len(stored_events(run))
     call_command("replay_run", str(run.pk))
     run.candidates.filter(number=3).update(source="int x;")
     with pytest.raises(CommandError, match="difference"):

@@ -10,7 +10,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.event import EventKind
+from gpu_runner.data.event import EventKind, JobKind, decode_event
 from gpu_runner.data.verdict import Verdict
 from runs_app.errors import EventError
 from runs_app.models import (
@@ -19,6 +19,7 @@ from runs_app.models import (
     EvaluationEvent,
     Result,
     Runner,
+    RunnerJob,
     Status,
 )
 from runs_app.queue import runners
@@ -67,6 +68,45 @@ def test_the_same_event_twice_changes_nothing() -> None:
     assert not make.send(evaluation, EventKind.FINISHED, result, seq=3)
     assert evaluation.events.count() == 4
     assert Result.objects.count() == 1
+
+
+def test_of_any_job_only_what_is_new_counts(job: RunnerJob) -> None:
+    make.start(job, now=make.later(1))
+    assert not make.send(job, EventKind.STARTED, {"runner": "other"}, seq=1)
+    make.send(job, EventKind.STAGE, stage("build", detail="build"), seq=3)
+    make.send(job, EventKind.STAGE, stage("check", detail="check"), seq=2)  # sent late
+    assert make.send(job, EventKind.ALIVE, {"runner": "x"}, seq=4, now=make.later(40))
+    assert not make.send(job, EventKind.ALIVE, {"runner": "x"}, seq=4, now=make.later(50))
+    job.refresh_from_db()
+    assert (job.stage, job.last_seq) == ("build", 4)
+    assert (job.started_at, job.last_event_at) == (make.later(1), make.later(40))
+    make.send(job, EventKind.LOST, {"reason": "it died"}, seq=5)
+    job.refresh_from_db()
+    assert (job.status, job.attempt, job.stage) == (Status.QUEUED, 2, "")
+    assert (job.reason, job.last_seq) == ("it died", 0)
+    late = {"seq": 6, "kind": EventKind.FINISHED, "payload": {"reason": "late"}}
+    record_event(event=make.make_event(job, attempt=1, **late), now=make.NOW)
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+    make.start(job)
+
+
+def test_a_runner_of_before_does_not_say_what_kind_of_job_it_is(job: RunnerJob) -> None:
+    document = codec.encode(make.make_event(job))
+    del document["job"]
+    document["evaluation_id"] = document.pop("job_id")
+    assert record_event(event=decode_event(document), now=make.NOW)
+    job.refresh_from_db()
+    assert job.status == Status.RUNNING
+
+
+def test_what_is_sent_late_is_kept_but_ignored() -> None:
+    evaluation = make.make_evaluation()
+    make.send(evaluation, EventKind.STAGE, stage("check"), seq=2)
+    for known in (True, False):
+        assert make.send(evaluation, EventKind.STAGE, stage("build"), seq=1) is known
+    evaluation.refresh_from_db()
+    assert (evaluation.stage, evaluation.events.get(seq=1).ignored) == ("check", True)
 
 
 def test_a_second_verdict_is_kept_but_ignored() -> None:
@@ -156,30 +196,39 @@ def test_what_happens_after_a_cancel_is_ignored() -> None:
     assert (evaluation.status, evaluation.verdict) == (Status.CANCELLED, "")
 
 
-def test_signs_of_life_are_noted_but_not_stored() -> None:
+def test_signs_of_life_are_not_stored() -> None:
     evaluation = make.make_evaluation()
-    make.start(evaluation)
     before = evaluation.events.count()
-    make.send(evaluation, EventKind.ALIVE, {"runner": "x"}, seq=2, now=make.later(40))
-    evaluation.refresh_from_db()
-    assert evaluation.last_event_at == make.later(40)
+    for _ in range(2):
+        make.send(evaluation, EventKind.ALIVE, {"runner": "x"}, seq=2)
     assert evaluation.events.count() == before
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"evaluation_id": "00000000-0000-4000-8000-000000000000"}, "there is no evaluation"),
-        ({"evaluation_id": "not an id"}, "there is no evaluation"),
+        ({"job_id": "00000000-0000-4000-8000-000000000000"}, "there is no {kind} '0000"),
+        ({"job_id": "not an id"}, "there is no {kind} 'not an id'"),
+        ({"job": None, "job_id": "not an id"}, "there is no job 'not an id'"),
         ({"attempt": 7}, "attempt 7 has not begun"),
-        ({"kind": EventKind.STAGE, "payload": {"stage": "lunch"}}, "'lunch' is no stage"),
     ],
 )
-def test_impossible_events_are_refused(changes: dict[str, Any], words: str) -> None:
-    evaluation = make.make_evaluation()
-    with pytest.raises(EventError, match=words):
-        record_event(event=make.make_event(evaluation, **changes), now=make.NOW)
-    assert evaluation.events.count() == 1
+def test_impossible_events_are_refused(job: RunnerJob, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(EventError, match=words.format(kind=job.KIND)):
+        record_event(event=make.make_event(job, **changes), now=make.NOW)
+    job.refresh_from_db()
+    assert job.status == Status.QUEUED
+
+
+def test_an_event_of_another_kind_of_job_is_refused(job: RunnerJob) -> None:
+    for kind in set(JobKind) - {job.KIND}:
+        with pytest.raises(EventError, match=f"there is no {kind}"):
+            record_event(event=make.make_event(job, job=kind), now=make.NOW)
+
+
+def test_a_stage_that_there_is_not_is_refused() -> None:
+    with pytest.raises(EventError, match="'lunch' is no stage"):
+        make.send(make.make_evaluation(), EventKind.STAGE, stage("lunch"))
 
 
 @pytest.mark.parametrize(
@@ -290,26 +339,3 @@ def test_impossible_runners_are_refused(changes: dict[str, Any], words: str) -> 
     with pytest.raises(EventError, match=words):
         record_event(event=make.make_heartbeat(**changes), now=make.NOW)
     assert not Runner.objects.exists()
-
-
-def test_work_of_a_restarted_runner_is_retried() -> None:
-    record_event(event=make.make_heartbeat(), now=make.NOW)
-    ran, waits = make.make_evaluation(), make.make_evaluation()
-    make.start(ran, runner="host-1")
-    record_event(event=make.make_heartbeat(), now=make.later(5))
-    ran.refresh_from_db()
-    assert ran.status == Status.RUNNING
-    record_event(event=make.make_heartbeat(boot_id="boot-2"), now=make.later(9))
-    ran.refresh_from_db()
-    waits.refresh_from_db()
-    assert (ran.status, ran.attempt, ran.reason) == ("QUEUED", 2, "runner host-1 was restarted")
-    assert waits.attempt == 1
-
-
-def test_work_of_a_stopped_runner_is_retried() -> None:
-    record_event(event=make.make_heartbeat(), now=make.NOW)
-    evaluation = make.make_evaluation()
-    make.start(evaluation, runner="host-1")
-    record_event(event=make.make_heartbeat(state="stopped"), now=make.later(5))
-    evaluation.refresh_from_db()
-    assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)

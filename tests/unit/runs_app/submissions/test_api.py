@@ -57,6 +57,7 @@ def test_a_submission_is_created_and_can_be_read(token: str) -> None:
     shown = get(f"submissions/{answer['id']}").json()
     assert (shown["author"], shown["agent"], shown["model"]) == ("ada", "evolver", "gpt-9")
     assert (shown["task"], shown["language"]) == ("scale", "cpp")
+    assert (shown["origin"], shown["private"]) == ("api", False)
     (evaluation,) = shown["evaluations"]
     assert evaluation["id"] == answer["evaluation"]
     assert (evaluation["status"], evaluation["verdict"]) == ("QUEUED", "")

@@ -102,8 +102,7 @@ def test_time_saved_is_that_of_the_evaluations_that_ran(judge: LanguageModel) ->
     Evaluation.objects.filter(pk=evaluation.pk).update(
         started_at=make.NOW, finished_at=make.NOW + timedelta(seconds=30)
     )
-    evaluation.submission.run = run
-    evaluation.submission.save()
+    make.give_to_run(evaluation.submission, run)
     found = verification([run])
     assert found.seconds_each == pytest.approx(30.0)
     assert found.seconds_saved == pytest.approx(30.0)

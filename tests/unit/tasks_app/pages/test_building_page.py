@@ -11,7 +11,7 @@ from django.utils.html import escape
 from gpu_runner.data.flags import ALLOWED, EXAMPLE, source_flags
 from gpu_runner.data.task import Abi, Workload
 from gpu_runner.data.verdict import DeviceKind, Language
-from gpu_runner.supervisor import toolchain
+from gpu_runner.supervisor.device import toolchain
 from runs_app.runners.events import record_event
 from tasks_app.pages.building_page import buildings, command_text
 from tests import factories

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ _ROOT = Path(__file__).resolve().parents[4]
 _SIGNATURE = load_task(_ROOT / "tasks_app/catalog/vector_add").signature
 
 
-def _readme() -> str:
-    text = (_ROOT / "README.md").read_text(encoding="utf-8")
-    return text.split("```c++\n", 1)[1].split("```", 1)[0]
+def _document() -> str:
+    text = (_ROOT / "docs/kernels.md").read_text(encoding="utf-8")
+    return textwrap.dedent(text.split("```c++\n", 1)[1].split("```", 1)[0])
 
 
 def _schema() -> str:
@@ -26,7 +27,7 @@ def _schema() -> str:
     return str(examples[0])
 
 
-@pytest.mark.parametrize("source", [_readme(), _schema()], ids=["README", "OpenAPI"])
+@pytest.mark.parametrize("source", [_document(), _schema()], ids=["kernels.md", "OpenAPI"])
 def test_example_defines_the_declared_function(source: str) -> None:
     """It has the signature, and compiles after the declaration that precedes every kernel."""
     assert f'extern "C" {_SIGNATURE} {{' in " ".join(source.split())

@@ -110,6 +110,20 @@ def test_the_api_answers_with_the_same_report(client: Client) -> None:
     assert short["refusal"] == found["refusal"]
 
 
+def test_what_a_brief_report_counts_is_said_without_hidden_names(client: Client) -> None:
+    counts = {"failed": {"n256": 40, make.HIDDEN_WORKLOAD: 2}, "passed": 8, "right": 1}
+    store(make.make_task_version(), unlisted={"forward": counts})
+    text = client.get(PAGE).content.decode()
+    for words in (
+        "46 of 47<", "10 of 12<", "42 wrong kernels that fail are counted here, not listed",
+        "8 filters that passed are", "1 honest kernel with a smaller error is",
+    ):  # fmt: skip
+        assert words in text, words
+    public = client.get(API)
+    assert public.json()["unlisted"]["forward"]["failed"] == {"n256": 40, "a hidden workload": 2}
+    assert make.HIDDEN_WORKLOAD not in public.content.decode()
+
+
 def test_without_filters_or_without_a_report_the_page_says_what_to_do(client: Client) -> None:
     version = make.make_task_version()
     text = client.get(PAGE).content.decode()

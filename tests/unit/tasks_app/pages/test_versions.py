@@ -15,11 +15,11 @@ from django.test import Client
 from gpu_runner.data.task import Tolerance, Workload
 from tasks_app import selectors
 from tasks_app.curation.decisions.services import make_public, restore
-from tasks_app.models import Act, Draft, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.pages import version_page
 from tasks_app.pages.text_diff import Budget, Line, diff
+from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import admit, store_version
-from tasks_app.publishing.trail import note
 from tests import factories as make
 
 SECRET = "sekrit_tail_777"
@@ -220,9 +220,9 @@ def test_a_retired_task_stays_readable_and_takes_nothing(client: Client) -> None
     evaluation = make.make_finished_evaluation(mode="ranked")
     task = Task.objects.get()
     Task.objects.update(state=Task.State.RETIRED)
-    note(Act.Kind.RETIRED, now=make.NOW, task=task, reason="An old reason.")
+    add_entry(AuditEntry.Kind.RETIRED, now=make.NOW, task=task, reason="An old reason.")
     later = make.NOW + timedelta(days=1)
-    note(Act.Kind.RETIRED, now=later, task=task, reason="Its reference was wrong.")
+    add_entry(AuditEntry.Kind.RETIRED, now=later, task=task, reason="Its reference was wrong.")
     unseen = store(title="A version nobody was to see")
     Task.objects.update(current_version=unseen, title=unseen.document["title"])
     page = text_of(client, "/tasks/scale/")

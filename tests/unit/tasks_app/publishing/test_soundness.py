@@ -18,7 +18,7 @@ from runs_app.errors import SubmissionError
 from tasks_app import selectors
 from tasks_app.curation.decisions.services import make_public
 from tasks_app.formats import loader
-from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import admit, admit_all, publish, record_report
 from tests import factories as make
 from tests.unit.tasks_app.publishing.test_publish import TASK_TOML, write_task
@@ -213,8 +213,8 @@ def test_a_report_that_is_loaded_in_place_of_another_is_noted(task: Path, digest
     report(folder, digest, filters=[FILTER, FILTER])
     for _ in range(2):  # the second time nothing changes
         load(task, "--soundness", folder)
-        acts = Act.objects.filter(kind=Act.Kind.LOADED)
-        assert [act.details for act in acts] == [{"reports": ["cpu"]}] * 2
+        entries = AuditEntry.objects.filter(kind=AuditEntry.Kind.LOADED)
+        assert [entry.details for entry in entries] == [{"reports": ["cpu"]}] * 2
 
 
 def test_an_older_report_sends_a_public_version_back_to_review(task: Path, digest: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import facts
+from runs_app.evolve import events
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.compare.selectors import curve, summaries
@@ -64,8 +64,8 @@ def test_a_default_that_is_named_is_the_same_setting() -> None:
     assert differing([settings_of(named), settings_of(other)]) == ["generations"]
 
 
-def measured(candidate: int, latency_ns: float | None, *, best: bool) -> facts.Measured:
-    return facts.Measured(
+def measured(candidate: int, latency_ns: float | None, *, best: bool) -> events.Measured:
+    return events.Measured(
         candidate=candidate,
         mode=Mode.QUICK,
         verdict="CORRECT" if latency_ns else "COMPILE_ERROR",
@@ -102,7 +102,7 @@ def test_a_curve_counts_evaluations_money_and_time_without_pauses() -> None:
         (30, "paused"),
         (1030, "resumed"),
         (1050, measured(3, 400.0, best=True)),
-        (1060, facts.Finished(reason="done")),
+        (1060, events.Finished(reason="done")),
     ):
         make.make_run_event(run, kind, now=make.later(seconds))
     for seconds, usd in ((20, 0.25), (1040, 0.5), (1055, 0.125)):
@@ -140,7 +140,7 @@ def test_a_lost_evaluation_says_nothing_of_its_kernel() -> None:
     run = finished(400.0, make.make_task_version())
     make.make_candidate(run, verdict="SYSTEM_ERROR", state="measured")
     make.make_candidate(run, state="drafted")  # its evaluation was cancelled as the run ended
-    lost = facts.Measured(candidate=3, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="gone")
+    lost = events.Measured(candidate=3, mode=Mode.QUICK, verdict="SYSTEM_ERROR", reason="gone")
     make.make_run_event(run, measured(2, 400.0, best=True), now=make.later(5))
     make.make_run_event(run, lost, now=make.later(9))
     (found,) = summaries(Run.objects.all(), make.later(20), points=True)
@@ -149,13 +149,13 @@ def test_a_lost_evaluation_says_nothing_of_its_kernel() -> None:
     assert found.points[-1].evaluations == 1
 
 
-def test_runs_that_measured_nothing_are_no_trials_of_a_setting(client: Client) -> None:
+def test_runs_that_measured_nothing_count_for_no_setting(client: Client) -> None:
     version = make.make_task_version()
     finished(400.0, version, config=config(seed=1))
     idle = finished(None, version, config=config(seed=2))
     idle.candidates.update(verdict="", state="drafted", latency_ns=None)
     page = client.get("/runs/ablation/")
-    assert [len(each.trials) for each in page.context["groups"]] == [1]
+    assert [len(each.runs) for each in page.context["groups"]] == [1]
     assert "1 finished run measured nothing and is left out." in page.content.decode()
 
 

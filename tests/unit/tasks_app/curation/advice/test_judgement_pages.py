@@ -14,7 +14,7 @@ from runs_app import jobs
 from runs_app.advice.selectors import judgements_of
 from runs_app.messaging import queues
 from runs_app.models import LanguageModel, LanguageModelCall, TaskJudgement
-from tasks_app.models import Act, Draft, TaskVersion
+from tasks_app.models import AuditEntry, Draft, TaskVersion
 from tests import factories as make
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 from tests.unit.tasks_app.curation.drafted import draft_of
@@ -75,8 +75,8 @@ def test_an_admin_asks_about_a_version_and_everybody_reads_the_answer(
     page = Client().get("/tasks/scale/soundness/").content.decode()
     assert "Line 2 adds &lt;b&gt;zero" in page
     assert 'id="judgements-ask"' not in page
-    act = Act.objects.get(kind=Act.Kind.JUDGED)
-    assert (act.actor.username, act.details) == ("root", {"language model": "judge"})  # type: ignore[union-attr]
+    entry = AuditEntry.objects.get(kind=AuditEntry.Kind.JUDGED)
+    assert (entry.actor.username, entry.details) == ("root", {"language model": "judge"})  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("model")
@@ -136,7 +136,7 @@ def test_what_cannot_be_asked_is_said_at_its_field(
     admin.post(PAGE, FORM | form)  # without JavaScript
     assert words in admin.get("/tasks/scale/soundness/").content.decode()
     assert not LanguageModelCall.objects.exists()
-    assert not Act.objects.filter(kind=Act.Kind.JUDGED).exists()
+    assert not AuditEntry.objects.filter(kind=AuditEntry.Kind.JUDGED).exists()
     assert queued == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from runs_app.models import Evaluation, Submission
-from tasks_app.models import Act, Task
+from tasks_app.models import AuditEntry, Task
 from tests import factories as make
 from tests.unit.tasks_app.curation.reevaluation.reevaluated import entered, next_version
 
@@ -57,7 +57,7 @@ def test_it_is_queued_as_it_was_shown(admin: Client, form: dict[str, Any]) -> No
     assert "3 evaluations of 2 tasks queued on CPU. Not for 1: bare: has no ranked" in text
     assert Evaluation.objects.count() == before + 3
     assert Submission.objects.filter(carried_from__isnull=False).count() == 1
-    assert Act.objects.filter(kind="reevaluated").count() == 2
+    assert AuditEntry.objects.filter(kind="reevaluated").count() == 2
     text = admin.post(ADDRESS, sent, follow=True).content.decode()
     assert "other: has nothing to evaluate: under way already" in text
 
@@ -69,7 +69,7 @@ def test_what_has_changed_since_is_left_out(admin: Client, form: dict[str, Any])
     assert "0 evaluations of 0 tasks queued" in text
     assert "other: is not public" in text
     assert "not the 1 that you saw" in text
-    assert not Act.objects.filter(kind="reevaluated").exists()
+    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
 
 
 def test_wrong_forms_and_others_change_nothing(
@@ -80,4 +80,4 @@ def test_wrong_forms_and_others_change_nothing(
         assert f"Nothing is evaluated: {words}" in text
     client.force_login(make.make_user())
     assert client.post(ADDRESS, form | {"confirm": "1"}).status_code == 403
-    assert not Act.objects.filter(kind="reevaluated").exists()
+    assert not AuditEntry.objects.filter(kind="reevaluated").exists()

@@ -13,7 +13,7 @@ from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.models import Submission
 from runs_app.submissions.services import cancel
 from tasks_app.curation.drafts.services import take_over
-from tasks_app.models import Act
+from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.unit.tasks_app.curation.drafted import draft_of, tried, version_of
 
@@ -40,20 +40,21 @@ def test_a_dry_run_enters_the_kernels_for_the_device_as_private_work(ada: User) 
     submissions = [each.submission for each in evaluations]
     assert all(row.private and row.author == ada and row.language == "cpp" for row in submissions)
     assert {row.agent.user for row in submissions} == {ada}
-    act = Act.objects.get(kind=Act.Kind.TRIED)
-    assert (act.actor, act.draft, act.version) == (ada, draft, evaluations[0].task_version)
-    assert act.details == {"device": "cpu", "mode": "ranked", "kernels": 2}
+    entry = AuditEntry.objects.get(kind=AuditEntry.Kind.TRIED)
+    assert (entry.actor, entry.draft, entry.version) == (ada, draft, evaluations[0].task_version)
+    assert entry.details == {"device": "cpu", "mode": "ranked", "kernels": 2}
 
 
 def test_what_is_under_way_is_not_doubled_and_a_later_try_is_a_rerun(ada: User) -> None:
     draft = draft_of(ada)
     [first] = tried(draft, ada)
     assert tried(draft, ada) == []
-    assert Act.objects.filter(kind=Act.Kind.TRIED).count() == 1
+    assert AuditEntry.objects.filter(kind=AuditEntry.Kind.TRIED).count() == 1
     [other_mode] = tried(draft, ada, mode="test")
     cancel(evaluation=first, user=ada, now=make.NOW)
     [again] = tried(draft, ada)
     assert {first.submission, other_mode.submission, again.submission} == {first.submission}
+    assert first.submission.origin == "dry_run"
 
 
 def test_an_ordinary_user_is_held_to_the_quota_whole_or_not_at_all(
@@ -63,7 +64,7 @@ def test_an_ordinary_user_is_held_to_the_quota_whole_or_not_at_all(
     draft = draft_of(ada, count=3)
     with pytest.raises(QuotaExceeded):
         tried(draft, ada)
-    assert (Submission.objects.count(), Act.objects.filter(kind="tried").count()) == (0, 0)
+    assert (Submission.objects.count(), AuditEntry.objects.filter(kind="tried").count()) == (0, 0)
     assert len(tried(draft, make.make_admin())) == 3
 
 

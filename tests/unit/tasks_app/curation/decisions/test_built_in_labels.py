@@ -9,7 +9,7 @@ from gpu_runner.data.formats import catalog_folder
 from tasks_app.curation.decisions import services as curation
 from tasks_app.curation.decisions.services import label
 from tasks_app.formats import loader
-from tasks_app.models import Act, Task
+from tasks_app.models import AuditEntry, Task
 from tests import factories as make
 
 
@@ -26,7 +26,7 @@ def test_they_are_given_once() -> None:
     assert loaded() == ("medium", ["reduction"])
     own.refresh_from_db()
     assert not own.tags  # it was not loaded from the catalogue
-    assert Act.objects.filter(kind=Act.Kind.LABELLED, actor=None).count() == 2
+    assert AuditEntry.objects.filter(kind=AuditEntry.Kind.LABELLED, actor=None).count() == 2
     task = Task.objects.get(slug="softmax_bf16")
     label(task=task, user=admin, tags=["ours"], difficulty="hard", now=make.NOW)
     assert loaded() == ("hard", ["ours"])

@@ -16,9 +16,9 @@ from runs_app.messaging import queues
 from runs_app.models import TaskCheck
 from tasks_app.curation.decisions import page as curate_page
 from tasks_app.curation.decisions.services import label, mark_contaminated, retire
-from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
+from tasks_app.publishing.audit_log import add_entry, details_text
 from tasks_app.publishing.services import store_version
-from tasks_app.publishing.trail import details_text, note
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_nobody_but_admins_comes_in(client: Client, address: str) -> None:
     assert (
         client.post("/tasks/scale/curate/", {"action": "retire", "reason": "x"}).status_code == 403
     )
-    assert (Task.objects.get().state, Act.objects.count()) == ("published", 0)
+    assert (Task.objects.get().state, AuditEntry.objects.count()) == ("published", 0)
 
 
 def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
@@ -81,7 +81,7 @@ def test_what_waits_comes_first_with_links(client: Client, admin: User) -> None:
     mine = make_draft(author=admin, name="mine")
     theirs = make_draft(author=author, name="theirs")
     text = client.get("/curate/").content.decode()
-    for words in ("<strong>1</strong> draft in review", "<strong>1</strong> open proposal"):
+    for words in ("<strong>1</strong> draft in review", "<strong>1</strong> open draft of others"):
         assert words in text
     assert "<strong>2</strong> tasks in review without a soundness report" in text
     assert "<strong>1</strong> task in review that a report speaks against" in text
@@ -129,7 +129,9 @@ def test_many_rows_cost_no_more_queries_and_no_documents(
             fields = {"task": task, "version": version, "author": author, "name": task.slug}
             draft = make_draft(state="review", **fields)
             make_draft(**fields)
-            note(Act.Kind.SENT, now=make.NOW, version=version, draft=draft, actor=author)
+            add_entry(
+                AuditEntry.Kind.SENT, now=make.NOW, version=version, draft=draft, actor=author
+            )
 
     def queries() -> list[str]:
         with CaptureQueriesContext(connection) as caught:
@@ -163,9 +165,9 @@ def test_a_bulk_decision_is_shown_before_it_is_made(client: Client, admin: User)
     assert "1 task retired. 1 left as before: b is retired." in text
     assert Task.objects.get(slug="a").state == "retired"
     assert Task.objects.get(slug="c").state == "published"
-    act = Act.objects.first()
-    assert act is not None
-    assert (act.name, act.actor, act.reason) == ("a", admin, "a <b>series</b>")
+    entry = AuditEntry.objects.first()
+    assert entry is not None
+    assert (entry.name, entry.actor, entry.reason) == ("a", admin, "a <b>series</b>")
 
 
 def test_many_proven_tasks_are_published_at_once(client: Client, admin: User) -> None:
@@ -195,9 +197,9 @@ def test_many_proven_tasks_are_published_at_once(client: Client, admin: User) ->
     assert states == {
         "bare": review, "failing": review, "public": "published", "sound": "published",
     }  # fmt: skip
-    act = Act.objects.filter(kind="published").first()
-    assert act is not None
-    assert (act.name, act.actor, act.reason) == ("sound", admin, "checked here")
+    entry = AuditEntry.objects.filter(kind="published").first()
+    assert entry is not None
+    assert (entry.name, entry.actor, entry.reason) == ("sound", admin, "checked here")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ def test_a_bulk_form_that_is_wrong_comes_back_filled(
     assert ('value="a" id="t-a" checked' in text) is bool(form["task"])
     assert f'value="{form["tag"]}"' in text
     assert 'value="b" id="t-b" checked' not in text
-    assert Act.objects.count() == 0
+    assert AuditEntry.objects.count() == 0
 
 
 def test_many_tasks_are_checked(
@@ -263,7 +265,7 @@ def test_one_task_is_curated_on_its_page(client: Client, admin: User) -> None:
     for words in ("Restore", "dull", "difficulty: from none to easy", "in a blog"):
         assert words in text
     assert post(action="restore", reason="not dull").state == "published"
-    assert [act.kind for act in Act.objects.order_by("pk")] == [
+    assert [entry.kind for entry in AuditEntry.objects.order_by("pk")] == [
         "labelled", "contaminated", "cleared", "retired", "restored",
     ]  # fmt: skip
 
@@ -296,7 +298,7 @@ def test_a_wrong_form_says_why_and_comes_back_filled(
     assert kept in text
     task = Task.objects.get()
     assert (task.state, task.tags, task.title) == ("published", [], "Scale a vector")
-    assert Act.objects.count() == 0
+    assert AuditEntry.objects.count() == 0
 
 
 def test_the_page_of_a_task_lists_versions_that_were_never_public(
@@ -317,21 +319,21 @@ def test_the_page_of_a_task_lists_versions_that_were_never_public(
     assert client.get("/tasks/unknown/curate/").status_code == 404
 
 
-def test_the_trail_is_filtered_paged_and_a_file(client: Client, admin: User) -> None:
+def test_the_audit_log_is_filtered_paged_and_a_file(client: Client, admin: User) -> None:
     first, second = tasks("a", "b")
     retire(task=first, user=admin, reason="=SUM(A1)", now=make.NOW)
     retire(task=second, user=make.make_admin(username="other"), reason="x", now=make.NOW)
-    note(Act.Kind.LOADED, now=make.NOW, version=first.current_version)
+    add_entry(AuditEntry.Kind.LOADED, now=make.NOW, version=first.current_version)
 
-    def acts(query: str) -> list[tuple[str, str]]:
+    def entries(query: str) -> list[tuple[str, str]]:
         page = client.get(f"/curate/history/{query}").context["page"]
-        return [(act.kind, act.name) for act in page]
+        return [(entry.kind, entry.name) for entry in page]
 
-    assert acts("") == [("loaded", "a"), ("retired", "b"), ("retired", "a")]
-    assert acts("?task=a") == [("loaded", "a"), ("retired", "a")]
-    assert acts("?kind=retired&person=judge") == [("retired", "a")]
-    assert acts("?person=-") == [("loaded", "a")]
-    assert acts("?person=%00nobody") == []
+    assert entries("") == [("loaded", "a"), ("retired", "b"), ("retired", "a")]
+    assert entries("?task=a") == [("loaded", "a"), ("retired", "a")]
+    assert entries("?kind=retired&person=judge") == [("retired", "a")]
+    assert entries("?person=-") == [("loaded", "a")]
+    assert entries("?person=%00nobody") == []
     answer = client.get("/curate/history/?kind=retired&format=csv")
     assert answer["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
@@ -342,14 +344,14 @@ def test_the_trail_is_filtered_paged_and_a_file(client: Client, admin: User) -> 
     assert empty == ",".join(curate_page.RECORD_FIELDS) + "\n"
 
 
-def test_details_of_acts_are_words() -> None:
+def test_details_of_entries_are_words() -> None:
     details = {"to": 2, "tags": {"to": ["a", "b"], "from": []}, "from": None, "files": []}
     assert details_text(details) == "files: none; tags: from none to a, b; to: 2"
 
 
 def test_the_admin_changes_nothing(client: Client, admin: User) -> None:
     task = make.make_task_version().task
-    for model in ("task", "taskversion", "act"):
+    for model in ("task", "taskversion", "auditentry"):
         assert client.get(f"/admin/tasks_app/{model}/").status_code == 200
         assert client.get(f"/admin/tasks_app/{model}/add/").status_code == 403
     address = f"/admin/tasks_app/task/{task.pk}"

@@ -23,7 +23,7 @@ from tasks_app.curation.decisions.services import (
     label as label_task,
 )
 from tasks_app.errors import CurationError
-from tasks_app.models import Act, Override, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import store_version
 from tests import factories as make
 
@@ -52,9 +52,9 @@ def prove(version: TaskVersion, passed: bool = True) -> None:
     )  # fmt: skip
 
 
-def trail() -> list[tuple[str, str, str]]:
-    """Kind, task and reason of each act, the oldest first."""
-    return list(Act.objects.order_by("pk").values_list("kind", "name", "reason"))
+def log() -> list[tuple[str, str, str]]:
+    """Kind, task and reason of each entry, the oldest first."""
+    return list(AuditEntry.objects.order_by("pk").values_list("kind", "name", "reason"))
 
 
 def test_a_task_is_retired_and_restored_with_a_trace(task: Task, admin: User) -> None:
@@ -66,10 +66,10 @@ def test_a_task_is_retired_and_restored_with_a_trace(task: Task, admin: User) ->
     assert restored.state == Task.State.PUBLISHED
     with pytest.raises(CurationError, match="scale is published, not retired"):
         restore(task=task, user=admin, now=AT)
-    assert trail() == [("retired", "scale", "too easy"), ("restored", "scale", "")]
-    acts = Act.objects.order_by("pk")
-    assert [act.actor for act in acts] == [admin, admin]
-    assert acts[0].details == {"from": "published"}
+    assert log() == [("retired", "scale", "too easy"), ("restored", "scale", "")]
+    entries = AuditEntry.objects.order_by("pk")
+    assert [entry.actor for entry in entries] == [admin, admin]
+    assert entries[0].details == {"from": "published"}
 
 
 def test_what_a_report_speaks_against_comes_back_in_review(task: Task, admin: User) -> None:
@@ -86,7 +86,7 @@ def test_contamination_is_marked_once_and_cleared(task: Task, admin: User) -> No
     assert clear_contamination(task=task, user=admin, now=AT).contaminated == ""
     with pytest.raises(CurationError, match="is not marked contaminated"):
         clear_contamination(task=task, user=admin, now=AT)
-    assert trail() == [("contaminated", "scale", "in a blog"), ("cleared", "scale", "")]
+    assert log() == [("contaminated", "scale", "in a blog"), ("cleared", "scale", "")]
 
 
 def test_labels_are_made_alike_and_noted_only_if_they_change(task: Task, admin: User) -> None:
@@ -96,8 +96,8 @@ def test_labels_are_made_alike_and_noted_only_if_they_change(task: Task, admin: 
     labelled = label([" Memory-Bound", "attention", "memory-bound", ""])
     assert (labelled.tags, labelled.difficulty) == (["attention", "memory-bound"], "hard")
     label(["memory-bound", "ATTENTION"])
-    act = Act.objects.get()
-    assert act.details == {
+    entry = AuditEntry.objects.get()
+    assert entry.details == {
         "tags": {"from": [], "to": ["attention", "memory-bound"]},
         "difficulty": {"from": "", "to": "hard"},
     }
@@ -123,7 +123,7 @@ def test_reasons_are_asked_for(
         decide(task=task, user=admin, reason=reason, now=AT)
     assert caught.value.field == "reason"
     task.refresh_from_db()
-    assert (task.state, task.contaminated, trail()) == ("published", "", [])
+    assert (task.state, task.contaminated, log()) == ("published", "", [])
 
 
 def test_only_admins_decide(task: Task) -> None:
@@ -143,7 +143,7 @@ def test_only_admins_decide(task: Task) -> None:
     with pytest.raises(CurationError, match="only admins"):
         decide_many(bulk=bulk, tasks=[task], user=user, now=AT)
     task.refresh_from_db()
-    assert (task.state, trail()) == ("published", [])
+    assert (task.state, log()) == ("published", [])
 
 
 def test_an_older_version_becomes_public_again(admin: User) -> None:
@@ -154,8 +154,8 @@ def test_an_older_version_becomes_public_again(admin: User) -> None:
     make_public(task=task, version=first, user=admin, reason="v2 is wrong", now=AT)
     task.refresh_from_db()
     assert (task.current_version, task.title) == (first, "Scale a vector")
-    assert trail() == [("version", "scale", "v2 is wrong")]
-    assert Act.objects.get().details == {"from": 2, "to": 1}
+    assert log() == [("version", "scale", "v2 is wrong")]
+    assert AuditEntry.objects.get().details == {"from": 2, "to": 1}
     with pytest.raises(CurationError, match="version 1 is public"):
         make_public(task=task, version=first, user=admin, reason="again", now=AT)
     other = make.make_task_version(name="other")
@@ -178,7 +178,7 @@ def test_what_was_never_public_needs_a_proof_or_a_word(admin: User) -> None:
     assert stored.published_at == AT
     override = Override.objects.get()
     assert (override.reason, override.decided_by) == ("two read it", admin)
-    assert trail() == [("overridden", "scale", "two read it"), ("version", "scale", "newer")]
+    assert log() == [("overridden", "scale", "two read it"), ("version", "scale", "newer")]
 
 
 def test_many_tasks_are_decided_at_once_and_the_rest_says_why(admin: User) -> None:
@@ -192,7 +192,7 @@ def test_many_tasks_are_decided_at_once_and_the_rest_says_why(admin: User) -> No
     done = decide_many(bulk=bulk, tasks=tasks, user=admin, now=AT)
     assert [(o.task.slug, o.refusal) for o in done] == expected
     assert Task.objects.filter(state="retired").count() == 3
-    assert trail()[1:] == [("retired", name, "a series that ends") for name in ("a", "c")]
+    assert log()[1:] == [("retired", name, "a series that ends") for name in ("a", "c")]
 
     for name, fields, labels in (
         ("add-tag", {"tag": "Old"}, (["old"], "")),
@@ -259,8 +259,8 @@ def test_loading_notes_new_versions_and_what_became_public(tmp_path: Path) -> No
     )
     call_command("load_tasks", str(folder), verbosity=0)
     call_command("load_tasks", str(folder), verbosity=0)
-    assert [row[:2] for row in trail()] == [("loaded", "double")]
+    assert [row[:2] for row in log()] == [("loaded", "double")]
     call_command("load_tasks", str(folder), "--publish-unproven", "by hand", verbosity=0)
-    assert trail()[1:] == [("overridden", "double", "by hand"), ("published", "double", "")]
-    act = Act.objects.latest("pk")
-    assert (act.actor, act.version) == (None, TaskVersion.objects.get())
+    assert log()[1:] == [("overridden", "double", "by hand"), ("published", "double", "")]
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.actor, entry.version) == (None, TaskVersion.objects.get())

@@ -205,7 +205,7 @@ def test_what_cannot_be_kept_is_said_and_stays_in_the_editor(
     assert draft.revision == 1
 
 
-def test_a_proposal_is_for_its_author_and_admins(
+def test_a_draft_is_for_its_author_and_admins(
     client: Client, author: User, admin_client: Client
 ) -> None:
     draft = created(make.make_user())

@@ -140,7 +140,7 @@ class TestKeptAgents:
     @pytest.mark.parametrize(
         "agent", ["kbench-good", "KBench-Naive ", "kbench-islands", "origin", "x (shipped)"]
     )
-    def test_a_proposal_has_no_kernels_of_kbench(self, agent: str) -> None:
+    def test_a_draft_has_no_kernels_of_kbench(self, agent: str) -> None:
         draft = created(make.make_user(), naive=agent)
         lines = draft.files["task.toml"].splitlines()
         places = [n for n, line in enumerate(lines, 1) if line.startswith("agent")]

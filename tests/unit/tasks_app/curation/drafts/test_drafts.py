@@ -23,7 +23,7 @@ from tasks_app.curation.drafts.services import (
 )
 from tasks_app.errors import CurationError
 from tasks_app.formats.task_writing import write_folder
-from tasks_app.models import Act, Draft, Override, Soundness, Task
+from tasks_app.models import AuditEntry, Draft, Override, Soundness, Task
 from tasks_app.publishing.services import admit
 from tests import factories as make
 
@@ -65,7 +65,7 @@ def prove(draft: Draft) -> None:
 
 
 def kinds(draft: Draft) -> list[str]:
-    return [act.kind for act in reversed(draft.acts.all())]
+    return [entry.kind for entry in reversed(draft.audit_entries.all())]
 
 
 def test_the_example_has_no_fault_and_reads_as_it_is_written() -> None:
@@ -130,7 +130,7 @@ def test_a_change_clears_the_version_and_a_stale_one_is_refused() -> None:
     assert caught.value.field == "revision"
 
 
-def test_a_proposal_becomes_public_only_by_an_admin_and_with_a_proof() -> None:
+def test_a_draft_becomes_public_only_by_an_admin_and_with_a_proof() -> None:
     admin, draft = make.make_admin(), in_review()
     task = Task.objects.get(slug="wave")
     assert task.state == "review"
@@ -156,7 +156,7 @@ def test_an_override_is_kept_with_its_reason() -> None:
     override = Override.objects.get()
     assert (override.reason, override.decided_by) == ("seen by hand", admin)
     assert kinds(draft)[-2:] == ["overridden", "published"]
-    assert draft.acts.get(kind=Act.Kind.OVERRIDDEN).reason == "seen by hand"
+    assert draft.audit_entries.get(kind=AuditEntry.Kind.OVERRIDDEN).reason == "seen by hand"
 
 
 def test_sent_back_and_closed_the_task_is_a_draft_again() -> None:
@@ -243,7 +243,7 @@ def test_a_draft_with_a_version_keeps_its_name() -> None:
         snapshot(draft=renamed, now=make.NOW)
 
 
-def test_a_proposal_does_not_replace_what_was_published_under_its_name_meanwhile() -> None:
+def test_a_draft_does_not_replace_what_was_published_under_its_name_meanwhile() -> None:
     admin, draft = make.make_admin(), in_review()
     prove(draft)
     make.make_task_version(name="wave")

@@ -20,7 +20,7 @@ from tasks_app.curation.drafts.services import (
     send_to_review,
     snapshot,
 )
-from tasks_app.models import Act, Draft, Soundness, Task, TaskVersion
+from tasks_app.models import AuditEntry, Draft, Soundness, Task, TaskVersion
 from tasks_app.publishing.services import store_version
 from tests import factories as make
 
@@ -40,7 +40,7 @@ def judge(client: Client) -> User:
 
 @pytest.fixture
 def draft(monkeypatch: pytest.MonkeyPatch) -> Draft:
-    """The proposal of somebody else, in review; a device could check it."""
+    """The draft of somebody else, in review; a device could check it."""
     monkeypatch.setattr(queues, "enqueue", lambda *args, **kwargs: True)
     make.make_cpu()
     return proposed(make.make_user(username="ada"))
@@ -185,7 +185,7 @@ def test_pages_of_versions_say_which_one_is_in_review(
         assert "never public" in page(client, address), address
 
 
-def test_a_draft_that_names_a_task_of_others_stands_in_no_trail_of_it(
+def test_a_draft_that_names_a_task_of_others_stands_in_no_log_of_it(
     client: Client, judge: User
 ) -> None:
     task, thief = make.make_task_version().task, make.make_user(username="thief")
@@ -197,19 +197,19 @@ def test_a_draft_that_names_a_task_of_others_stands_in_no_trail_of_it(
     for address in ("/tasks/scale/curate/", "/curate/history/?task=scale"):
         text = page(client, address)
         assert ">Retired<" in text, address
-        assert "thief" not in text.partition("Act</th>")[2], address
+        assert "thief" not in text.partition("Entry</th>")[2], address
     csv = page(client, "/curate/history/?task=scale&format=csv")
     assert ("retired" in csv, "thief" in csv) == (True, False)
     assert "name taken" in page(client, "/curate/history/")
     assert "name taken" in page(client, draft.get_absolute_url())
 
 
-def test_acts_before_a_proposal_had_a_version_are_of_its_task(
+def test_entries_before_a_draft_had_a_version_are_of_its_task(
     client: Client, judge: User, draft: Draft
 ) -> None:
-    kinds = [act.kind for act in client.get(f"/curate/history/?task={SLUG}").context["page"]]
+    kinds = [entry.kind for entry in client.get(f"/curate/history/?task={SLUG}").context["page"]]
     assert kinds == ["sent", "uploaded"]
-    assert Act.objects.filter(task=None, name=SLUG).count() == 1
+    assert AuditEntry.objects.filter(task=None, name=SLUG).count() == 1
     Draft.objects.all().delete()
     Task.objects.all().delete()
     assert ">Sent to review<" in page(client, f"/curate/history/?task={SLUG}")

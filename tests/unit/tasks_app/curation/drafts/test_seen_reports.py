@@ -19,7 +19,7 @@ from tests import factories as make
 pytestmark = pytest.mark.django_db
 
 STALE = "A soundness report has come since you opened it: read what it found, then decide."
-OWN_CODE = "made by running the proposal's own code"
+OWN_CODE = "made by running the draft's own code"
 
 
 @pytest.fixture

@@ -120,13 +120,13 @@ def test_after_publication_so_does_an_author_whose_draft_was_taken_over(
         revision=draft.revision, now=make.NOW,
     )  # fmt: skip
     send_to_review(draft=draft, user=judge, now=make.NOW)
-    assert "its files, checks and trials are for admins" in page(author, draft.get_absolute_url())
+    assert "its files, checks and dry runs are for admins" in page(author, draft.get_absolute_url())
     assert client.get(reverse("draft-download", args=[draft.pk])).status_code == 403
     draft.refresh_from_db()
     published(draft, judge)
     shown = page(author, draft.get_absolute_url())
     assert "readonly" in shown
-    assert "its files, checks and trials are for admins" not in shown
+    assert "its files, checks and dry runs are for admins" not in shown
     assert ("its hidden workloads are for admins alone" in shown) is hides
     assert ("4099" in shown) is not hides
     assert "# of an admin" not in shown
@@ -142,7 +142,7 @@ def test_no_part_of_a_published_draft_is_open_to_its_author(
     assert answer.status_code == 403
     for name in ("draft-check", "draft-try", "draft-judgements"):
         assert client.post(reverse(name, args=[draft.pk]), {"device": "cpu"}).status_code == 404
-    polled = client.get(reverse("draft-trials", args=[draft.pk]), headers={"HX-Request": "true"})
+    polled = client.get(reverse("draft-findings", args=[draft.pk]), headers={"HX-Request": "true"})
     assert (polled.status_code, "has been decided" in polled.content.decode()) == (286, True)
 
 
@@ -179,7 +179,7 @@ def test_the_tasks_page_says_who_proposed_it(author: User, judge: User) -> None:
     assert "ada" in text
     assert "who wrote hidden workloads of it" in text
     built_in = make.make_task_version()
-    assert selectors.proposal_of(built_in.task) is None
+    assert selectors.first_draft_of(built_in.task) is None
     following = copy_version(version=built_in, user=judge, now=make.NOW)
     assert "Proposed by" not in page(stranger, built_in.task.get_absolute_url())
     assert following.task == built_in.task

@@ -14,7 +14,7 @@ from tasks_app.curation.reevaluation.forms import ReevaluationForm
 from tasks_app.curation.reevaluation.plan import Fate, Plan, plan_of
 from tasks_app.curation.reevaluation.selectors import Choice
 from tasks_app.curation.reevaluation.services import reevaluate
-from tasks_app.models import Act, TaskVersion
+from tasks_app.models import AuditEntry, TaskVersion
 from tests import factories as make
 
 CPU = ("cpu", "forward")
@@ -48,7 +48,7 @@ def chosen(version: TaskVersion, address: str = "") -> Choice:
     return form.choice()
 
 
-def begin(version: TaskVersion, address: str = "", seconds: float = 100) -> Act:
+def begin(version: TaskVersion, address: str = "", seconds: float = 100) -> AuditEntry:
     """Start what an address chooses."""
     choice = chosen(version, address)
     return reevaluate(

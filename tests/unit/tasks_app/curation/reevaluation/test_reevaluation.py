@@ -10,7 +10,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.task import Abi
 from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.errors import NotAllowed, SubmissionError, WrongState
-from runs_app.integrity.standing import standing_evaluations
+from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.models import Evaluation, Submission
 from runs_app.submissions.quota import quota
 from runs_app.submissions.services import cancel
@@ -21,7 +21,7 @@ from tasks_app.curation.reevaluation.plan import Fate, plan_of
 from tasks_app.curation.reevaluation.progress import acts_of, progress_of
 from tasks_app.curation.reevaluation.selectors import changes_between
 from tasks_app.curation.reevaluation.services import cancel_reevaluation, reevaluate
-from tasks_app.models import Act
+from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.unit.queued import Jobs
 from tests.unit.tasks_app.curation.reevaluation.reevaluated import (
@@ -61,11 +61,9 @@ def test_what_does_not_stand_is_carried_only_where_everything_is() -> None:
     barred = entered("barred")
     Evaluation.objects.filter(pk=barred.pk).update(audited="failed")
     trial = entered("trial")
-    trial.submission.run = make.make_run(task_version=trial.task_version)
-    trial.submission.save()
-    Submission.objects.filter(pk=entered("dry run", private=True).submission_id).update(
-        created_at=make.later(-60)  # before version 1 was public
-    )
+    make.give_to_run(trial.submission)
+    tried = Submission.objects.filter(pk=entered("dry run", private=True).submission_id)
+    tried.update(origin=Submission.Origin.DRY_RUN)
     version = next_version()
     found = {}
     for what in ("best", "correct", "all"):
@@ -89,7 +87,7 @@ def test_a_start_enters_copies_in_the_background_and_on_no_quota(jobs: Jobs) -> 
         copy = earlier.carried_to.get()
         same = ("author", "agent", "language_model", "source", "language", "digest", "private")
         assert [getattr(copy, name) for name in same] == [getattr(earlier, name) for name in same]
-        assert copy.task_version == version
+        assert (copy.task_version, copy.origin) == (version, "carried")
         evaluation = copy.evaluations.get()
         assert (evaluation.mode, evaluation.background) == ("ranked", True)
     assert act.evaluations.count() == 2
@@ -148,7 +146,7 @@ def test_a_changed_count_and_a_changed_task_start_nothing() -> None:
     with pytest.raises(WrongState):
         reevaluate(choice=choice, count=1, user=admin, now=moment)
     assert not Submission.objects.filter(task_version=version).exists()
-    assert not Act.objects.filter(kind="reevaluated").exists()
+    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
 
 
 def test_no_more_than_the_most_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +167,7 @@ def test_measuring_again_makes_no_submission_and_keeps_places_until_then() -> No
     act = begin(version)
     assert Submission.objects.count() == 1
     [again] = act.evaluations.all()
-    assert standing_evaluations().get() == first
+    assert eligible_evaluations().get() == first
     assert fates(plan_of(chosen(version))) == [("fast", Fate.UNDER_WAY)]
     end(again, 3.3)
     [board] = progress_of(act).boards

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from runs_app.errors import WrongState
 from runs_app.models import Submission
-from tasks_app.models import Act, TaskVersion
+from tasks_app.models import AuditEntry, TaskVersion
 from tests import factories as make
 from tests.unit.tasks_app.curation.reevaluation.reevaluated import (
     begin,
@@ -55,7 +55,7 @@ def test_the_page_previews_starts_and_watches(admin: Client) -> None:
     assert "Queue 1 evaluation<" in answer.content.decode()
     assert not Submission.objects.filter(task_version=version).exists()
     answer = admin.post(page(version), fields | {"count": "1"})
-    act = Act.objects.get(kind="reevaluated")
+    act = AuditEntry.objects.get(kind="reevaluated")
     assert answer.headers["Location"] == page(version, f"act={act.pk}")
     text = admin.get(answer.headers["Location"]).content.decode()
     assert "Under way: 0 of 1" in text
@@ -83,7 +83,7 @@ def test_what_was_previewed_for_another_version_is_not_started(admin: Client) ->
         answer = admin.post(page(version), fields | target)
         assert answer.status_code == 422
         assert "version 3 is the current one by now" in answer.content.decode().lower()
-    assert not Act.objects.filter(kind="reevaluated").exists()
+    assert not AuditEntry.objects.filter(kind="reevaluated").exists()
 
 
 @pytest.mark.parametrize(

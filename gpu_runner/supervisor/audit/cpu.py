@@ -1,0 +1,239 @@
+"""Runs a CPU submission, built again with the C++ sanitizers, on small workloads."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.flags import is_level
+from gpu_runner.data.integrity import AuditCheck, AuditState
+from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.supervisor.audit.check import (
+    WrappedRun,
+    check_of,
+    inconclusive,
+    skipped,
+    suspicious,
+)
+from gpu_runner.supervisor.audit.sanitizer_report import (
+    Finding,
+    leftover_findings,
+    memory_findings,
+    race_findings,
+    undefined_findings,
+)
+from gpu_runner.supervisor.build.build import NATIVE_FOLDER, Recipe, build_solution, build_trusted
+from gpu_runner.supervisor.build.passes import own_code
+from gpu_runner.supervisor.device.toolchain import ToolchainError
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.jail import Jail
+from gpu_runner.supervisor.runner.target import Target
+
+REPORT_LIMIT_BYTES = 1 << 20
+TORCH_REASON = "for the c ABI only: Python and torch do not run under this sanitizer"
+
+_DEBUGGABLE = ("-O1", "-g", "-fno-omit-frame-pointer")
+_FATAL = "color=never:halt_on_error=1:exitcode=77"
+_PARALLEL = re.compile(rb"\0((?:GOMP|omp)_[a-z]\w*)(?=\0)")
+_FOLLOWED = re.compile(  # by native/gomp_order.h, or without any meaning for the order of threads
+    r"GOMP_(?:parallel|barrier|loop|sections|single|critical|atomic)\w*|omp_\w+"
+)
+_FENCE = re.compile(r"\bomp\s+flush\b|__sync_synchronize|_mm_[lms]fence")
+"""Fences of which the compiler does not warn. Whoever only names one gets no verified place."""
+_NOT_FOLLOWED = re.compile(
+    r"GOMP_\w*(?:ordered|doacross|task|scantemp|cancel)\w*|omp_\w*nest_lock|omp_test_lock"
+)
+
+
+@dataclass(frozen=True)
+class Build:
+    """One way to build the runner and the submission again. `checks` share its processes."""
+
+    runner_flags: tuple[str, ...]
+    flags: tuple[str, ...]
+    environment: Mapping[str, str]
+    checks: tuple[str, ...]
+
+
+MEMORY = Build(
+    runner_flags=("-fsanitize=address",),
+    flags=("-fsanitize=address,undefined",),
+    environment={
+        "ASAN_OPTIONS": f"{_FATAL}:detect_leaks=0:handle_segv=2:handle_sigbus=2:handle_sigfpe=2"
+        ":handle_sigill=2:alloc_dealloc_mismatch=0:new_delete_type_mismatch=0"
+        ":allocator_may_return_null=1:quarantine_size_mb=64:print_legend=0",
+        "UBSAN_OPTIONS": "color=never:halt_on_error=0:print_stacktrace=0",
+    },
+    checks=("address", "undefined", "leftovers"),
+)
+UNDEFINED = Build(
+    runner_flags=(),
+    # Those that break a rule, without those that would be in every line of torch's headers.
+    flags=("-fsanitize=bounds,integer-divide-by-zero,return,unreachable,vla-bound,bool",),
+    environment={"UBSAN_OPTIONS": MEMORY.environment["UBSAN_OPTIONS"]},
+    checks=("undefined",),
+)
+"""All that fits a torch extension: the other sanitizers must be the first library of a process."""
+
+THREADS = Build(
+    runner_flags=("-fsanitize=thread",),
+    flags=("-fsanitize=thread",),
+    environment={
+        "TSAN_OPTIONS": f"{_FATAL}:ignore_noninstrumented_modules=1:detect_deadlocks=0"
+        ":handle_segv=2:report_signal_unsafe=0:report_thread_leaks=0:report_mutex_bugs=0"
+        ":atexit_sleep_ms=0"
+    },
+    checks=("threads",),
+)
+
+
+class Sanitized:
+    """Gives a process its sanitizer's options, and its standard error a descriptor of its own.
+
+    Use as a context manager. What the process prints to standard output never comes between.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """`environment` holds the options."""
+        self._environment = environment
+        self.descriptor = os.memfd_create("kbench-sanitizer")
+
+    def __enter__(self) -> Sanitized:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Forget the report."""
+        os.close(self.descriptor)
+
+    def command(self, program: Sequence[str]) -> list[str]:
+        """`program` at fixed addresses where the kernel allows it: shadow memory must fit."""
+        fixed = 'setarch -R true 2>/dev/null && exec setarch -R "$0" "$@"'
+        script = f'exec 2>&{self.descriptor}; {fixed}; exec "$0" "$@"'
+        return ["/bin/bash", "-c", script, *program]
+
+    def jail(self, jail: Jail) -> Jail:
+        """The same jail with the sanitizer's options."""
+        environment = {**jail.environment, **self._environment}
+        return replace(jail, environment=environment, profiled=True)
+
+    def report(self) -> str:
+        """What the process wrote to standard error."""
+        return os.pread(self.descriptor, REPORT_LIMIT_BYTES, 0).decode(errors="replace")
+
+
+class CpuSanitizers:
+    """The checks of a CPU's audit, each in fresh processes."""
+
+    def __init__(
+        self, request: EvaluationRequest, config: SupervisorConfig, target: Target, run: WrappedRun
+    ) -> None:
+        """`run` makes a few calls under a wrapper, on each of the audit's workloads."""
+        self._request, self._config = request, config
+        self._target, self._run = target, run
+
+    def checks(self, tell: Callable[[str], None]) -> Iterable[AuditCheck]:
+        """Every check, in order; `tell` hears which one comes now."""
+        native = self._target.abi is Abi.C
+        for kind in (MEMORY, THREADS) if native else (UNDEFINED,):
+            tell(" and ".join(kind.checks))
+            began = time.monotonic()
+            found = self.checks_of(kind)
+            share = (time.monotonic() - began) / len(found)
+            yield from (replace(check, duration_s=share) for check in found)
+        if not native:
+            yield from (skipped(name, TORCH_REASON) for name in ("address", "threads"))
+
+    def checks_of(self, kind: Build) -> list[AuditCheck]:
+        """The checks that share one build."""
+        try:
+            runner = build_sanitized_runner(kind, self._config) if kind.runner_flags else None
+        except ToolchainError as error:
+            reason = f"g++ cannot build with {kind.flags[0]} on this host"
+            return [skipped(name, reason, report=str(error)) for name in kind.checks]
+        variant = functools.partial(sanitized_recipe, kind)
+        built = build_solution(self._request, self._config, variant)
+        if built.timed_out or built.memory_exceeded:
+            reason = f"the compiler needs more time or memory with {kind.flags[0]}"
+            return [inconclusive(name, reason) for name in kind.checks]
+        if built.library is None:
+            reason = f"it does not build with {kind.flags[0]}, though it builds without"
+            return [suspicious(name, reason, built.report.log) for name in kind.checks]
+        measured = self._target.library
+        if kind.runner_flags and measured and own_code(built.library) != own_code(measured):
+            reason = f"its macros make other code with {kind.flags[0]}"
+            return [suspicious(name, reason) for name in kind.checks]
+        if kind is THREADS:
+            source, log = self._request.solution.source, built.report.log
+            if reason := not_followed(built.library, log, source):
+                return [skipped("threads", reason)]
+        target = replace(self._target, library=built.library, runner=runner)
+        return self._look(kind, target)
+
+    def _look(self, kind: Build, target: Target) -> list[AuditCheck]:
+        task = self._request.task
+        native = task.abi is Abi.C
+        names = [p.name for p in task.c_signature.parameters] if native else None
+        outcome = self._run(target, lambda: Sanitized(kind.environment))
+        checks = [
+            check_of(name, outcome, functools.partial(findings, name, names))
+            for name in kind.checks
+        ]
+        failed = next((c.name for c in checks if c.state is AuditState.FAILED), "")
+        if not failed:
+            return checks
+        ended = f"its process ended with what {failed!r} found"  # or would have
+        return [
+            skipped(check.name, ended) if check.state is AuditState.SUSPICIOUS else check
+            for check in checks
+        ]
+
+
+def findings(check: str, names: Sequence[str] | None, report: str) -> list[Finding]:
+    """What `check` makes of a report; `names` are the signature's parameters, in the c ABI."""
+    match check:
+        case "address":
+            return memory_findings(report, names or [])
+        case "undefined":
+            return undefined_findings(report, source_only=names is None)
+        case "leftovers":
+            return leftover_findings(report)
+    return race_findings(report)
+
+
+def build_sanitized_runner(kind: Build, config: SupervisorConfig) -> Path:
+    """The c-ABI runner with a sanitizer's runtime. Raises `ToolchainError` where there is none."""
+    files = {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
+    flags = ("-std=c++17", *_DEBUGGABLE, *kind.runner_flags, "-DKBENCH_SANITIZED", "-fopenmp")
+    linked = ("-rdynamic", "-Wl,--no-as-needed", "-lgomp", "-ldl")
+    recipe = Recipe(files, "runner.cpp", DeviceKind.CPU, (*flags, *linked))
+    return build_trusted(recipe, config)
+
+
+def build_race_finder(config: SupervisorConfig) -> Path:
+    """The one that every evaluation of a kernel with threads needs."""
+    return build_sanitized_runner(THREADS, config)
+
+
+def sanitized_recipe(kind: Build, recipe: Recipe) -> Recipe:
+    """How a submission is compiled for a sanitizer: the same, but for the optimisation."""
+    kept = ["-ffast-math"] if "-Ofast" in recipe.flags else []  # which it implies
+    kept += [flag for flag in recipe.flags if not is_level(flag)]
+    added = _DEBUGGABLE if kind.runner_flags else _DEBUGGABLE[:1]  # it names places by itself
+    return replace(recipe, flags=(*added, *kind.flags, *kept))
+
+
+def not_followed(library: Path, log: str, source: str) -> str:
+    """Why races cannot be told from order in this library; empty if they can."""
+    warned = "atomic_thread_fence" in log and "-fsanitize=thread" in log
+    if warned or _FENCE.search(source):
+        return "it orders its threads with fences, which ThreadSanitizer does not follow"
+    used = {match.decode() for match in _PARALLEL.findall(library.read_bytes())}
+    strange = [n for n in sorted(used) if _NOT_FOLLOWED.fullmatch(n) or not _FOLLOWED.fullmatch(n)]
+    return f"the order that {strange[0]} gives to threads is not followed here" if strange else ""

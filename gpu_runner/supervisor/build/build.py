@@ -1,0 +1,385 @@
+"""Compiles in a jail without GPU and network, into a content-addressed cache."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
+from gpu_runner.data.signature import CParameter, Role, Signature
+from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.supervisor.build import passes
+from gpu_runner.supervisor.build.ptxas import kernel_resources
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.device.device import cuda_architecture
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.files import read_json, write_atomically
+from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.killed import KilledFromOutside, is_from_outside, name_of, signal_of
+from gpu_runner.supervisor.host.process import ChildProcess
+
+LIBRARY_LIMIT_BYTES = 64 << 20
+_TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
+LOG_LIMIT_CHARACTERS = 32 * 1024
+NATIVE_FOLDER = Path(__file__).resolve().parents[2] / "native"
+_DECLARATION = "kbench_declaration.h"
+_RESULT = "library.so"
+_REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
+_KILLED_PART = re.compile(
+    r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
+    r"|\S+: fatal error: \S+ terminated with signal (?:9|15|2|1|3) "
+    r"|nvcc error +: '\S+' died due to signal (?:9|15|2|1|3) )",
+    re.MULTILINE,
+)
+"""What a compiler says of a program of its own that somebody ended. A source that has the assembler
+print such a line gets its own error as one of ours."""
+_EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
+"""A program's functions that are marked so come before those of a library that it loads."""
+_SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One compilation: the files to place beside each other, and which of them to compile."""
+
+    files: Mapping[str, str]  # name, or path from where the compiler runs -> text
+    source: str  # name among `files`
+    kind: DeviceKind
+    flags: tuple[str, ...]
+    paths: tuple[Path, ...] = ()  # folders that the compiler must be able to read
+    is_read: bool = False  # whether what its preprocessor makes of the source is kept: `passes`
+
+    def command(self) -> list[str]:
+        """The compiler's command line, run where the files are."""
+        compiler = toolchain.compiler(self.kind)
+        return [compiler.path, self.source, *self.flags, "-o", _RESULT]
+
+    def passes(self) -> tuple[str, ...]:
+        """Files that hold the source after its macros: for the host, and for a GPU."""
+        if not self.is_read:
+            return ()
+        stem = Path(self.source).stem
+        on_gpu = self.kind is DeviceKind.CUDA
+        return (f"{stem}.cpp4.ii", f"{stem}.cpp1.ii") if on_gpu else (f"{stem}.ii",)
+
+    def script(self) -> str:
+        """The same command line with what makes `passes`, for a shell.
+
+        nvcc keeps files that it makes anyway; g++ runs a second time, beside the compilation.
+        """
+        command = shlex.join(self.command())
+        if self.kind is DeviceKind.CUDA:  # names of kernels are for people
+            return f"({command}{' --keep' * self.is_read}) 2>&1 | c++filt"
+        if not self.is_read:
+            return command
+        preprocess = [self.command()[0], "-E", self.source, *self.flags, "-o", *self.passes()]
+        return f"{{ {shlex.join(preprocess)} >/dev/null 2>&1 & }}; {command} && {{ wait; true; }}"
+
+    def key(self) -> str:
+        """Content address: everything that the result depends on."""
+        versions = [toolchain.compiler(kind).version for kind in (self.kind, DeviceKind.CPU)]
+        parts = [_REPORT_VERSION, *versions, toolchain.machine(), *self.command()]
+        parts += [text for item in sorted(self.files.items()) for text in item]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report, and the library that it is about (None unless the report says ok).
+
+    crash: the signal that the compiler died of by itself, in words.
+    """
+
+    report: BuildReport
+    library: Path | None
+    timed_out: bool = False
+    memory_exceeded: bool = False
+    memory_limit: str = ""  # in words
+    crash: str = ""
+
+    def why_not(self, config: SupervisorConfig) -> str:
+        """Why there is no library, in a sentence."""
+        if self.timed_out:
+            return f"the compiler took longer than {config.build_timeout_s:g} s"
+        if self.memory_exceeded:
+            return f"the compiler used more memory than it may (limit {self.memory_limit})"
+        lines = self.report.log.splitlines()
+        marks = ("error", "required symbol", "undefined reference")
+        found = (line for line in lines if any(mark in line for mark in marks))
+        how = f"crashed ({self.crash})" if self.crash else "failed without a message"
+        return next(found, f"the compiler {how}")[:500]
+
+
+def unchanged(recipe: Recipe) -> Recipe:
+    """The recipe itself."""
+    return recipe
+
+
+def build_solution(
+    request: EvaluationRequest,
+    config: SupervisorConfig,
+    variant: Callable[[Recipe], Recipe] = unchanged,
+) -> Built:
+    """Compile a submission; a failure is the author's, and its log is for the author.
+
+    variant: changes how, for a sanitizer. Raises `KilledFromOutside` where the compiler, or a part
+    of it, was ended by this host.
+    """
+    built = _first_that_builds([variant(r) for r in solution_recipes(request, config)], config)
+    return replace(built, report=replace(built.report, flags=request.solution.flags))
+
+
+def _first_that_builds(recipes: Sequence[Recipe], config: SupervisorConfig) -> Built:
+    """The library of the first recipe that gives one, or why the last that was tried does not.
+
+    One after the other: a source that is wrong fails with the slim headers in a fifth of the time
+    that the full ones take, and side by side all others would pay for both.
+    """
+    for recipe in recipes:
+        if (known := _known(recipe, config)) is not None:
+            return known
+    spent_s = 0.0
+    for recipe in recipes:
+        built = build(recipe, config)
+        spent_s += built.report.duration_s
+        if built.library is not None or _fails_with_any_headers(built):
+            break
+    return replace(built, report=replace(built.report, duration_s=spent_s))
+
+
+def _fails_with_any_headers(built: Built) -> bool:
+    """Whether time or memory ran out, or device code that the compiler took does not assemble."""
+    assembler = re.search("^ptxas .*(?:error|fatal)", built.report.log, re.MULTILINE)
+    return built.timed_out or built.memory_exceeded or assembler is not None
+
+
+def build_shim(signature: Signature, config: SupervisorConfig) -> Path:
+    """The library through which the runner calls a function of this signature."""
+    flags = ("-std=c++17", "-O2", "-shared", "-fPIC")
+    files = {"shim.cpp": shim_source(signature)}
+    return build_trusted(Recipe(files, "shim.cpp", DeviceKind.CPU, flags), config)
+
+
+def build_runner(config: SupervisorConfig) -> Path:
+    """The c-ABI runner program for the configured kind of device."""
+    files = _native_files()
+    if config.kind is DeviceKind.CPU:
+        flags = ["-O2", "-std=c++17", "-ldl"]  # OpenMP comes with a kernel that uses it
+        return build_trusted(Recipe(files, "runner.cpp", config.kind, tuple(flags)), config)
+    flags = ["-O2", "-std=c++17", "-DKBENCH_CUDA"]
+    files["runner.cu"] = files.pop("runner.cpp")
+    flags += [toolchain.for_architecture(cuda_architecture(config.index))]
+    flags += [*_EXPORTING, *toolchain.shared_cuda_runtime(), "-ldl"]
+    return build_trusted(Recipe(files, "runner.cu", config.kind, tuple(flags)), config)
+
+
+def build_anchor(config: SupervisorConfig) -> Path:
+    """The library of the anchor kernel for the configured kind of device."""
+    architecture = cuda_architecture(config.index) if config.kind is DeviceKind.CUDA else ""
+    source = f"anchor{config.kind.language.suffix}"
+    files = {source: (NATIVE_FOLDER / "anchor.cpp").read_text()}
+    flags = tuple(toolchain.flags(config.kind, Abi.C, architecture))
+    return build_trusted(Recipe(files, source, config.kind, flags), config)
+
+
+def build_support(config: SupervisorConfig) -> Path:
+    """The library from which the torch runner takes its clock and its cache flush."""
+    flags = ("-O2", "-std=c++17", "-fPIC", "-shared")
+    return build_trusted(Recipe(_native_files(), "support.cpp", DeviceKind.CPU, flags), config)
+
+
+def build_interposed(config: SupervisorConfig) -> Path | None:
+    """The library through which the torch runner's launches pass; None on a CPU."""
+    if config.kind is DeviceKind.CPU:
+        return None
+    flags = ["-O2", "-std=c++17", "-shared", "-Xcompiler=-fPIC", "-Xcompiler=-fvisibility=hidden"]
+    flags += ["-cudart=none", "-ldl"]  # which runtime there is, PyTorch decides
+    recipe = Recipe(_native_files(), "interposed.cpp", config.kind, tuple(flags))
+    return build_trusted(recipe, config)
+
+
+def _native_files() -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(NATIVE_FOLDER.iterdir())}
+
+
+def build_trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
+    """Compile code of our own, once. Raises `ToolchainError` with the log if that fails."""
+    with _alone(recipe, config):
+        built = build(recipe, config)
+    if built.library is None:
+        raise toolchain.ToolchainError(f"cannot build {recipe.source}:\n{built.report.log}")
+    return built.library
+
+
+@contextmanager
+def _alone(recipe: Recipe, config: SupervisorConfig) -> Iterator[None]:
+    """While another process compiles the same, wait for it: then the result is there."""
+    folder = config.cache_folder / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"build-{recipe.key()}").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def declaration(signature: Signature, kind: DeviceKind) -> str:
+    """Header included before a submission, so that another signature is a compile error.
+
+    Where there is no CUDA, its bfloat16 comes with it (`native/bfloat16.h`).
+    """
+    headers = {"__nv_bfloat16": "cuda_bf16.h", "__half": "cuda_fp16.h"}
+    types = {parameter.ctype for parameter in signature.parameters}
+    includes = "".join(f"#include <{headers[t]}>\n" for t in sorted(types & headers.keys()))
+    if kind is DeviceKind.CPU and "__nv_bfloat16" in types:
+        includes = (NATIVE_FOLDER / "bfloat16.h").read_text()
+    return f'#include <stdint.h>\n{includes}extern "C" {signature.text};\n'
+
+
+def shim_source(signature: Signature) -> str:
+    """C++ that unpacks an array of pointers to arguments and calls the function."""
+    sixteen = {p.ctype for p in signature.parameters} & {"__nv_bfloat16", "__half"}
+    structs = "".join(_SIXTEEN_BIT.format(name=name) for name in sorted(sixteen))
+    types = [_shim_type(parameter) for parameter in signature.parameters]
+    arguments = ", ".join(f"*reinterpret_cast<{t}*>(a[{i}])" for i, t in enumerate(types))
+    return (
+        f"#include <stdint.h>\n{structs}"
+        f'extern "C" void kbench_invoke(void* function, void** a) {{\n'
+        f"  reinterpret_cast<void (*)({', '.join(types)})>(function)({arguments});\n}}\n"
+    )
+
+
+def _shim_type(parameter: CParameter) -> str:
+    return parameter.ctype if parameter.role is Role.SCALAR else f"{parameter.ctype}*"
+
+
+def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tuple[Recipe, ...]:
+    """How a submission is compiled: ways to try in order, which differ in nothing but time.
+
+    A torch extension is tried with `toolchain.TORCH_HEADERS` first, and with torch's own alone
+    where those do not do.
+    """
+    task, kind, solution = request.task, request.kind, request.solution
+    source = f"kernel{solution.language.suffix}"
+    files = {source: solution.source}
+    target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
+    if task.abi is Abi.C:
+        flags = toolchain.flags(kind, task.abi, target, solution.flags)
+        files[_DECLARATION] = declaration(task.c_signature, kind)
+        flags += ["-include", _DECLARATION]
+        flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
+        return (Recipe(files, source, kind, tuple(flags), is_read=True),)
+    # The version is part of the cache's key.
+    version, paths = f'-DKBENCH_TORCH="{toolchain.torch_version()}"', toolchain.torch_paths()
+    slim, full = (
+        (*toolchain.flags(kind, task.abi, target, solution.flags, slim=slim), version)
+        for slim in (True, False)
+    )
+    return (
+        Recipe({**files, **toolchain.torch_headers()}, source, kind, slim, paths, is_read=True),
+        Recipe(files, source, kind, full, paths, is_read=True),
+    )
+
+
+def build(recipe: Recipe, config: SupervisorConfig) -> Built:
+    """Compile unless the cache already holds the result."""
+    if (known := _known(recipe, config)) is not None:
+        return known
+    built, content, outputs = _compile(recipe, config)
+    if content is None:
+        return built
+    library, record = _places(recipe, config)
+    passes.keep(library, outputs)
+    write_atomically(library, content, mode=0o755)
+    write_atomically(record, encode(built.report))
+    return replace(built, library=library)
+
+
+def _places(recipe: Recipe, config: SupervisorConfig) -> tuple[Path, Path]:
+    folder = config.cache_folder / "builds" / recipe.key()
+    return folder / "library.so", folder / "report.json"
+
+
+def _known(recipe: Recipe, config: SupervisorConfig) -> Built | None:
+    """What the cache holds of a recipe."""
+    library, record = _places(recipe, config)
+    if not (library.exists() and record.exists()):
+        return None
+    os.utime(record)  # what was asked for lately stays: see `eviction`
+    report = decode(BuildReport, read_json(record))
+    return Built(replace(report, cached=True, duration_s=0.0), library)
+
+
+def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
+    """Where a recipe's compiler runs, its files beside it."""
+    limits = Limits(
+        cpu_s=int(config.build_timeout_s * 2),
+        memory_bytes=config.memory_bytes,
+        processes=config.processes,
+        file_bytes=512 << 20,
+        temporary_bytes=1 << 30,
+        niceness=config.niceness,
+    )
+    return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
+
+
+def _taken(name: str, descriptor: int) -> str:
+    """Shell that hands a file out of the jail; of all but the library, there may be none."""
+    taken = f"head -c {LIBRARY_LIMIT_BYTES + 1} {name} >&{descriptor}"
+    return taken if name == _RESULT else f"{{ {taken} || true; }}"
+
+
+def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[bytes]]:
+    started = time.monotonic()
+    names = (_RESULT, *recipe.passes())
+    with ExitStack() as stack:
+        # The results leave the jail as bytes through inherited descriptors: nothing of the
+        # host is writable inside.
+        files = [stack.enter_context(tempfile.TemporaryFile()).fileno() for _ in names]
+        steps = [recipe.script(), *(_taken(*each) for each in zip(names, files, strict=True))]
+        with ChildProcess(
+            build_jail(recipe, config),
+            ["/bin/bash", "-c", f"set -o pipefail; {' && '.join(steps)}"],
+            jailed=not config.allow_unjailed,
+            descriptors=files,
+        ) as child:
+            status = child.wait(config.build_timeout_s)
+        content, *outputs = (os.pread(file, LIBRARY_LIMIT_BYTES + 1, 0) for file in files)
+    _check_killed(status, child)
+    ok = status == 0 and 0 < len(content) <= LIBRARY_LIMIT_BYTES
+    log = child.output + (_TOO_LARGE if len(content) > LIBRARY_LIMIT_BYTES else "")
+    report = BuildReport(
+        ok=ok,
+        cached=False,
+        duration_s=time.monotonic() - started,
+        log=log[-LOG_LIMIT_CHARACTERS:],
+        command=shlex.join(recipe.command()),
+        compiler=toolchain.compiler(recipe.kind).version,
+        digest=recipe.key(),
+        resources=kernel_resources(child.output),
+    )
+    built = Built(
+        report,
+        None,
+        timed_out=status is None,
+        memory_exceeded=child.memory_exceeded,
+        memory_limit=child.memory_limit,
+        crash=name_of(number) if (number := signal_of(status)) else "",
+    )
+    return built, content if ok else None, outputs
+
+
+def _check_killed(status: int | None, child: ChildProcess) -> None:
+    """Raise `KilledFromOutside` unless the compiler ended by itself, or at a limit of its jail."""
+    if status in (0, None) or child.memory_exceeded:
+        return
+    if is_from_outside(status) or _KILLED_PART.search(child.output):
+        raise KilledFromOutside("the compiler was killed from outside: had the host no memory?")

@@ -1,0 +1,150 @@
+"""What a device's clocks, power and temperature were while each block of a measurement ran."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.host import nvml
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.nvml import NvmlError
+
+_SYSTEM = Path("/sys/devices/system/cpu")
+_THROTTLED = {
+    "hardware slowdown",
+    "hardware thermal slowdown",
+    "software thermal slowdown",
+    "hardware power brake",
+}
+"""Reasons of `nvml.state` for which a block does not show what the device can do."""
+
+_CAPPED = {"software power cap"}
+_LOWERED = {
+    "thermal": "throttled",
+    "reliability": "throttled",
+    "power": "capped",
+    "board": "capped",
+}
+_LONG_ENOUGH = 0.01
+"""Share of a block for which clocks must have been lowered before it is flagged."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One look: what to show, and totals that only ever grow."""
+
+    shown: Mapping[str, Any]
+    totals: Mapping[str, float]
+
+
+Read = Callable[[SupervisorConfig], Reading]
+
+
+class DeviceLog:
+    """The blocks of one evaluation, as JSON values for its environment.
+
+    A block has name, seconds, before and after (MHz, W, degrees Celsius, and reasons for lowered
+    clocks, as far as they are known), `throttled`: heat, a fault or a power brake lowered the
+    clocks; `capped`: the power limit did. On a CPU steal_share is the part of all CPU time that
+    other machines of the same host took. A device that cannot be read has `unknown`, the reason.
+    """
+
+    def __init__(self, config: SupervisorConfig, read: Read | None = None) -> None:
+        """Nothing is read yet."""
+        default = _read_gpu if config.kind is DeviceKind.CUDA else _read_cpu
+        self._config, self._read = config, read or default
+        self.blocks: list[dict[str, Any]] = []
+
+    @contextlib.contextmanager
+    def block(self, name: str) -> Iterator[None]:
+        """Read the device before and after, also where the block fails."""
+        before, began = self._reading(), time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = time.monotonic() - began
+            self.blocks.append(_block(name, seconds, before, self._reading()))
+
+    @property
+    def throttled(self) -> list[str]:
+        """Names of the blocks that were throttled."""
+        return [str(block["name"]) for block in self.blocks if block["throttled"]]
+
+    def _reading(self) -> Reading:
+        try:
+            return self._read(self._config)
+        except NvmlError as error:
+            return Reading({"unknown": str(error)}, {})
+
+
+def _block(name: str, seconds: float, before: Reading, after: Reading) -> dict[str, Any]:
+    grown = {
+        what: after.totals[what] - total
+        for what, total in before.totals.items()
+        if what in after.totals
+    }
+    reasons = {*before.shown.get("throttle_reasons", ()), *after.shown.get("throttle_reasons", ())}
+    limit_ns = _LONG_ENOUGH * seconds * 1e9
+    lowered = {_LOWERED[what] for what in _LOWERED if grown.get(f"{what}_ns", 0) > limit_ns}
+    block: dict[str, Any] = {
+        "name": name,
+        "seconds": round(seconds, 3),
+        "before": dict(before.shown),
+        "after": dict(after.shown),
+        "throttled": bool(reasons & _THROTTLED or grown.get("throttles", 0) > 0)
+        or "throttled" in lowered,
+        "capped": bool(reasons & _CAPPED) or "capped" in lowered,
+    }
+    if grown.get("cpu_time"):
+        block["steal_share"] = round(grown["steal_time"] / grown["cpu_time"], 4)
+    return block
+
+
+def _read_gpu(config: SupervisorConfig) -> Reading:
+    shown = nvml.state(config.index)
+    lowered = nvml.lowered_ns(config.index)
+    return Reading(shown, {f"{name}_ns": float(total) for name, total in lowered.items()})
+
+
+def _read_cpu(config: SupervisorConfig) -> Reading:
+    shown: dict[str, Any] = {"load": round(os.getloadavg()[0], 2)}
+    if (mhz := _cpu_mhz()) is not None:
+        shown["cpu_mhz"] = round(mhz)
+    totals = _cpu_times()
+    throttles = _numbers("cpu[0-9]*/thermal_throttle/core_throttle_count")
+    if throttles:
+        totals["throttles"] = sum(throttles)
+    return Reading(shown, totals)
+
+
+def _cpu_mhz() -> float | None:
+    """Mean clock of all cores, by the frequency driver or the processor's own word."""
+    known = [value / 1e3 for value in _numbers("cpu[0-9]*/cpufreq/scaling_cur_freq")]
+    if not known:
+        with contextlib.suppress(OSError):
+            text = Path("/proc/cpuinfo").read_text()
+            known = [float(value) for value in re.findall(r"cpu MHz\s*:\s*([\d.]+)", text)]
+    return sum(known) / len(known) if known else None
+
+
+def _cpu_times() -> dict[str, float]:
+    """Clock ticks of all CPUs together, and of those the ones that another machine took."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        ticks = [float(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+        return {"cpu_time": sum(ticks[:8]), "steal_time": ticks[7]}
+    return {}
+
+
+def _numbers(pattern: str) -> list[float]:
+    found = []
+    for path in _SYSTEM.glob(pattern):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(float(path.read_text()))
+    return found

@@ -1,0 +1,149 @@
+"""Whose turn it is on a device: one measurement at a time, and the more urgent first."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from gpu_runner.data.queue import Urgency
+from gpu_runner.supervisor.device.device import DeviceError
+from gpu_runner.supervisor.host.config import SupervisorConfig
+
+_PAUSE_S = 0.005
+_numbers = itertools.count(1)
+
+
+def _folder(config: SupervisorConfig) -> Path:
+    return config.cache_folder / "locks"
+
+
+def device_lock(config: SupervisorConfig) -> int:
+    """A new descriptor of the file whose lock (flock) is the device; the caller closes it."""
+    folder = _folder(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{config.kind}-{config.index}.lock"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+class Turn:
+    """A place in the line for a device, held by locks on files: a process that dies leaves it.
+
+    Whoever waits has a file of their own, named by rank, and a lock on it that others can see.
+    """
+
+    def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
+        """Nothing is waited for yet."""
+        self._config, self._rank = config, list(Urgency).index(urgency)
+        folder = _folder(config)
+        self._line = folder / f"{config.kind}-{config.index}.line"
+        self._held: int | None = None
+
+    def is_wanted(self) -> bool:
+        """Whether somebody more urgent waits for the device."""
+        if self._rank == 0:
+            return False
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._line) as entries:
+            return any(self._is_before(Path(entry.path)) for entry in entries)
+        return False
+
+    def take(self) -> None:
+        """Wait for the device, and for everybody more urgent. Raises `DeviceError` after too long.
+
+        The kernel frees it if this process dies.
+        """
+        deadline = time.monotonic() + self._config.device_timeout_s
+        self._line.mkdir(parents=True, exist_ok=True)
+        with self._waiting():
+            while self.is_wanted() or not self._locked():
+                if time.monotonic() > deadline:
+                    limit_s, device = self._config.device_timeout_s, self._config.device
+                    raise DeviceError(f"{device} was not free in {limit_s:g} s")
+                time.sleep(_PAUSE_S)
+
+    def give(self) -> None:
+        """Leave the device to others."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Stand in the line meanwhile: the file appears with its lock on it."""
+        path = self._line / f"{self._rank}-{os.getpid()}-{next(_numbers)}"
+        new = path.with_name(f".{path.name}")
+        descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            new.rename(path)
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def _is_before(self, path: Path) -> bool:
+        rank = path.name.partition("-")[0]
+        if not rank.isdecimal() or int(rank) >= self._rank:
+            return False
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        path.unlink(missing_ok=True)  # who stood there has died
+        return False
+
+    def _locked(self) -> bool:
+        descriptor = device_lock(self._config)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._held = descriptor
+        return True
+
+
+class Courteous:
+    """The manners of an evaluation: whoever is more urgent gets the device from it."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        aside: Callable[[], AbstractContextManager[None]],
+        settle: Callable[[], None],
+    ) -> None:
+        """`aside` surrounds the wait; `settle` comes after it: the device may be broken by then."""
+        self._turn, self._aside, self._settle = turn, aside, settle
+
+    def is_wanted(self) -> bool:
+        """See `Manners`."""
+        return self._turn.is_wanted()
+
+    def step_aside(self) -> None:
+        """See `Manners`."""
+        with self._aside():
+            self._turn.give()
+            self._turn.take()
+        self._settle()
+
+
+@contextmanager
+def exclusive(config: SupervisorConfig, urgency: Urgency = Urgency.PEOPLE) -> Iterator[Turn]:
+    """Hold the device; see `Turn.take`."""
+    turn = Turn(config, urgency)
+    turn.take()
+    try:
+        yield turn
+    finally:
+        turn.give()

@@ -1,0 +1,210 @@
+"""Finds compilers and torch on this host, and knows the fixed flags of every build."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.flags import build_flags
+from gpu_runner.data.verdict import Abi, DeviceKind
+
+TORCH_HEADERS = Path(__file__).resolve().parents[2] / "torch_headers"
+"""Few of torch's declarations, in headers of the same names: enough for nearly all kernels."""
+
+TORCH_MODULE = "kbench_kernel"
+"""Name under which a torch extension is compiled and imported."""
+
+_FIRST_WITH_OWN_TARGET = (9, 0)
+_HALF_FLAGS = (
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+    "--expt-relaxed-constexpr",
+)
+
+
+class ToolchainError(Exception):
+    """A compiler or torch is not installed; the message names it."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler and the version that goes into every cache key."""
+
+    path: str
+    version: str
+
+
+@functools.cache
+def compiler(kind: DeviceKind) -> Compiler:
+    """nvcc for CUDA, g++ for the CPU. Raises `ToolchainError` where it is missing."""
+    name = "nvcc" if kind is DeviceKind.CUDA else "g++"
+    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin")
+    if path is None:
+        raise ToolchainError(f"{name} is not installed")
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    lines = done.stdout.strip().splitlines()
+    text = lines[-1] if kind is DeviceKind.CUDA else lines[0]
+    return Compiler(path, text.strip())
+
+
+def described(kind: DeviceKind) -> str:
+    """The compiler in a few words: "g++ 12.2.0", or "nvcc 13.0 with g++ 12.2.0".
+
+    Raises `ToolchainError` where it is missing.
+    """
+    host = f"g++ {_last_number(compiler(DeviceKind.CPU).version)}"
+    if kind is DeviceKind.CPU:
+        return host
+    match = re.search(r"cuda_(\d+\.\d+)", compiler(kind).version)
+    return f"nvcc {match[1] if match else _last_number(compiler(kind).version)} with {host}"
+
+
+def _last_number(version: str) -> str:
+    found = re.findall(r"\d+(?:\.\d+)+", version)
+    return found[-1] if found else version
+
+
+@functools.cache
+def torch_folder() -> Path:
+    """Where torch is installed, found without importing it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        raise ToolchainError("torch is not installed")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@functools.cache
+def torch_version() -> str:
+    """Version of the installed torch, such as 2.13.0+cpu."""
+    text = (torch_folder() / "version.py").read_text()
+    match = re.search(r"__version__ = '([^']+)'", text)
+    return match[1] if match else "unknown"
+
+
+def architecture(capability: tuple[int, int]) -> str:
+    """Compile target of a GPU of this compute capability, such as sm_90a.
+
+    With the letter it is for that GPU alone, and `wgmma`, `setmaxnreg` and `tcgen05` assemble.
+    Older GPUs have no such target, and older compilers do not know it: then without.
+    """
+    major, minor = capability
+    plain = f"sm_{major}{minor}"
+    own = f"{plain}a"
+    return own if capability >= _FIRST_WITH_OWN_TARGET and _is_known(own) else plain
+
+
+@functools.cache
+def _is_known(target: str) -> bool:
+    """Whether nvcc can build for a target: `--list-gpu-code` leaves those with a letter out."""
+    command = [compiler(DeviceKind.CUDA).path, "--dryrun", for_architecture(target)]
+    done = subprocess.run(
+        [*command, "-x", "cu", "/dev/null"], capture_output=True, text=True, check=False
+    )
+    return done.returncode == 0
+
+
+def for_architecture(target: str) -> str:
+    """The flag that builds for one target alone.
+
+    `-arch=sm_90a` would compile device code a second time, for sm_90, where wgmma is an error.
+    """
+    return f"-gencode=arch={target.replace('sm_', 'compute_')},code={target}"
+
+
+def flags(
+    kind: DeviceKind, abi: Abi, target: str, asked: tuple[str, ...] = (), *, slim: bool = False
+) -> list[str]:
+    """Compile and link flags: the same for every submission, and what its source asks for.
+
+    slim: a torch extension is to see `TORCH_HEADERS`, placed where it is compiled, before torch's.
+    """
+    common = build_flags(kind.language, asked)
+    linker = "-Wl,"
+    if kind is DeviceKind.CUDA:
+        common += [for_architecture(target), *shared_cuda_runtime()]
+        linker = "-Xlinker="
+    if abi is Abi.TORCH:
+        common += ["-isystem", TORCH_HEADERS.name] if slim else []
+        common += _torch_flags(kind, linker)
+    return common
+
+
+@functools.cache
+def shared_cuda_runtime() -> tuple[str, ...]:
+    """Flags that link CUDA's runtime as the one shared library of a process.
+
+    With a runtime of its own in each library, the runner would not see a submission's errors.
+    """
+    done = subprocess.run(
+        [compiler(DeviceKind.CUDA).path, "--dryrun", "-x", "cu", "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    folders = re.findall(r'"-L([^"]+)"', done.stderr)
+    found = [os.path.realpath(folder) for folder in folders if not folder.endswith("stubs")]
+    return ("-cudart=shared", *(f"-Xlinker=-rpath={folder}" for folder in dict.fromkeys(found)))
+
+
+def _torch_flags(kind: DeviceKind, linker: str) -> list[str]:
+    folder = torch_folder()
+    includes = [folder / "include", folder / "include/torch/csrc/api/include"]
+    includes.append(Path(sysconfig.get_paths()["include"]))
+    libraries = ["c10", "torch", "torch_cpu", "torch_python"]
+    extra: list[str] = []
+    if kind is DeviceKind.CUDA:
+        libraries += ["c10_cuda", "torch_cuda"]
+        extra += _HALF_FLAGS
+    return [
+        f"-DTORCH_EXTENSION_NAME={TORCH_MODULE}",
+        "-DTORCH_API_INCLUDE_EXTENSION_H",
+        *(flag for path in includes for flag in ("-isystem", str(path))),
+        *extra,
+        f"-L{folder / 'lib'}",
+        *(f"-l{name}" for name in libraries),
+        f"{linker}--require-defined=PyInit_{TORCH_MODULE}",
+    ]
+
+
+@functools.cache
+def torch_headers() -> dict[str, str]:
+    """Texts of `TORCH_HEADERS`, by their paths from where they are placed."""
+    folder = TORCH_HEADERS.parent
+    found = sorted(path for path in TORCH_HEADERS.rglob("*.h"))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
+
+
+def torch_paths() -> tuple[Path, ...]:
+    """What the compiler of a torch extension must be able to read."""
+    beside = torch_folder().parent / "nvidia"  # where wheels put CUDA's own headers
+    folders = (torch_folder(), beside, Path(sysconfig.get_paths()["include"]))
+    return tuple(folder for folder in folders if folder.exists())
+
+
+def required_symbol(kind: DeviceKind, symbol: str) -> str:
+    """The flag that makes linking fail, with its name, when a symbol is missing."""
+    linker = "-Xlinker=" if kind is DeviceKind.CUDA else "-Wl,"
+    return f"{linker}--require-defined={symbol}"
+
+
+@functools.cache
+def machine() -> str:
+    """What `-march=native` stands for, so that a cache is not shared between unlike hosts."""
+    done = subprocess.run(
+        [compiler(DeviceKind.CPU).path, "-march=native", "-Q", "--help=target"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    match = re.search(r"-march=\s+(\S+)", done.stdout)
+    return f"{platform.machine()}-{match[1] if match else 'unknown'}"

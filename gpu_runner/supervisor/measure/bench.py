@@ -1,0 +1,392 @@
+"""The measuring loop: every call is at once a correctness call and a timing call."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from gpu_runner.data.integrity import Burst
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import (
+    BURST_SHARE,
+    CALLS_BEFORE_BURSTS,
+    EMPTY_CALLS,
+    LEAST_TEAM,
+    MARGINS,
+    VARIED_SHARE,
+)
+from gpu_runner.data.task import Values, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
+from gpu_runner.supervisor.device.statistics import ESTIMATORS
+from gpu_runner.supervisor.host.arena import Arena
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure import burst_sizes
+from gpu_runner.supervisor.measure.collected import Checked, Collected, Measured, counted_time
+from gpu_runner.supervisor.measure.conformance import check_returned
+from gpu_runner.supervisor.measure.layout import Layout, arena_sizes, tensor_bytes
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, mean_ns
+from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
+from gpu_runner.supervisor.measure.staging import Batch, Memory, draw_id, draw_seed
+from gpu_runner.supervisor.measure.verification import verify
+from gpu_runner.supervisor.oracle.client import Description, Oracle
+from gpu_runner.supervisor.oracle.distributions import InputDistributions
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
+from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, Undisturbed, patient
+from gpu_runner.supervisor.runner.runner_process import TorchProcesses
+from gpu_runner.supervisor.runner.session import Answer, Conditions, Session, keeping_output
+from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.runner.wrapper import Wrapper
+
+Progress = Callable[[int, int, int], None]
+"""Told how many workloads are done, of how many, and how many calls were made."""
+
+
+class Bench:
+    """What all measured processes of an evaluation share."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        memory: Memory,
+        samples: Arena,
+        config: SupervisorConfig,
+        rng: random.Random,
+        manners: Manners | None = None,
+    ) -> None:
+        """`samples` is the arena that the oracle has inherited; `rng` one that nobody can guess.
+
+        manners: whoever is more urgent gets the device between two calls; the process is ended
+        then, and measured anew.
+        """
+        self._torch: TorchProcesses | None = None
+        self.manners: Manners = manners or Undisturbed()
+        self._oracle, self._memory, self._config, self._rng = oracle, memory, config, rng
+        self._keeps_extremes = ESTIMATORS[config.kind].fastest
+        self._samples = SampledOutputs(samples, rng, extremes=self._keeps_extremes)
+        self._empty: Mapping[str, EmptyKernelTime] = {}
+        self._left_s = config.measure_timeout_s
+        self._described: dict[str, Description] = {}
+        self._most: dict[str, int] = {}
+        self._distributions = InputDistributions({}, rng)
+        self._direction = Direction.FORWARD
+
+    def use(self, torch: TorchProcesses) -> None:
+        """Take torch runners from there, where they were started ahead."""
+        self._torch = torch
+
+    def prepare(
+        self,
+        workloads: Sequence[Workload],
+        direction: Direction,
+        others: Mapping[str, Sequence[Values]],
+    ) -> None:
+        """Have every workload described, and size the memory for the largest burst of them.
+
+        others: families of values that calls of a workload may have besides its own, by its name.
+        """
+        self._direction, self._distributions = direction, InputDistributions(others, self._rng)
+        room = burst_sizes.room_bytes(self._config)
+        for workload in workloads:
+            described = self._oracle.describe(workload, direction, draw_seed(self._rng))
+            self._described[workload.name] = described
+            self._most[workload.name] = burst_sizes.most_calls(described, self._config.kind, room)
+        sizes = arena_sizes(list(self._described.values()), list(self._most.values()))
+        self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
+
+    def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
+        """What the supervisor's clock adds, by workload: from now on it looks at these."""
+        self._empty = times
+
+    @patient
+    def run(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        plan: Plan,
+        progress: Progress,
+        setup: Mapping[str, Any] | None = None,
+    ) -> Measured:
+        """Measure workloads in one fresh process, call by call in random order.
+
+        Raises `FaultError` for whatever the process does wrong.
+        """
+        described = {workload.name: self._described[workload.name] for workload in workloads}
+        self._samples.prepare(described, plan)
+        collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
+        pending = list(workloads)
+        idle_ns = max((empty.idle_ns for empty in self._empty.values()), default=0.0)
+        with self._opened(target, workloads, setup or {}, idle_ns, plan.team) as session:
+            while pending:
+                if self.manners.is_wanted():
+                    raise Interrupted
+                workload = self._whose_turn(pending, collected)
+                state = collected[workload.name]
+                began = time.monotonic()
+                self._next(session, workload, workloads.index(workload), plan, state)
+                if target.library is not None:
+                    self._spend(time.monotonic() - began)
+                if self._is_done(workload, plan, state):
+                    pending.remove(workload)
+                calls = sum(c.calls for c in collected.values())
+                progress(len(workloads) - len(pending), len(workloads), calls)
+            session.end()
+            return Measured(collected, session.output)
+
+    @patient
+    def run_empty(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        bursts: int,
+        idle_ns: float = 0.0,
+    ) -> dict[str, Collected]:
+        """Bursts and a few single calls of a kernel that does nothing, in one fresh process.
+
+        idle_ns: what a call costs a waiting thread. Raises `FaultError` if the process fails.
+        """
+        found: dict[str, Collected] = {}
+        with self._opened(target, workloads, {}, idle_ns) as session:
+            for index, workload in enumerate(workloads):
+                if self.manners.is_wanted():
+                    raise Interrupted
+                state = found[workload.name] = Collected(most=self._most[workload.name])
+                for _ in range(EMPTY_CALLS[self._config.kind]):
+                    self._empty_call(session, workload, index, state)
+                if bursts == 0:
+                    continue
+                sizes = [self._rng.randint(1, state.most) for _ in range(bursts)]
+                # The first two find code and memory that nobody has touched before.
+                made = [self._empty_burst(session, workload, index, n) for n in (1, 1, *sizes)]
+                state.bursts += made[2:]
+            session.end()
+        return found
+
+    @patient
+    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+        """Two calls under the profiler, which looks at the second; returns what was printed.
+
+        Nothing of them is timed or verified. Raises `FaultError` for whatever goes wrong.
+        """
+        os.ftruncate(ncu.descriptor, 0)  # of a process that was interrupted
+        os.lseek(ncu.descriptor, 0, os.SEEK_SET)
+        timeout_s = self._config.profile_timeout_s
+        config = replace(self._config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
+        with (
+            self._memory.watched(),
+            Session(
+                target,
+                self._memory.arenas,
+                config,
+                ncu,
+                Conditions(is_wanted=self.manners.is_wanted, team=LEAST_TEAM),
+            ) as session,
+            keeping_output(session),
+        ):
+            session.ready()
+            if target.python:
+                session.setup(self._setup(workload, {}))
+            for _ in range(2):
+                batch = self._batch(workload, 1, 0)
+                self._memory.stage(batch)
+                session.call(batch.calls[0])
+            session.end()
+            return session.output
+
+    def tensor_bytes(self, workload: Workload) -> int:
+        """Bytes of a call's inputs and outputs."""
+        return tensor_bytes(self._described[workload.name])
+
+    def output_bytes(self, workload: Workload) -> float:
+        """Bytes of a call's outputs."""
+        return float(sum(output.nbytes for output in self._described[workload.name].outputs))
+
+    def verify(self, workload: Workload, collected: Collected) -> Checked:
+        """Compare the sampled outputs of a process, which has exited, with the reference."""
+        return verify(self._oracle, self._samples, workload, self._direction, collected)
+
+    def _spend(self, seconds: float) -> None:
+        """Raise `FaultError` once the calls of all of a submission's processes took too long."""
+        self._left_s -= seconds
+        if self._left_s < 0:
+            limit = self._config.measure_timeout_s
+            reason = f"its calls take too long: measuring them is given up after {limit:g} s"
+            raise FaultError(Fault(Verdict.TIME_LIMIT, reason))
+
+    def _whose_turn(
+        self, pending: Sequence[Workload], collected: Mapping[str, Collected]
+    ) -> Workload:
+        """Random, but for each workload's first call, which comes in the task's order.
+
+        What a kernel allocates then may decide for the whole process where its memory lies, and so
+        how fast it is: a kernel with vectors was nearly twice as slow in every other process.
+        """
+        new = (workload for workload in pending if not collected[workload.name].seeds)
+        return next(new, None) or self._rng.choice(pending)
+
+    def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:
+        most = self._most[workload.name]
+        is_clocked = workload.name in self._empty and self._config.kind is DeviceKind.CUDA
+        sizes = burst_sizes.draw_sizes(most, plan.bursts if is_clocked else 0, self._rng)
+        if target.python:  # the largest comes first: later ones find memory for their outputs
+            sizes.sort()
+        return Collected(sizes=sizes, most=most)
+
+    def _next(
+        self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
+    ) -> None:
+        """A single call, or a burst where one is left, or other values; as the draw falls."""
+        single = not state.is_timed(plan)
+        if not single and not state.sizes and self._is_cut(state):
+            state.sizes += burst_sizes.draw_sizes(state.most, 1, self._rng)
+        varied = plan.varied > 0 and self._distributions.has(workload)
+        if varied and (self._rng.random() < VARIED_SHARE or not (single or state.sizes)):
+            self._other_values(session, workload, setup, state)
+            return
+        early = len(state.seeds) < CALLS_BEFORE_BURSTS
+        if single and (early or not state.sizes or self._rng.random() > BURST_SHARE):
+            began = time.monotonic()
+            self._single(session, workload, setup, state)
+            if len(state.seeds) > 1:  # the first call may load and allocate what later ones use
+                state.spent_s += time.monotonic() - began
+        else:
+            self._burst(session, workload, setup, state)
+
+    def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
+        enough = not self._distributions.has(workload) or len(state.varied) >= plan.varied
+        timed = state.is_timed(plan) and not state.sizes
+        return timed and enough and not self._is_cut(state)
+
+    def _is_cut(self, state: Collected) -> bool:
+        return burst_sizes.cut_short(state.bursts, state.most, state.counted_ns)
+
+    def _one_call(self, session: Session, workload: Workload, setup: int) -> tuple[Batch, Answer]:
+        batch = self._batch(workload, 1, setup)
+        self._memory.stage(batch)
+        answer = session.call(batch.calls[0])
+        if session.target.python:
+            check_returned(answer.done, batch.layouts[0].description)
+        self._memory.check(batch)
+        return batch, answer
+
+    def _other_values(
+        self, session: Session, workload: Workload, setup: int, state: Collected
+    ) -> None:
+        """A call like any other, with values that the workload is not drawn with."""
+        varied = self._distributions.draw(workload)
+        batch, _ = self._one_call(session, varied, setup)
+        index = len(state.varied)
+        state.varied.append((varied.values, batch.seeds[0]))
+        slot = self._samples.draw_slot(workload.name, index, Sample.VARIED)
+        if slot is not None:
+            self._retain(session, state, batch, 0, (Sample.VARIED, slot, index))
+
+    def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+        batch, answer = self._one_call(session, workload, setup)
+        margin = MARGINS[self._config.kind, session.target.abi]
+        counted_ns = counted_time(answer, self._empty.get(workload.name), margin)
+        extremes = state.new_extremes(answer, counted_ns) if self._keeps_extremes else []
+        state.add(answer, counted_ns)
+        state.seeds.extend(batch.seeds)
+        # Drawn only now that the call is acknowledged.
+        index = len(state.seeds) - 1
+        drawn = self._samples.draw_slot(workload.name, index, Sample.SINGLE)
+        slots = dict.fromkeys(extremes, 0) | ({} if drawn is None else {Sample.SINGLE: drawn})
+        for sample, slot in slots.items():
+            self._retain(session, state, batch, 0, (sample, slot, index))
+
+    def _burst(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
+        drawn = state.sizes.pop()
+        size = burst_sizes.affordable(drawn, state.counted_ns)
+        batch = self._batch(workload, size, setup)
+        self._memory.stage(batch)
+        held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
+        self._memory.check(batch)
+        burst = Burst(calls=size, held_ns=held_ns, large=2 * drawn >= state.most)
+        state.bursts.append(burst)
+        empty = self._empty.get(workload.name)
+        mean = mean_ns(burst, empty) if empty is not None else held_ns / size
+        outdated = 2 * state.least_calls < size
+        least = burst in counted(state.bursts)
+        least = least and (mean < state.least_mean_ns or outdated)
+        if least:
+            state.least_mean_ns, state.least_calls = mean, size
+            state.sampled[Sample.LEAST_BURST] = {}
+        for turn, place in enumerate(self._rng.sample(range(size), size)):
+            state.burst_seeds.append(batch.seeds[place])
+            index = len(state.burst_seeds) - 1
+            slot = self._samples.draw_slot(workload.name, index, Sample.BURST)
+            if slot is not None:
+                self._retain(session, state, batch, place, (Sample.BURST, slot, index))
+            if least and turn < self._samples.slots(workload.name, Sample.LEAST_BURST):
+                self._retain(session, state, batch, place, (Sample.LEAST_BURST, turn, index))
+
+    def _retain(
+        self,
+        session: Session,
+        state: Collected,
+        batch: Batch,
+        place: int,
+        where: tuple[Sample, int, int],
+    ) -> None:
+        """Take the outputs of the call at a place of its batch: reason, slot, and its index."""
+        sample, slot, index = where
+        offsets = self._samples.offsets(batch.workload.name, slot, sample)
+        self._memory.sample(batch.layouts[place], offsets)
+        state.sampled.setdefault(sample, {})[slot] = index
+
+    def _empty_call(
+        self, session: Session, workload: Workload, setup: int, state: Collected
+    ) -> None:
+        batch = self._batch(workload, 1, setup)
+        self._memory.stage(batch)
+        answer = session.call(batch.calls[0])
+        state.add(answer, answer.done.time_ns)
+        state.others_ns += session.others_ns
+
+    def _empty_burst(self, session: Session, workload: Workload, setup: int, size: int) -> Burst:
+        batch = self._batch(workload, size, setup)
+        self._memory.stage(batch, drawn=False)
+        held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
+        return Burst(calls=size, held_ns=held_ns)
+
+    def _batch(self, workload: Workload, count: int, setup: int) -> Batch:
+        description = self._described[workload.name]
+        layouts = Layout.draw(description, self._rng, count)
+        return Batch.of(workload, self._direction, layouts, setup, self._rng)
+
+    def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:
+        told = self._described[workload.name].as_setup(workload.name, self._direction)
+        return {**told, **extra}
+
+    @contextmanager
+    def _opened(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        setup: Mapping[str, Any],
+        idle_ns: float,
+        team: int = 0,
+    ) -> Iterator[Session]:
+        """A fresh process that is ready for calls of these workloads."""
+        conditions = Conditions(
+            completion=self._memory.completion,
+            idle_ns=idle_ns,
+            is_wanted=self.manners.is_wanted,
+            torch=self._torch,
+            team=team,
+        )
+        arenas = self._memory.arenas
+        with (
+            self._memory.watched(),
+            Session(target, arenas, self._config, None, conditions) as session,
+            keeping_output(session),
+        ):
+            session.ready()
+            for workload in workloads if target.python else ():
+                session.setup(self._setup(workload, setup))
+            yield session

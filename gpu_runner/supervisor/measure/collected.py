@@ -1,0 +1,140 @@
+"""What a process has returned, workload by workload."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
+from gpu_runner.data.integrity import Burst
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import Margin
+from gpu_runner.data.task import Values
+from gpu_runner.supervisor.measure.outside import EmptyKernelTime, least_of_call
+from gpu_runner.supervisor.measure.plan import is_done
+from gpu_runner.supervisor.measure.sampled_outputs import Sample
+from gpu_runner.supervisor.runner.session import Answer
+
+SINGLES = (Sample.SINGLE, Sample.FASTEST, Sample.LEAST_CPU, Sample.LEAST_GATED)
+BURSTS = (Sample.BURST, Sample.LEAST_BURST)
+
+
+@dataclass
+class Collected:
+    """What one process has returned for one workload.
+
+    times_ns: what it claims of single calls; counted_ns: of each, what counts (`judge.Facts`).
+    """
+
+    times_ns: list[float] = field(default_factory=list)
+    counted_ns: list[float] = field(default_factory=list)
+    host_ns: list[int] = field(default_factory=list)
+    held_ns: list[float] = field(default_factory=list)
+    gate_ns: list[float] = field(default_factory=list)
+    threads: int = 0
+    others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
+    seeds: list[int] = field(default_factory=list)
+    sampled: dict[Sample, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
+    bursts: list[Burst] = field(default_factory=list)
+    burst_seeds: list[int] = field(default_factory=list)
+    varied: list[tuple[Values, int]] = field(default_factory=list)  # with the seed of each call
+    least_mean_ns: float = math.inf  # of a burst that counts so far
+    least_calls: int = 1  # of that burst
+    most: int = 1  # calls of the largest burst
+    sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
+    spent_s: float = 0.0
+
+    def new_extremes(self, answer: Answer, counted_ns: float) -> list[Sample]:
+        """In what a single call that comes now is the least so far."""
+        times = {
+            Sample.FASTEST: (counted_ns, self.counted_ns),
+            Sample.LEAST_CPU: (answer.held_ns, self.held_ns),
+            Sample.LEAST_GATED: (answer.gate_ns, self.gate_ns),
+        }
+        return [
+            sample
+            for sample, (now_ns, before) in times.items()
+            if now_ns is not None and now_ns < min(before, default=math.inf)
+        ]
+
+    def add(self, answer: Answer, counted_ns: float) -> None:
+        """Note a single call, and the time that counts of it."""
+        self.times_ns.append(answer.done.time_ns)
+        self.counted_ns.append(counted_ns)
+        self.host_ns.append(answer.done.host_ns)
+        self.held_ns.append(answer.held_ns)
+        self.threads = max(self.threads, answer.threads)
+        if answer.gate_ns is not None:
+            self.gate_ns.append(answer.gate_ns)
+
+    def is_timed(self, plan: Plan) -> bool:
+        """Whether a process needs no further single call."""
+        return is_done(plan, self.counted_ns, self.spent_s)
+
+    def as_run(self, process: int) -> ProcessRun:
+        """The facts as they stand in the result."""
+        return ProcessRun(
+            process=process,
+            times_ns=tuple(self.times_ns),
+            seeds=tuple(self.seeds),
+            verified=self.verified(*SINGLES),
+            bursts=tuple(self.bursts),
+            burst_seeds=tuple(self.burst_seeds),
+            burst_verified=self.verified(*BURSTS),
+            host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
+            held_ns=tuple(self.held_ns),
+            gate_ns=tuple(self.gate_ns),
+            threads=self.threads,
+            varied=len(self.verified(Sample.VARIED)),
+        )
+
+    def verified(self, *reasons: Sample) -> tuple[int, ...]:
+        """Indices of the calls that were sampled for one of these reasons, each once."""
+        slots = [self.sampled.get(reason, {}) for reason in reasons]
+        return tuple(sorted({index for by_slot in slots for index in by_slot.values()}))
+
+    @property
+    def calls(self) -> int:
+        """Number of calls so far, those of bursts among them."""
+        return len(self.seeds) + len(self.burst_seeds) + len(self.varied)
+
+
+def counted_time(answer: Answer, empty: EmptyKernelTime | None, margin: Margin) -> float:
+    """What counts of a single call: the claimed time, or what we saw of it at least, in ns."""
+    if empty is None or answer.gate_ns is None:
+        return answer.done.time_ns
+    return max(answer.done.time_ns, least_of_call(answer.gate_ns, empty, margin))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one process has returned, by workload, and what it printed."""
+
+    workloads: Mapping[str, Collected]
+    output: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the oracle found in one process's outputs of one workload.
+
+    errors, mismatch: of calls with the workload's own values; varied: the first mismatch of those
+    with each other family.
+    """
+
+    errors: tuple[OutputError, ...]
+    mismatch: Mismatch | None
+    varied: Mapping[Values, Mismatch] = field(default_factory=dict)
+
+
+def larger_error(known: OutputError | None, new: OutputError) -> OutputError:
+    """The larger of each measure of two errors of the same output."""
+    if known is None:
+        return new
+    return OutputError(
+        output=new.output,
+        scaled=max(known.scaled, new.scaled),
+        relative=max(known.relative, new.relative),
+    )

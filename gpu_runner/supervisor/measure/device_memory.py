@@ -1,0 +1,189 @@
+"""Memory of a CUDA device, owned by the oracle: a runner maps it and works in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+
+from gpu_runner.data.protocol import DEVICE_BUSY_NS
+from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.wire import ArgumentKind
+from gpu_runner.supervisor.device.gpu_state import CoTenants
+from gpu_runner.supervisor.host import standby
+from gpu_runner.supervisor.host.arena import GUARD_BYTES
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.layout import Layout
+from gpu_runner.supervisor.measure.staging import Batch
+from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
+from gpu_runner.supervisor.runner.session import Arenas
+
+PAUSE_S = 0.1
+GONE_S = 5.0
+"""For so long the work of a process that was killed may still be seen on the device."""
+
+LOOKS = 10
+"""So often the device must then be found idle before work on it was that process's own."""
+
+PROBES = 3  # in a group, one after each step of staging; the first may wait for the step itself
+
+
+class LeftWork(FaultError):
+    """The device was at work between calls, and nobody else is known to use it."""
+
+
+class DeviceMemory:
+    """Asks the oracle to draw, poison, make cold, check and take; see `staging.Memory`."""
+
+    def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
+        """Nothing of ours must be on the GPU but what stands by. Nothing is made before `begin`."""
+        self._oracle, self._rng = oracle, rng
+        self._co_tenants = CoTenants(config.index, lambda: standby.standing(config))
+        self._arenas: Arenas | None = None
+        self._first: Batch | None = None
+
+    @property
+    def arenas(self) -> Arenas:
+        """See `Memory.arenas`."""
+        if self._arenas is None:
+            raise RuntimeError("the device's memory has not been made")
+        return self._arenas
+
+    def begin(self, inputs: int, outputs: int, first: Batch) -> None:
+        """See `Memory.begin`."""
+        self._arenas = Arenas(*self._oracle.share(inputs, outputs))
+        self._first = first
+        if self._staged(first, drawn=True) > DEVICE_BUSY_NS:
+            raise _shared("something else is at work on the device", self._co_tenants.now())
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """See `Memory.watched`."""
+        self._oracle.forget_calls()
+        try:
+            yield
+        except LeftWork:
+            self._look_again()
+            raise
+
+    def _look_again(self) -> None:
+        """Raise `RunnerUnfit` if the device is at work although the runner is gone.
+
+        Whoever shares the device by turns may be idle at any one look.
+        """
+        deadline = time.monotonic() + GONE_S
+        while self._busy() and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
+        for _ in range(LOOKS):
+            busy, others = self._busy(), self._co_tenants.now()
+            if busy or others:
+                raise _shared("something else was at work on the device during calls", others)
+            time.sleep(PAUSE_S)
+
+    def _busy(self) -> bool:
+        if self._first is None:
+            raise RuntimeError("the device's memory has not been made")
+        return self._staged(self._first, drawn=False) > DEVICE_BUSY_NS
+
+    def stage(self, batch: Batch, *, drawn: bool = True) -> None:
+        """See `Memory.stage`; also refuses a runner that has left the device at work.
+
+        Raises `RunnerUnfit` where others use it.
+        """
+        with self._room():
+            busy_ns = self._staged(batch, drawn=drawn)
+        if busy_ns > DEVICE_BUSY_NS:
+            if others := self._co_tenants.now():
+                raise _shared("the device was at work between calls, and others use it", others)
+            reason = "left work running on the device after its call"
+            raise LeftWork(Fault(Verdict.VIOLATION, reason))
+
+    def _staged(self, batch: Batch, *, drawn: bool) -> int:
+        """Stage, and return how long a trifle took at least after one of the steps."""
+        answer = self._oracle.stage(
+            [_call(batch, index) for index in range(len(batch.calls) if drawn else 0)],
+            workload=batch.workload.name,
+            values=batch.workload.values,
+            direction=batch.direction,
+            low=batch.calls[0].outputs_low,
+            high=batch.calls[-1].outputs_high,
+            poison=self._rng.getrandbits(62),
+        )
+        probes = [int(value) for value in answer["probes_ns"]]
+        groups = [probes[at : at + PROBES] for at in range(0, len(probes), PROBES)]
+        return max(min(group) for group in groups)
+
+    def completion(self) -> contextlib.AbstractContextManager[Completion]:
+        """See `Memory.completion`."""
+        return self._oracle.completion()
+
+    def check(self, batch: Batch) -> None:
+        """See `Memory.check`."""
+        with self._room():
+            answer = self._oracle.check()
+        if name := answer["guard"]:
+            where = answer["where"]
+            reason = f"wrote out of bounds: {where} its output {name!r}"
+            raise FaultError(Fault(Verdict.VIOLATION, reason))
+        if name := answer["input"]:
+            reason = f"changed its input {name!r}: inputs must not be changed"
+            raise FaultError(Fault(Verdict.VIOLATION, reason))
+
+    def sample(self, layout: Layout, offsets: Sequence[int]) -> None:
+        """See `Memory.sample`."""
+        pairs = zip(layout.outputs, offsets, strict=True)
+        with self._room():
+            self._oracle.sample([(region.offset, at, region.nbytes) for region, at in pairs])
+
+    @contextlib.contextmanager
+    def _room(self) -> Iterator[None]:
+        """A kernel that fills the device leaves the oracle no room, which is the kernel's fault.
+
+        The oracle may lack it for a tensor (torch's words) or for code that CUDA loads (CUDA's).
+        Raises `RunnerUnfit` where others use the device, who may have taken it.
+        """
+        try:
+            yield
+        except OracleError as error:
+            if "OutOfMemoryError" not in str(error) and "error: out of memory" not in str(error):
+                raise
+            if others := self._co_tenants.now():
+                raise _shared(
+                    "no memory is free on the device, and others use it", others
+                ) from None
+            fault = Fault(Verdict.MEMORY_LIMIT, "left no memory free on the device")
+            raise FaultError(fault) from None
+
+    def close(self) -> None:
+        """See `Memory.close`."""
+        if self._arenas is not None:
+            for arena in (self._arenas.inputs, self._arenas.outputs):
+                with contextlib.suppress(OSError):
+                    os.close(arena.descriptor)
+
+
+def _shared(what: str, others: Sequence[str]) -> RunnerUnfit:
+    return RunnerUnfit(f"{what}: {', '.join(others[:5]) or 'nobody that is seen from here'}")
+
+
+def _call(batch: Batch, index: int) -> dict[str, object]:
+    layout, call = batch.layouts[index], batch.calls[index]
+    specs = layout.description.outputs
+    return {
+        "seed": batch.seeds[index],
+        "inputs": [region.offset for region in layout.inputs],
+        "names": [tensor["name"] for tensor in layout.description.tensors()],
+        "inout": [
+            [a.input_offset, a.output_offset, a.nbytes]
+            for a in call.arguments
+            if a.kind is ArgumentKind.INOUT
+        ],
+        "outputs": [
+            [spec.name, region.offset, region.end]
+            for spec, region in zip(specs, layout.outputs, strict=True)
+        ],
+        "guard": GUARD_BYTES,
+    }

@@ -1,0 +1,18 @@
+"""When a workload has been measured enough; `data.protocol` has the plans of each mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import LEAST_CALLS
+from gpu_runner.supervisor.device.statistics import median_precision
+
+
+def is_done(plan: Plan, times: Sequence[float], spent_s: float) -> bool:
+    """Whether a workload needs no further call in this process, after these calls' times."""
+    if len(times) >= plan.max_calls:
+        return True
+    if spent_s >= plan.budget_s:
+        return len(times) >= min(plan.min_calls, LEAST_CALLS)
+    return len(times) >= plan.min_calls and median_precision(times) <= plan.precision

@@ -1,0 +1,135 @@
+"""Measures what a device reaches, in the jail, and remembers it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.codec import decode, encode
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.build.build import NATIVE_FOLDER, Recipe, build_trusted
+from gpu_runner.supervisor.device import toolchain
+from gpu_runner.supervisor.device.device import Peak, cuda_architecture
+from gpu_runner.supervisor.device.environment import stack
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.files import read_json, write_atomically
+from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.process import ChildProcess
+from gpu_runner.supervisor.host.processors import measured_cpus, team_environment
+from gpu_runner.supervisor.oracle.client import cuda_environment
+from gpu_runner.supervisor.runner.faults import RunnerUnfit
+
+logger = logging.getLogger(__name__)
+
+_PROBE_TIMEOUT_S = 120.0
+_BYTES, _FLOPS, _TENSOR = "_bytes_per_s", "_flop_per_s", "_tensor"
+_NEEDED = {"read", "copy"}, {"float32", "float64"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What a device was measured to reach.
+
+    bytes_per_s: `read` and `copy` (both directions counted) of streams from memory, and `cache`.
+    flops: FLOP/s by dtype, and by dtype with the suffix `_tensor` where tensor cores did it.
+    """
+
+    bytes_per_s: Mapping[str, float]
+    flops: Mapping[str, float]
+
+    def peak(self) -> Peak:
+        """The best of each; TF32 is no float32."""
+        rates: dict[str, float] = {}
+        for name, rate in self.flops.items():
+            dtype = name.removesuffix(_TENSOR)
+            rates[dtype] = max(rate, rates.get(dtype, 0.0))
+        return Peak(max(self.bytes_per_s["read"], self.bytes_per_s["copy"]), rates)
+
+
+def calibrated(config: SupervisorConfig) -> Calibration | None:
+    """What was measured before of this device under this software, or None."""
+    path = _path(config)
+    if not path.exists():
+        return None
+    try:
+        return decode(Calibration, read_json(path))
+    except ValueError as error:
+        logger.warning("%s is no calibration, and is left aside: %s", path, error)
+        return None
+
+
+def calibrate(config: SupervisorConfig) -> Calibration:
+    """Measure the device, which the caller holds, and remember it.
+
+    Raises `RunnerUnfit` if the probe fails, `ToolchainError` if it cannot be built.
+    """
+    found = parse(_run(config))
+    store(config, found)
+    return found
+
+
+def store(config: SupervisorConfig, calibration: Calibration) -> None:
+    """Remember a calibration for this device, driver, software and probe."""
+    write_atomically(_path(config), encode(calibration))
+
+
+def parse(text: str) -> Calibration:
+    """The probe's output: a name and a number a line. Raises `RunnerUnfit` if one is missing."""
+    moved, rates = {}, {}
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        try:
+            number = float(value)
+        except ValueError:
+            continue
+        if not (math.isfinite(number) and number > 0):
+            raise RunnerUnfit(f"the probe of this device's peaks measured {line!r}")
+        if name.endswith(_BYTES):
+            moved[name.removesuffix(_BYTES)] = number
+        elif name.endswith(_FLOPS):
+            rates[name.removesuffix(_FLOPS)] = number
+    if not (_NEEDED[0] <= moved.keys() and _NEEDED[1] <= rates.keys()):
+        raise RunnerUnfit(f"the probe of this device's peaks failed: {text[:300]}")
+    return Calibration(bytes_per_s=moved, flops=rates)
+
+
+def _source(config: SupervisorConfig) -> str:
+    return f"peaks{config.kind.language.suffix}"
+
+
+def _path(config: SupervisorConfig) -> Path:
+    text = (NATIVE_FOLDER / _source(config)).read_text()
+    key = f"{stack(config)} {config.index} {toolchain.machine()} {text}"
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return config.cache_folder / "peaks" / f"{digest}.json"
+
+
+def _run(config: SupervisorConfig) -> str:
+    """What the probe printed, and why it failed if it did."""
+    on_cuda = config.kind is DeviceKind.CUDA
+    index = config.index if on_cuda else None
+    program = _build(config)
+    limits = Limits(cpu_s=600, memory_bytes=config.memory_bytes, processes=config.processes)
+    environment = {**cuda_environment(index), **team_environment()}
+    jail = Jail(limits=limits, paths=[program], environment=environment, cuda_index=index)
+    with ChildProcess(jail, [str(program)], jailed=not config.allow_unjailed) as child:
+        child.measure(measured_cpus())
+        status = child.wait(_PROBE_TIMEOUT_S)
+        if status != 0:
+            raise RunnerUnfit(f"the probe of this device's peaks failed: {child.output[-300:]}")
+        return child.output
+
+
+def _build(config: SupervisorConfig) -> Path:
+    source = _source(config)
+    flags = ["-std=c++17", "-O3"]
+    if config.kind is DeviceKind.CUDA:
+        flags.append(toolchain.for_architecture(cuda_architecture(config.index)))
+    else:
+        flags += ["-march=native", "-ffp-contract=fast", "-fopenmp"]
+    files = {source: (NATIVE_FOLDER / source).read_text()}
+    return build_trusted(Recipe(files, source, config.kind, tuple(flags)), config)

@@ -1,0 +1,119 @@
+"""What a device can reach: by its maker, by its driver, or as it was measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_runner.data.evaluation import WorkloadResult
+from gpu_runner.data.protocol import CPU_HEADROOM, CPU_LEAST_BYTES_PER_S
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.device import cpu
+from gpu_runner.supervisor.device.device import (
+    PEAKS,
+    DeviceError,
+    Peak,
+    device_name,
+    driver_peak,
+    generous_peak,
+)
+from gpu_runner.supervisor.device.floor import fraction
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.nvml import NvmlError
+from gpu_runner.supervisor.tools.calibrate import calibrate, calibrated
+
+
+@dataclass(frozen=True)
+class KnownPeak:
+    """A peak, and where it comes from, for a person."""
+
+    peak: Peak
+    source: str
+
+
+def device_peak(config: SupervisorConfig) -> KnownPeak:
+    """The peak that a profile compares with; hold the device, for a CPU's may be measured now.
+
+    Raises `RunnerUnfit` if it cannot be measured, `NvmlError` if the driver does not say it.
+    """
+    if config.kind is DeviceKind.CPU:
+        found = calibrated(config) or calibrate(config)
+        return KnownPeak(found.peak(), "measured on this host: streams and loops of multiply-adds")
+    known = PEAKS.get(device_name(config.kind, config.index))
+    if known is not None:
+        return KnownPeak(known, "the maker's data sheet")
+    return KnownPeak(driver_peak(config.index), "clocks, bus width and cores, as the driver says")
+
+
+def theoretical(config: SupervisorConfig) -> KnownPeak | None:
+    """The physical limit that a score is a fraction of; None where nobody says it.
+
+    A CPU has none: nothing on a host tells its memory's bandwidth.
+    """
+    if config.kind is DeviceKind.CPU:
+        return None
+    try:
+        return device_peak(config)
+    except (DeviceError, NvmlError):
+        return None
+
+
+def measured_or_theoretical(config: SupervisorConfig) -> KnownPeak | None:
+    """What was measured here, else the physical limit; None where neither is known."""
+    found = calibrated(config)
+    if found is not None:
+        return KnownPeak(found.peak(), "measured on this host by doctor --calibrate")
+    return theoretical(config)
+
+
+def ceiling(config: SupervisorConfig) -> KnownPeak | None:
+    """Rates that no honest kernel exceeds; None for a GPU of which nothing is known."""
+    generous = generous_peak(config.kind, config.index)
+    if generous is None:
+        return None
+    if config.kind is DeviceKind.CUDA:
+        return KnownPeak(generous, "the higher of the maker's data sheet and the driver's figures")
+    cores, measured = cpu.cores(), calibrated(config)
+    clock = "its highest clock" if cores.clock_hz < cpu.UNKNOWN_CLOCK_HZ else "6.5 GHz"
+    source = f"{cores.count} cores at {clock} with {cores.instructions}; memory: "
+    if measured is None:
+        peak = Peak(generous.bytes_per_s, cores.flops, generous.cache_bytes)
+        return KnownPeak(peak, source + "not measured, so more than any CPU has")
+    moved = max(CPU_LEAST_BYTES_PER_S, CPU_HEADROOM * measured.peak().bytes_per_s)
+    peak = Peak(min(generous.bytes_per_s, moved), cores.flops, generous.cache_bytes)
+    words = f"{CPU_HEADROOM:g} times what was measured, and no less than 100 GB/s"
+    return KnownPeak(peak, source + words)
+
+
+def facts(
+    config: SupervisorConfig, dtype: str, workloads: Sequence[WorkloadResult]
+) -> dict[str, Any]:
+    """What a result says of its limits, as JSON values, for its environment.
+
+    `theoretical` and `measured` are there where they are known: bytes_per_s, flop_per_s in the
+    task's dtype, source, and fraction, the geometric mean over the public workloads of the time
+    at that peak over the time measured. `note`: why there is no limit, where there is none.
+    """
+    found: dict[str, Any] = {}
+    limit, measured = theoretical(config), calibrated(config)
+    if limit is not None:
+        found["theoretical"] = _described(limit, dtype, workloads)
+    if measured is not None:
+        known = KnownPeak(measured.peak(), "measured on this host by doctor --calibrate")
+        found["measured"] = _described(known, dtype, workloads)
+    if all(workload.bytes is None for workload in workloads):
+        found["note"] = "the task has no work formula, so no physical limit is known"
+    elif limit is None:
+        found["note"] = "no theoretical limit of this device is known"
+    return found
+
+
+def _described(known: KnownPeak, dtype: str, workloads: Sequence[WorkloadResult]) -> dict[str, Any]:
+    peak = known.peak
+    return {
+        "bytes_per_s": peak.bytes_per_s,
+        "flop_per_s": peak.flops.get(dtype),
+        "source": known.source,
+        "fraction": fraction(workloads, peak, dtype),
+    }

@@ -1,0 +1,63 @@
+"""The audit log of what curators did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
+
+
+def add_entry(  # noqa: PLR0913 - keywords only: one for each thing that an entry is about
+    kind: AuditEntry.Kind,
+    *,
+    now: datetime,
+    actor: User | None = None,
+    task: Task | None = None,
+    version: TaskVersion | None = None,
+    draft: Draft | None = None,
+    reason: str = "",
+    details: Mapping[str, Any] | None = None,
+) -> AuditEntry:
+    """Add an entry to the audit log; call it in the transaction that does what it tells of.
+
+    The task is that of the version or the draft where it is left out. Without an actor it was a
+    command on the site's machine.
+    """
+    about = task or (version.task if version else None) or (draft.task if draft else None)
+    return AuditEntry.objects.create(
+        kind=kind,
+        name=about.slug if about else (draft.name if draft else ""),
+        actor=actor,
+        task=about,
+        version=version,
+        draft=draft,
+        reason=reason,
+        details=dict(details or {}),
+        created_at=now,
+    )
+
+
+def details_text(details: Mapping[str, Any]) -> str:
+    """An entry's details in words: "difficulty: from easy to hard; tags: from none to gemm".
+
+    They are sorted by name, because databases do not keep the order.
+    """
+    return "; ".join(
+        f"{name}: {_detail_text(value)}"
+        for name, value in sorted(details.items())
+        if value is not None
+    )
+
+
+def _detail_text(value: Any) -> str:
+    if value in ("", [], {}, None):
+        return "none"
+    if isinstance(value, list):
+        return ", ".join(_detail_text(each) for each in value)
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_detail_text(each)}" for name, each in sorted(value.items()))
+    return str(value)

@@ -1,0 +1,394 @@
+"""What an audit makes of the reports of its tools, and what comes of its checks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check
+from gpu_runner.data.profile import KernelResources
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
+from gpu_runner.supervisor import doctor
+from gpu_runner.supervisor.audit import check as audit_check
+from gpu_runner.supervisor.audit import sanitizer
+from gpu_runner.supervisor.audit.audit import fault_of, small, suspicions_of
+from gpu_runner.supervisor.audit.check import Ran, check_of, run_under
+from gpu_runner.supervisor.audit.cpu import Sanitized
+from gpu_runner.supervisor.audit.required import audit_tools, required_checks, starts_threads
+from gpu_runner.supervisor.audit.sanitizer import ComputeSanitizer, device_findings, unfinished
+from gpu_runner.supervisor.audit.sanitizer_report import (
+    Finding,
+    memory_findings,
+    undefined_findings,
+)
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
+from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.runner.wrapper import Wrapper
+from gpu_runner.supervisor.tools import kernel_list, ncu_report
+from gpu_runner.supervisor.tools.ncu_report import Launch
+
+ANCHOR = (Path(__file__).parents[1] / "captured" / "ncu_anchor.csv").read_text()
+CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
+MEMCHECK = """========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at add(const float *, const float *, float *, int)+0x90 in kernel.cu:7
+=========     by thread (1,0,0) in block (0,0,0)
+=========     Access at 0x7f71b9e01360 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f71b9e00a00 of size 2400 bytes
+=========         Host Frame: vector_add [0x83cb7] in library.so
+=========
+========= ERROR SUMMARY: 1 error
+"""
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at sum(float *)+0x130 in kernel.cu:9
+=========     and Read access at sum(float *)+0x190 in kernel.cu:11 [34 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+RACE_WARNING = RACE.replace("Error: Race", "Warning: Race").replace("(1 error, 0", "(0 errors, 1")
+BARRIER = """========= COMPUTE-SANITIZER
+========= Barrier error detected. Divergent thread(s) in block.
+=========     at 0x150 in kernel.cu:20:half(float*)
+=========     by thread (128,0,0) in block (0,0,0)
+========= ERROR SUMMARY: 1 error
+"""
+UNREAD = """========= COMPUTE-SANITIZER
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at void at::native::reduce_kernel<512>(T1)+0x70
+========= ERROR SUMMARY: 1 error
+"""
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (MEMCHECK, "Invalid __global__ read of size 4 bytes, in add(const float *, const float *,"),
+        (MEMCHECK, "at kernel.cu:7"),
+        (RACE, "Race reported between Write access at sum(float *) in kernel.cu:9"),
+        (BARRIER, "Divergent thread(s) in block., in half(float*) at kernel.cu:20"),
+        (UNREAD, "Uninitialized __global__ memory read"),
+    ],
+)
+def test_error_of_the_device_is_named_with_its_place(report: str, words: str) -> None:
+    found = device_findings(report)
+    assert len(found) == 1
+    assert found[0].breaks
+    assert words in found[0].words
+    assert unfinished(report) == ""
+
+
+def test_warnings_and_errors_of_libraries_are_remarks() -> None:
+    assert [finding.breaks for finding in device_findings(RACE_WARNING)] == [False]
+    assert [finding.breaks for finding in device_findings(UNREAD, ["mine", "kernel.cu:"])] == [
+        False
+    ]
+    assert device_findings(MEMCHECK, ["add"])[0].breaks
+    assert device_findings(CLEAN) == []
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        ("", "nothing at all"),
+        ("========= COMPUTE-SANITIZER\n========= Error: device not supported\n", "not supported"),
+        ("========= Strange thing\n========= ERROR SUMMARY: 3 errors\n", "not understood"),
+    ],
+)
+def test_report_that_shows_nothing_is_no_proof(report: str, words: str) -> None:
+    assert words in unfinished(report)
+    check = check_of("memcheck", [Ran(report, hidden=False)], device_findings, unfinished)
+    assert check.state is AuditState.INCONCLUSIVE
+    assert unfinished(CLEAN) == ""
+
+
+def test_hidden_workload_is_not_told_of() -> None:
+    public, hidden = Ran(CLEAN, hidden=False), Ran(MEMCHECK, hidden=True)
+    check = check_of("memcheck", [public, hidden], device_findings)
+    assert (check.state, check.reason, check.report) == (
+        AuditState.FAILED,
+        "something on a hidden workload",
+        "",
+    )
+    noted = check_of("x", [hidden], lambda report: [Finding("N=7", breaks=False)])
+    assert "N=7" not in noted.reason
+
+
+DIED = Fault(Verdict.RUNTIME_ERROR, "the process ended in a call")
+STARVED = "==7==WARNING: AddressSanitizer failed to allocate 0x1000 bytes\n"
+NULL = "==7==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "report", "state", "words"),
+    [
+        (Fault(Verdict.RUNTIME_ERROR, "died while it was started"), "", "skipped", "this host"),
+        (Fault(Verdict.TIME_LIMIT, "no answer while it was started"), "", "skipped", "this host"),
+        (DIED, "", "suspicious", "without a report"),
+        (Fault(Verdict.MEMORY_LIMIT, "more than 8 GiB"), "", "inconclusive", "more memory"),
+        (Fault(Verdict.TIME_LIMIT, "no answer in a call"), "", "inconclusive", "more time"),
+        (DIED, STARVED + NULL, "inconclusive", "more memory"),
+        (DIED, "==7==ERROR: ThreadSanitizer: out of memory\n", "inconclusive", "more memory"),
+        (DIED, "========= Failed to allocate shadow memory\n", "inconclusive", "more memory"),
+    ],
+)
+def test_death_without_a_report_never_passes(
+    fault: Fault, report: str, state: str, words: str
+) -> None:
+    outcome = [Ran(report, hidden=False, fault=fault)]
+    check = check_of("address", outcome, lambda text: memory_findings(text, ["A"]))
+    assert check.state == state
+    assert words in check.reason
+    assert fault.reason in check.reason
+
+
+def test_memory_that_a_tool_did_not_get_is_not_held_against_a_kernel() -> None:
+    null = "kernel.cpp:9:3: runtime error: load of null pointer of type 'float'\n"
+    assert [f.breaks for f in undefined_findings(null)] == [True]
+    assert [f.breaks for f in undefined_findings(STARVED + null)] == [False]
+    assert memory_findings(NULL, []) != []
+    assert memory_findings(STARVED + NULL, []) == []
+    assert memory_findings("==7==ERROR: AddressSanitizer: out-of-memory: x\n", []) == []
+    misuse = STARVED + "==7==ERROR: AddressSanitizer: heap-use-after-free on 0x1\n"
+    assert memory_findings(misuse, []) != []
+    assert memory_findings(NULL + STARVED, []) != []
+    wild = NULL.replace("0x000000000000", "0x7f12a0004000")
+    assert memory_findings("Sanitizer: out of memory\n" + wild, []) != []  # anybody can print that
+
+
+def test_undefined_behaviour_breaks_a_rule_only_where_it_reaches_memory() -> None:
+    report = (
+        "kernel.cpp:4:7: runtime error: signed integer overflow: 1 + 2147483647\n"
+        "/usr/include/c++/12/bits/stl_vector.h:9:3: runtime error: load of null pointer of type\n"
+        "kernel.cpp:9:3: runtime error: index 5 out of bounds for type 'float [4]'\n"
+        "kernel.cpp:9:3: runtime error: store to address 0x1 with insufficient space\n"
+        "runner.cpp:9:3: runtime error: index 5 out of bounds for type 'float [4]'\n"
+    )
+    found = undefined_findings(report)
+    assert [f.breaks for f in found] == [True, True, False]
+    assert sum("kernel.cpp:9" in f.words and "index 5" in f.words for f in found) == 1
+    assert len(undefined_findings(report, source_only=True)) == 2
+
+
+class DyingBench:
+    """Stands for processes under a tool: writes a report, and dies on one workload."""
+
+    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+        os.write(ncu.descriptor, workload.name.encode())
+        if workload.name == "b":
+            raise FaultError(Fault(Verdict.RUNTIME_ERROR, "died"))
+        return ""
+
+
+def test_a_fault_ends_a_tools_runs() -> None:
+    workloads = [Workload(name=name, parameters={}) for name in "abc"]
+    target = Target(Abi.C, Direction.FORWARD)
+    for tool in (lambda: Sanitized({}), lambda: ComputeSanitizer("/bin/true", "memcheck")):
+        ran = run_under(DyingBench(), target, workloads, tool)
+        assert [one.report for one in ran] == ["a", "b"]
+        assert [one.fault is None for one in ran] == [True, False]
+
+
+class SlowBench:
+    """Stands for processes that get no further under a tool, in a call or before it."""
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+
+    def run_profiled(self, target: Target, workload: Workload, ncu: Wrapper) -> str:
+        raise FaultError(Fault(Verdict.TIME_LIMIT, f"no answer {self.when} within 90 s"))
+
+
+def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> None:
+    """And accuses nobody: the tool may be what stands in its way."""
+    workload, target = Workload(name="a", parameters={}), Target(Abi.C, Direction.FORWARD)
+    for when, state, more in (
+        ("in a call", AuditState.INCONCLUSIVE, "; without the tool it takes 12.5 us"),
+        ("while it was started", AuditState.SKIPPED, ""),
+    ):
+        ran = run_under(SlowBench(when), target, [workload], lambda: Sanitized({}), {"a": 12_500.0})
+        check = check_of("address", ran, lambda report: [])
+        assert check.state is state
+        assert check.reason.endswith(f"no answer {when} within 90 s{more}")
+
+
+def test_workloads_for_which_no_time_was_left_make_a_check_inconclusive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(audit_check, "TOOL_LIMIT_S", -1.0)
+    workloads = [Workload(name=name, parameters={}) for name in "ac"]
+    ran = run_under(
+        DyingBench(), Target(Abi.C, Direction.FORWARD), workloads, lambda: Sanitized({})
+    )
+    check = check_of("address", ran, lambda report: [])
+    assert check.state is AuditState.INCONCLUSIVE
+    assert "after 1 of 2 workloads" in check.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("anchor_kernel(float *, const float *, int)", "anchor_kernel"),
+        ("void (anonymous namespace)::reduce<float>(float*, float const*, int)", "reduce"),
+        ("void <unnamed>::reduce<float, (int)4>(T1 *)", "reduce"),
+        ("void at::native::k<4, at::F<float>, std::array<char *, 3>>(int, T2)", "k"),
+        ("plain", "plain"),
+        ("std::enable_if<(1 > 0), void>::type ns::k(int)", "k"),
+    ],
+)
+def test_demanglers_agree_on_plain_names(name: str, expected: str) -> None:
+    assert kernel_list.plain(name) == expected
+
+
+def own(
+    name: str = "anchor_kernel(float*, float const*, int)", registers: int = 10
+) -> list[KernelResources]:
+    return [KernelResources(name=name, registers=registers)]
+
+
+def ran(name: str, duration_ns: float = 100.0, **raw: float) -> Launch:
+    return Launch(name, duration_ns, raw)
+
+
+def test_captured_kernel_is_the_builds_own_if_its_registers_fit() -> None:
+    launches = ncu_report.parse(ANCHOR)
+    assert all(kernel_list.is_own(launch, own()) for launch in launches)
+    assert not any(kernel_list.is_own(launch, own(registers=40)) for launch in launches)
+    assert not any(kernel_list.is_own(launch, own("other(int)")) for launch in launches)
+
+
+MINE, GEMM = ran("mine(float *)"), ran("void cutlass::Kernel2<gemm>(T1)")
+FILL = ran("void at::native::vectorized_elementwise_kernel<4, at::FillFunctor<float>>(int)")
+COPY = ran("other_copy(int)")
+
+
+@pytest.mark.parametrize(
+    ("calls", "libraries", "words"),
+    [
+        ([[MINE], [MINE]], False, ""),
+        ([[MINE, FILL], [MINE, FILL]], False, ""),
+        ([[MINE, GEMM], [MINE, GEMM]], True, ""),
+        ([[MINE, GEMM], [MINE, GEMM]], False, "not its own: void cutlass"),
+        ([[GEMM], [GEMM]], True, "none of its own kernels ran"),
+        ([[MINE], [MINE, FILL]], False, "not the same kernels"),
+        ([[], []], False, "no kernel ran"),
+    ],
+)
+def test_kernels_that_ran_are_compared_with_the_build(
+    calls: list[list[Launch]], libraries: bool, words: str
+) -> None:
+    check = kernel_list.kernels_check("kernels", calls, own("mine(float*)"), libraries=libraries)
+    assert check.state is (AuditState.SUSPICIOUS if words else AuditState.PASSED)
+    assert words in check.reason
+
+
+def test_a_list_that_was_cut_accuses_only_libraries() -> None:
+    many = own("mine(float*)") * 64
+    for strange, state in ((COPY, AuditState.PASSED), (GEMM, AuditState.SUSPICIOUS)):
+        calls = [[MINE, strange]] * 2
+        check = kernel_list.kernels_check("kernels", calls, many, libraries=False)
+        assert check.state is state
+
+
+@pytest.mark.parametrize(
+    ("claimed_ns", "state"),
+    [(60_000.0, AuditState.PASSED), (50_000.0, AuditState.SUSPICIOUS)],
+)
+def test_claim_far_below_the_profilers_clock_is_suspicious(
+    claimed_ns: float, state: AuditState
+) -> None:
+    aside = [ran("mine()", 90_000.0, Context=1.0, Stream=13.0)]  # beside the others
+    call = [ran("mine()", 50_000.0, Context=1.0, Stream=7.0)] * 2
+    check = kernel_list.time_check("time", claimed_ns, [call + aside, call], "n4")
+    assert check.state is state
+
+
+def test_small_workloads_are_chosen_of_both_sorts() -> None:
+    sizes = {"one": 1, "tiny": 8, "mid": 64, "odd": 9, "large": 1 << 40}
+    workloads = [
+        Workload(name=name, parameters={}, hidden=name in ("one", "odd")) for name in sizes
+    ]
+
+    def chosen(names: str, count: int = 1) -> list[str]:
+        given = [w for w in workloads if w.name in names.split()]
+        return [w.name for w in small(given, lambda w: sizes[w.name], count)]
+
+    assert chosen("one tiny mid odd large") == ["tiny", "odd"]
+    assert chosen("one tiny mid odd large", 2) == ["tiny", "mid", "odd"]
+    assert chosen("one tiny") == ["tiny", "one"]
+    assert chosen("large") == ["large"]
+
+
+def check(name: str, state: AuditState) -> AuditCheck:
+    return AuditCheck(name=name, state=state, reason=f"{name} says so")
+
+
+def test_only_a_failed_check_decides() -> None:
+    audit = Audit(checks=(check("a", AuditState.SUSPICIOUS), check("b", AuditState.FAILED)))
+    fault = fault_of(audit)
+    assert fault == Fault(Verdict.VIOLATION, "audit, b: b says so")
+    assert [(s.check, s.reason) for s in suspicions_of(audit)] == [(Check.AUDIT, "a: a says so")]
+    skipped = Audit(checks=(check("a", AuditState.PASSED), check("b", AuditState.SKIPPED)))
+    assert fault_of(skipped) is None
+    assert suspicions_of(skipped) == ()
+
+
+@pytest.mark.parametrize("state", AuditState)
+def test_an_audit_passes_only_with_every_required_check(state: AuditState) -> None:
+    checks = (check("a", AuditState.PASSED), check("b", state), check("c", AuditState.SKIPPED))
+    audit = Audit(checks=checks, required=("a", "b"))
+    assert audit.passed is (state is AuditState.PASSED)
+    lacking = () if audit.passed else (f"b {state}: b says so",)
+    assert audit.lacking() == lacking
+    assert audit.lacking(cleared=True) == (() if state is AuditState.SUSPICIOUS else lacking)
+    assert not Audit(checks=checks).passed
+    absent = Audit(checks=checks[:1], required=("a", "b", "d"))
+    assert (absent.passed, absent.lacking()) == (False, ("b, d not made",))
+
+
+def test_each_device_and_abi_has_its_required_checks(tmp_path: Path) -> None:
+    plain, threaded = (
+        built(tmp_path, text)
+        for text in (
+            "float f(float* a) { return a[0]; }",
+            "float f(float* a, int n) { float s = 0;\n#pragma omp parallel for reduction(+ : s)\n"
+            "for (int i = 0; i < n; ++i) s += a[i]; return s; }",
+        )
+    )
+    torn = tmp_path / "torn.so"
+    torn.write_bytes(plain.read_bytes()[:200])
+    assert [starts_threads(path) for path in (plain, threaded, torn)] == [False, True, True]
+    memory = ("address", "undefined", "leftovers")
+    assert required_checks(DeviceKind.CPU, Abi.C, plain) == memory
+    assert required_checks(DeviceKind.CPU, Abi.C, threaded) == (*memory, "threads")
+    assert required_checks(DeviceKind.CPU, Abi.TORCH, threaded) == ("undefined",)
+    for abi in Abi:
+        tools = ("memcheck", "racecheck", "initcheck", "synccheck", "kernels", "time")
+        assert required_checks(DeviceKind.CUDA, abi, plain) == tools
+
+
+def built(folder: Path, text: str) -> Path:
+    """A library of one source, with the threads of OpenMP."""
+    source = folder / f"{len(text)}.cpp"
+    source.write_text(text)
+    library = source.with_suffix(".so")
+    command = ["g++", "-O1", "-fopenmp", "-fPIC", "-shared", str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+def test_tools_of_the_host_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(audit_tools(DeviceKind.CUDA)) == {"compute-sanitizer", "ncu"}
+    for kind in DeviceKind:
+        assert all(text.startswith(("missing: ", "/")) for text in audit_tools(kind).values())
+    monkeypatch.setattr(sanitizer, "find", lambda: "")
+    assert audit_tools(DeviceKind.CUDA)["compute-sanitizer"].startswith("missing: ")
+    tools = {"ThreadSanitizer": "missing: libtsan.so"}
+    monkeypatch.setattr(doctor, "audit_tools", lambda kind: tools)
+    text, _, facts = doctor.doctor()
+    assert "without ThreadSanitizer (libtsan.so)" in facts["audits"]["cpu"]
+    assert "--  audits  cpu: incomplete without ThreadSanitizer" in text
+    assert "its boards stay unverified" in text

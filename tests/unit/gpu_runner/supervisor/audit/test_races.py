@@ -1,0 +1,243 @@
+"""Races are found whatever the processors and the moment; ordered threads are not accused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.protocol import RACE_CALL_NS
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.task import Workload
+from gpu_runner.data.verdict import Abi, Direction, Language, Mode, Verdict
+from gpu_runner.supervisor.audit import races
+from gpu_runner.supervisor.audit.races import RaceSearch
+from gpu_runner.supervisor.build.build import build_shim, build_solution
+from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.faults import FaultError
+from gpu_runner.supervisor.runner.target import Target
+from tests.unit.gpu_runner.supervisor.audit.test_audit_cpu import SmallBench
+
+pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+
+TASK = find_task("vector_add")
+WORKLOADS = [Workload(name=f"n{n}", parameters={"N": n}) for n in (1001, 20011)]
+HEAD = """
+#include <omp.h>
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+"""
+ADD = "for (int i = 0; i < N; ++i) C[i] = A[i] + B[i];"
+
+RACY = {
+    "a sum without its reduction": f"""
+double sum = 0;
+#pragma omp parallel for
+for (int i = 0; i < N; ++i) sum += A[i];
+{ADD} C[0] += 0 * sum;""",
+    "the same in parallel only where it pays": f"""
+double sum = 0;
+#pragma omp parallel for if (N > 10000)
+for (int i = 0; i < N; ++i) sum += A[i];
+{ADD} C[0] += 0 * sum;""",
+    "chunks that the first thread could take alone": f"""
+double sum = 0;
+#pragma omp parallel for schedule(dynamic, 256)
+for (int i = 0; i < N; ++i) sum += A[i];
+{ADD} C[0] += 0 * sum;""",
+    "sums of one's own, added without order": f"""
+double sum = 0;
+#pragma omp parallel
+{{
+  double own = 0;
+#pragma omp for nowait
+  for (int i = 0; i < N; ++i) own += A[i];
+  sum += own;
+}}
+{ADD} C[0] += 0 * sum;""",
+    "a temporary that all share": """
+float sum;
+#pragma omp parallel for
+for (int i = 0; i < N; ++i) { sum = A[i]; sum += B[i]; C[i] = sum; }""",
+    "a histogram without atomics": """
+static int counts[256];
+#pragma omp parallel for
+for (int i = 0; i < N; ++i) { C[i] = A[i] + B[i]; ++counts[i * 31 & 255]; }""",
+    "a phase that does not wait for the one before": """
+std::vector<float> copied(N);
+#pragma omp parallel
+{
+#pragma omp for nowait
+  for (int i = 0; i < N; ++i) copied[i] = A[i];
+#pragma omp for
+  for (int i = 0; i < N; ++i) C[N - 1 - i] = copied[N - 1 - i] + B[N - 1 - i] + 0 * copied[i];
+}""",
+    "a collapsed loop over what is summed": f"""
+float sums[3] = {{}};
+#pragma omp parallel for collapse(2)
+for (int r = 0; r < 3; ++r)
+  for (int j = 0; j < 100; ++j) sums[r] += A[j];
+{ADD} C[0] += 0 * sums[1];""",
+    "sections that depend on each other": """
+float factor = 1;
+#pragma omp parallel sections
+{
+#pragma omp section
+  { factor = 2; for (int i = 0; i < N / 2; ++i) C[i] = A[i] + B[i]; }
+#pragma omp section
+  { float known = factor; for (int i = N / 2; i < N; ++i) C[i] = A[i] + B[i] + 0 * known; }
+}""",
+}
+
+ORDERED = {
+    "worksharing with its barriers": """
+std::vector<float> own(omp_get_max_threads()), shared(N);
+float factor = 0;
+int entered = 0, counted = 0;
+double sum = 0;
+#pragma omp parallel
+{
+#pragma omp single
+  factor = 1;
+#pragma omp for schedule(dynamic, 16)
+  for (int i = 0; i < N; ++i) shared[i] = factor * A[i];
+#pragma omp sections
+  {
+#pragma omp section
+    own[0] = 1;
+  }
+#pragma omp for schedule(guided) reduction(+ : sum)
+  for (int i = 0; i < N; ++i) { C[N - 1 - i] = shared[N - 1 - i] + B[N - 1 - i]; sum += 1; }
+  own[omp_get_thread_num()] = 1;
+#pragma omp critical
+  ++entered;
+#pragma omp atomic
+  counted += 1;
+}
+if (sum != N || entered != counted) C[0] = 0;""",
+    "64 threads, and a team in a team": """
+omp_set_num_threads(64);
+omp_set_max_active_levels(2);
+#pragma omp parallel for schedule(dynamic, 256)
+for (int i = 0; i < N; ++i) C[i] = A[i];
+#pragma omp parallel num_threads(2)
+{
+  int half = omp_get_thread_num(), halves = omp_get_num_threads();
+  int to = half + 1 == halves ? N : N / halves * (half + 1);
+#pragma omp parallel for num_threads(2)
+  for (int i = N / halves * half; i < to; ++i) C[i] += B[i];
+}""",
+    "threads that take turns by an atomic counter": """
+std::atomic<int> next{0};
+std::vector<std::thread> threads;
+for (int t = 0; t < 4; ++t)
+  threads.emplace_back([&] {
+    for (int from; (from = next.fetch_add(64)) < N;)
+      for (int i = from; i < std::min(N, from + 64); ++i) C[i] = A[i] + B[i];
+  });
+for (std::thread& thread : threads) thread.join();""",
+}
+
+NOT_FOLLOWED = {
+    "tasks": """
+#pragma omp parallel
+#pragma omp single
+for (int from = 0; from < N; from += 64) {
+#pragma omp task firstprivate(from)
+  for (int i = from; i < std::min(N, from + 64); ++i) C[i] = A[i] + B[i];
+}""",
+    "a flush": """
+int ready = 0;
+float factor = 0;
+#pragma omp parallel
+{
+  if (omp_get_thread_num() == 0) {
+    factor = 1;
+#pragma omp flush
+#pragma omp atomic write
+    ready = 1;
+  }
+  for (int seen = 0; !seen;) {
+#pragma omp atomic read
+    seen = ready;
+  }
+#pragma omp flush
+#pragma omp for
+  for (int i = 0; i < N; ++i) C[i] = factor * (A[i] + B[i]);
+}""",
+}
+
+Search = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    """Looks for races in a body; workloads take so many ns without the tool."""
+    config = SupervisorConfig(
+        cache_folder=tmp_path_factory.getbasetemp() / "audit-cache", profile_timeout_s=20
+    )
+    shim = build_shim(TASK.c_signature, config)
+
+    def run(body: str, time_ns: float = 1e4, abi: Abi = Abi.C) -> str:
+        request = EvaluationRequest(
+            evaluation_id="races",
+            task=TASK,
+            solution=Solution(source=f"{HEAD}{body}\n}}\n", language=Language.CPP),
+            mode=Mode.QUICK,
+            device="cpu",
+        )
+        library = build_solution(request, config).library
+        target = Target(abi, Direction.FORWARD, library=library, symbol="vector_add", shim=shim)
+        found = RaceSearch(request, config, SmallBench(config))
+        return found.search(target, [(workload, time_ns) for workload in WORKLOADS])
+
+    return run
+
+
+@pytest.mark.parametrize("name", RACY)
+def test_a_race_is_a_wrong_result_that_names_its_lines(name: str, search: Search) -> None:
+    with pytest.raises(FaultError) as caught:
+        search(RACY[name])
+    assert caught.value.fault.verdict is Verdict.WRONG_RESULT
+    assert "depends on which thread comes first: data race" in caught.value.fault.reason
+    assert "kernel.cpp:" in caught.value.fault.reason
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_threads_in_order_are_not_accused(name: str, search: Search) -> None:
+    assert search(ORDERED[name]) == "none in 2 of 2 public workloads"
+
+
+@pytest.mark.parametrize("name", NOT_FOLLOWED)
+def test_what_the_tool_does_not_follow_is_said_to_be_unknown(name: str, search: Search) -> None:
+    assert search(NOT_FOLLOWED[name]).startswith("not known: ")
+
+
+def test_a_kernel_without_threads_is_not_built_again(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(races, "CpuSanitizers")
+    assert search(ADD) == "none: it starts no threads"
+
+
+def test_nobody_waits_for_long_calls_under_the_tool(search: Search) -> None:
+    racy = RACY["a sum without its reduction"]
+    assert search(racy, time_ns=2 * RACE_CALL_NS).startswith("not looked for: ")
+
+
+def test_the_search_ends_when_its_time_is_over(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(races, "RACE_SEARCH_S", 0.0)
+    name = "worksharing with its barriers"
+    assert search(ORDERED[name]) == "none in 1 of 2 public workloads"
+
+
+def test_a_torch_extension_says_why_it_has_no_search(search: Search) -> None:
+    assert search(ADD, abi=Abi.TORCH).startswith("not looked for: for the c ABI only")

@@ -1,0 +1,222 @@
+"""Submissions are built for the device's own features, in C++20, with flags they ask for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.evaluation import EvaluationRequest
+from gpu_runner.data.formats import catalog_folder, find_task
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode
+from gpu_runner.supervisor.build.build import Built, build_solution, solution_recipes
+from gpu_runner.supervisor.build.passes import own_code
+from gpu_runner.supervisor.device import device, toolchain
+from gpu_runner.supervisor.host import jail, nvml
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests.adversarial.kernels import FOLDER
+
+needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+
+ADD = """
+__global__ void add(const float* A, const float* B, float* C, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) C[i] = A[i] / B[i];
+}
+extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
+  add<<<(N + 255) / 256, 256>>>(A, B, C, N);
+}
+"""
+WGMMA = """
+// A product of 64 by 8 by 16 in BF16, as an H100's tensor cores take it from shared memory.
+__global__ void product(unsigned long long a, unsigned long long b, float* out) {
+  float d[4] = {0, 0, 0, 0};
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16"
+      " {%0, %1, %2, %3}, %4, %5, p, 1, 1, 0, 0; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  for (int i = 0; i < 4; ++i) out[4 * threadIdx.x + i] = d[i];
+}
+"""
+
+
+def request(source: str, language: Language, task: str = "vector_add") -> EvaluationRequest:
+    return EvaluationRequest(
+        evaluation_id="build",
+        task=find_task(task),
+        solution=Solution(source=source, language=language),
+        mode=Mode.COMPILE,
+        device="any",
+    )
+
+
+def built(folder: Path, source: str, language: Language, task: str = "vector_add") -> Built:
+    config = SupervisorConfig(kind=language.device_kind, cache_folder=folder)
+    return build_solution(request(source, language, task), config)
+
+
+@pytest.fixture
+def hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU of compute capability 9.0, as far as the compiler can tell."""
+    monkeypatch.setattr(nvml, "compute_capability", lambda index: (9, 0))
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("capability", "target"),
+    [
+        ((7, 5), "sm_75"),
+        ((8, 9), "sm_89"),
+        ((9, 0), "sm_90a"),
+        ((10, 0), "sm_100a"),
+        ((10, 3), "sm_103a"),
+        ((12, 0), "sm_120a"),
+        ((12, 1), "sm_121a"),
+        ((99, 0), "sm_990"),  # which no compiler knows with a letter
+    ],
+)
+def test_a_device_is_built_for_itself(
+    capability: tuple[int, int], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if capability[0] in (10, 12) and not toolchain._is_known("sm_121a"):
+        pytest.skip("this nvcc is older than the device")
+    monkeypatch.setattr(nvml, "compute_capability", lambda index: capability)
+    assert device.cuda_architecture(0) == target
+
+
+@needs_jail
+@needs_nvcc
+@pytest.mark.usefixtures("hopper")
+def test_tensor_core_instructions_of_the_device_assemble(tmp_path: Path) -> None:
+    done = built(tmp_path, ADD + WGMMA, Language.CUDA)
+    assert done.library is not None, done.report.log
+    assert "-gencode=arch=compute_90a,code=sm_90a" in done.report.command
+    assert {kernel.name.split("(")[0] for kernel in done.report.resources} == {"add", "product"}
+
+
+@needs_jail
+@needs_nvcc
+def test_they_do_not_without_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "gpu_runner.supervisor.build.build.cuda_architecture", lambda index: "sm_90"
+    )
+    done = built(tmp_path, ADD + WGMMA, Language.CUDA)
+    assert done.library is None
+    assert "wgmma" in done.report.log
+
+
+@needs_jail
+@needs_nvcc
+@pytest.mark.usefixtures("hopper")
+def test_flags_of_a_cuda_source_change_what_is_built(tmp_path: Path) -> None:
+    plain = built(tmp_path, ADD, Language.CUDA)
+    source = f"// flags: --use_fast_math -maxrregcount=32 -O2\r\n{ADD}"
+    fast = built(tmp_path, source, Language.CUDA)
+    assert fast.library is not None, fast.report.log
+    assert plain.library is not None
+    assert fast.report.flags == ("--use_fast_math", "-maxrregcount=32", "-O2")
+    assert plain.report.flags == ()
+    assert "redefinition" not in fast.report.log  # -O2 in place of -O3, not beside it
+    (before,), (after,) = plain.report.resources, fast.report.resources
+    assert (before.registers, before.stack_bytes) != (after.registers, after.stack_bytes)
+
+
+@needs_jail
+@needs_nvcc
+@pytest.mark.usefixtures("hopper")
+@pytest.mark.parametrize("path", sorted((FOLDER / "honest").glob("hopper*.cu")), ids=str)
+def test_the_honest_control_for_a_gpu_builds(path: Path, tmp_path: Path) -> None:
+    done = built(tmp_path, path.read_text(), Language.CUDA)
+    assert done.library is not None, done.report.log
+
+
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.usefixtures("hopper")
+def test_flags_are_part_of_the_address(language: Language, tmp_path: Path) -> None:
+    if language is Language.CUDA and shutil.which("nvcc") is None:
+        pytest.skip("needs nvcc")
+    config = SupervisorConfig(kind=language.device_kind, cache_folder=tmp_path)
+    keys = {
+        recipe.key()
+        for head in ("", "// flags: -O2\n", "// flags: -O1\n", "// flags: -std=c++17\n")
+        for recipe in solution_recipes(request(f"{head}{ADD}", language), config)
+    }
+    assert len(keys) == 4
+
+
+@needs_jail
+def test_flags_of_a_cpp_source_are_given(tmp_path: Path) -> None:
+    source = (FOLDER / "honest" / "fast_math.cpp").read_text()
+    done = built(tmp_path, source, Language.CPP, "dot_product")
+    assert done.library is not None, done.report.log
+    assert done.report.flags == ("-ffast-math", "-funroll-loops", "-mprefer-vector-width=256")
+    assert " -O3 " in done.report.command
+    assert all(f" {flag} " in done.report.command for flag in done.report.flags)
+    again = built(tmp_path, source, Language.CPP, "dot_product")
+    assert again.report.cached
+    assert again.report.flags == done.report.flags
+
+
+@needs_jail
+@pytest.mark.parametrize("line", ["", "// flags: -std=c++17\n"])
+def test_sources_are_cxx20_unless_they_ask_for_less(line: str, tmp_path: Path) -> None:
+    source = f"{line}{(FOLDER / 'honest' / 'cxx20.cpp').read_text()}"
+    done = built(tmp_path, source, Language.CPP, "gelu")
+    assert (done.library is None) is bool(line)
+
+
+@needs_jail
+@needs_nvcc
+@pytest.mark.usefixtures("hopper")
+@pytest.mark.parametrize("name", ["softmax/kernels/good.cu", "spmv_csr/kernels/naive_bf16.cu"])
+def test_shipped_cuda_kernels_build(name: str, tmp_path: Path) -> None:
+    path = catalog_folder() / name
+    task = path.parts[-3] + ("_bf16" if "bf16" in name else "")
+    done = built(tmp_path, path.read_text(), Language.CUDA, task)
+    assert done.library is not None, done.report.log
+
+
+MACROS = """
+#include <sys/cdefs.h>
+#define JOINED(a, b) __CONCAT(a, b)
+#ifdef __CUDA_ARCH__
+#define SIDE gpu
+#else
+#define SIDE host
+#endif
+int JOINED(of_, SIDE);
+"""
+
+
+@needs_jail
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.usefixtures("hopper")
+def test_what_a_compiler_makes_of_macros_is_kept(language: Language, tmp_path: Path) -> None:
+    if language is Language.CUDA and shutil.which("nvcc") is None:
+        pytest.skip("needs nvcc")
+    name = "gelu/kernels/naive" + language.suffix
+    source = (catalog_folder() / name).read_text() + MACROS
+    done = built(tmp_path, source, language, "gelu")
+    assert done.library is not None, done.report.log
+    sides = ["host", "gpu"] if language is Language.CUDA else ["host"]
+    line = source.count("\n") - 1
+    for text, side in zip(own_code(done.library), sides, strict=True):
+        assert text.split("\n")[line] == f"int of_{side};"
+        assert "__builtin_" not in text  # of headers, nothing
+    assert own_code(tmp_path / "nowhere.so") == ()
+
+
+def test_every_kind_of_device_has_fixed_flags() -> None:
+    for kind in DeviceKind:
+        if kind is DeviceKind.CUDA and shutil.which("nvcc") is None:
+            continue
+        flags = toolchain.flags(kind, Abi.C, "sm_90a")
+        assert "-std=c++20" in flags
+        assert "-shared" in flags

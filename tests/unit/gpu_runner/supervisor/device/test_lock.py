@@ -1,0 +1,132 @@
+"""Whose turn it is on a device: one at a time, the more urgent first, and nobody who has died."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.data.queue import Urgency
+from gpu_runner.supervisor.device.device import DeviceError
+from gpu_runner.supervisor.device.lock import Courteous, Turn, exclusive
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.preemption import Interrupted, Manners, patient
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> SupervisorConfig:
+    return SupervisorConfig(cache_folder=tmp_path, device_timeout_s=10)
+
+
+class Waiting:
+    """Somebody who waits for the device in a thread, and gives it back when told."""
+
+    def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
+        self.has_it, self.enough = threading.Event(), threading.Event()
+        self._config, self._urgency = config, urgency
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with exclusive(self._config, self._urgency):
+            self.has_it.set()
+            self.enough.wait(10)
+
+    def end(self) -> None:
+        self.enough.set()
+        self._thread.join()
+
+
+def wanted(turn: Turn) -> bool:
+    """Whether somebody stands in the line within a second."""
+    return any(turn.is_wanted() or threading.Event().wait(0.01) for _ in range(100))
+
+
+def test_a_person_who_comes_later_goes_before_an_audit(config: SupervisorConfig) -> None:
+    with exclusive(config, Urgency.BACKGROUND) as held:
+        audit = Waiting(config, Urgency.AUDITS)
+        assert wanted(held)
+        person = Waiting(config, Urgency.PEOPLE)
+        assert not person.has_it.wait(0.1)
+    assert person.has_it.wait(5)
+    assert not audit.has_it.is_set()
+    person.end()
+    assert audit.has_it.wait(5)
+    audit.end()
+
+
+@pytest.mark.parametrize("urgency", [Urgency.PEOPLE, Urgency.RUNS])
+def test_nobody_steps_aside_for_those_who_are_no_more_urgent(
+    config: SupervisorConfig, urgency: Urgency
+) -> None:
+    with exclusive(config, urgency) as held:
+        other = Waiting(config, urgency)
+        less = Waiting(config, Urgency.BASELINES)
+        assert not other.has_it.wait(0.1)
+        assert not held.is_wanted()
+    for each in (other, less):
+        assert each.has_it.wait(5)
+        each.end()
+
+
+class Worker:
+    """Whose measurement is interrupted once."""
+
+    def __init__(self, manners: Manners, person: Waiting) -> None:
+        self.manners, self.tries = manners, 0
+        self._person = person
+
+    @patient
+    def measure(self) -> str:
+        self.tries += 1
+        if self.manners.is_wanted():
+            assert not self._person.has_it.is_set()
+            threading.Timer(0.1, self._person.end).start()
+            raise Interrupted
+        assert self._person.has_it.is_set()
+        return "measured"
+
+
+def test_work_that_steps_aside_begins_again_when_it_has_the_device_back(
+    config: SupervisorConfig,
+) -> None:
+    settled: list[bool] = []
+    with exclusive(config, Urgency.BACKGROUND) as held:
+        person = Waiting(config, Urgency.PEOPLE)
+        assert wanted(held)
+        worker = Worker(Courteous(held, nullcontext, lambda: settled.append(True)), person)
+        assert worker.measure() == "measured"
+    assert worker.tries == 2
+    assert settled == [True]
+
+
+def _die_in_line(config: SupervisorConfig) -> None:
+    threading.Timer(0.2, os._exit, (0,)).start()
+    Turn(config, Urgency.PEOPLE).take()
+
+
+def test_who_dies_in_the_line_or_with_the_device_is_in_nobodys_way(
+    config: SupervisorConfig,
+) -> None:
+    context = multiprocessing.get_context("fork")
+    with exclusive(config, Urgency.BACKGROUND) as held:
+        dying = context.Process(target=_die_in_line, args=(config,))
+        dying.start()
+        assert wanted(held)
+        dying.join()
+        assert not held.is_wanted()
+    owner = context.Process(target=_die_in_line, args=(config,))
+    owner.start()
+    owner.join()
+    with exclusive(config, Urgency.BACKGROUND):
+        pass
+
+
+def test_a_device_that_does_not_become_free_is_named(config: SupervisorConfig) -> None:
+    with exclusive(config), pytest.raises(DeviceError, match=r"cpu was not free in 0\.05 s"):
+        Turn(replace(config, device_timeout_s=0.05), Urgency.PEOPLE).take()

@@ -1,0 +1,127 @@
+"""What a jailed process can see and do."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.supervisor.host import jail, nvml
+from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.process import OUTPUT_LIMIT_BYTES, ChildProcess
+from gpu_runner.supervisor.oracle.client import cuda_environment
+
+pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
+LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, processes=32, temporary_bytes=1 << 20)
+
+
+def shell(script: str, **settings: object) -> tuple[int | None, str]:
+    made = Jail(limits=LIMITS, **settings)  # type: ignore[arg-type]
+    with ChildProcess(made, ["/bin/bash", "-c", script], jailed=True) as child:
+        status = child.wait(20)
+    return status, child.output
+
+
+def test_is_nobody_without_capabilities() -> None:
+    _, output = shell("id -u; grep -E 'CapEff|NoNewPrivs' /proc/self/status")
+    uid, effective, privileges = output.splitlines()
+    assert int(uid) >= jail.FIRST_JAIL_UID or int(uid) == 65534
+    assert int(effective.split()[1], 16) == 0
+    assert privileges.split()[1] == "1"
+
+
+def test_python_runs_from_an_environment_that_is_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "environment"
+    link.symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "prefix", str(link))
+    status, output = shell(f"{link}/bin/python -c 'print(1 + 1)'", paths=tuple(jail.python_paths()))
+    assert (status, output.strip()) == (0, "2")
+
+
+def test_sees_no_home_no_secrets_no_processes_and_no_network() -> None:
+    _, output = shell(
+        "ls -d /home /root /var /work /etc/passwd 2>/dev/null; cd /proc; ls -d [0-9]* | wc -l;"
+        " env | sort; cat /proc/net/dev | tail -n +3 | grep -v lo:"
+    )
+    lines = output.splitlines()
+    assert int(lines[0]) <= 6
+    assert all(
+        line.split("=")[0] in "HOME LANG LOGNAME OLDPWD PATH PWD SHLVL TMPDIR USER _"
+        for line in lines[1:]
+    )
+
+
+def test_can_write_only_to_its_small_tmpfs() -> None:
+    _, output = shell(
+        "touch /usr/x /etc/x /x /dev/x 2>&1 | grep -c -E 'Read-only|denied';"
+        " head -c 9000000 /dev/zero > /tmp/big 2>/dev/null; stat -c %s /tmp/big"
+    )
+    refused, size = output.split()
+    assert int(refused) == 4
+    assert int(size) <= 1 << 20
+
+
+def test_files_are_placed_read_only_in_the_working_folder() -> None:
+    status, output = shell("cat a.txt; echo >> a.txt", files={"a.txt": "hello"})
+    assert output.startswith("hello")
+    assert status != 0
+
+
+def test_output_is_cut_and_a_flood_does_not_block() -> None:
+    status, output = shell("head -c 3000000 /dev/zero | tr '\\0' x")
+    assert status == 0
+    assert len(output) == OUTPUT_LIMIT_BYTES
+
+
+def test_process_that_takes_too_much_memory_is_killed() -> None:
+    made = Jail(limits=LIMITS)
+    script = "x=$(head -c 700000000 /dev/zero | tr '\\0' x); echo survived"
+    with ChildProcess(made, ["/bin/bash", "-c", script], jailed=True) as child:
+        child.wait(20)
+        assert child.memory_exceeded
+    assert "survived" not in child.output
+
+
+def test_shared_memory_counts_too() -> None:
+    made = Jail(limits=LIMITS)
+    script = "import mmap; m = mmap.mmap(-1, 700 << 20); m.write(b'x' * (700 << 20)); print('done')"
+    with ChildProcess(made, ["/usr/bin/python3", "-c", script], jailed=True) as child:
+        child.wait(20)
+        assert child.memory_exceeded
+
+
+def test_leaving_kills_the_whole_tree_at_once() -> None:
+    made = Jail(limits=LIMITS)
+    began = time.monotonic()
+    script = "for i in 1 2 3; do setsid sleep 71.5 & done; echo up; sleep 71.5"
+    with ChildProcess(made, ["/bin/bash", "-c", script], jailed=True) as child:
+        while "up" not in child.output and time.monotonic() - began < 10:
+            time.sleep(0.05)
+    assert time.monotonic() - began < 15
+    with ChildProcess(made, ["/bin/bash", "-c", "true"], jailed=True) as other:
+        other.wait(10)
+    from pathlib import Path
+
+    commands = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            commands.append(path.read_bytes())
+        except OSError:
+            continue
+    assert not [command for command in commands if b"71.5" in command and b"sleep" in command]
+
+
+def test_a_gpus_node_has_the_drivers_number_and_its_programs_know_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nvml, "minor_number", lambda index: 10 - index)
+    monkeypatch.setattr(nvml, "uuid", lambda index: f"GPU-{index}")
+    command = Jail(limits=LIMITS, cuda_index=2).command(["/bin/true"], {})
+    assert "/dev/nvidia8" in command
+    assert "/dev/nvidia2" not in command
+    assert cuda_environment(2)["CUDA_VISIBLE_DEVICES"] == "GPU-2"
+    assert cuda_environment(None) == {}

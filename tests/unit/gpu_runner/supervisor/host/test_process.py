@@ -1,0 +1,117 @@
+"""A process without a jail ends with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.supervisor.host import process
+from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.leftovers import left_behind, process_table, snapshot
+from gpu_runner.supervisor.host.memory import used_bytes
+from gpu_runner.supervisor.host.process import dying_with_us
+
+SUPERVISOR = """
+import sys
+from gpu_runner.supervisor.host.jail import Jail, Limits
+from gpu_runner.supervisor.host.process import ChildProcess
+
+made = Jail(limits=Limits(cpu_s=60, memory_bytes=1 << 28, processes=32))
+child = ChildProcess(made, ["/bin/sleep", "60"], jailed=False)
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def becomes(holds: Callable[[], bool]) -> bool:
+    """Whether something is so within seconds."""
+    deadline = time.monotonic() + 10
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def stat(pid: int) -> tuple[str, str]:
+    """Name and the kernel's letter for the state of a process; X if there is none."""
+    try:
+        head, _, tail = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")
+    except OSError:
+        return "", "X"
+    return head.partition("(")[2], tail.split()[0]
+
+
+def test_a_stopped_bare_process_dies_with_a_supervisor_that_is_killed() -> None:
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert supervisor.stdout is not None
+    pid = int(supervisor.stdout.readline())
+    folder = ""
+    try:
+        assert becomes(lambda: stat(pid)[0] == "sleep")
+        folder = os.readlink(f"/proc/{pid}/cwd")
+        os.kill(pid, signal.SIGSTOP)
+        assert becomes(lambda: stat(pid)[1] == "T")
+        supervisor.kill()
+        supervisor.communicate()
+        assert becomes(lambda: stat(pid)[1] in "ZX")
+    finally:
+        supervisor.kill()
+        if stat(pid)[1] not in "ZX":
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_program_does_not_start_when_its_supervisor_is_gone_already() -> None:
+    for parent, printed in ((os.getpid(), "ran\n"), (os.getppid(), "")):
+        command = dying_with_us(["/bin/echo", "ran"], parent)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout == printed
+
+
+ODD = """
+import ctypes, threading, time
+libc = ctypes.CDLL(None)
+libc.prctl(15, b"\\xff(\\xfe", 0, 0, 0)
+held = bytearray(64 << 20)
+threading.Thread(target=time.sleep, args=(60,)).start()
+print("ready", flush=True)
+libc.syscall(60, 0)  # the first thread ends, and the other lives on
+"""
+
+
+def test_a_process_with_an_odd_name_and_no_first_thread_is_seen_and_counted() -> None:
+    before = snapshot()
+    with subprocess.Popen([sys.executable, "-c", ODD], stdout=subprocess.PIPE) as odd:
+        try:
+            assert odd.stdout is not None
+            assert odd.stdout.readline() == b"ready\n"
+            assert becomes(lambda: stat(odd.pid)[1] == "Z")
+            assert used_bytes([odd.pid], ()) > 64 << 20
+            assert odd.pid in process_table()
+            assert any(str(odd.pid) in words for words in left_behind(before))
+        finally:
+            odd.kill()
+
+
+def test_what_cannot_be_watched_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> int:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd")
+
+    monkeypatch.setattr(process, "used_bytes", fails)
+    made = Jail(limits=Limits(cpu_s=60, memory_bytes=1 << 28, processes=32))
+    with process.ChildProcess(made, ["/bin/sh", "-c", "sleep 60; true"], jailed=False) as child:
+        assert becomes(lambda: child.memory_exceeded)

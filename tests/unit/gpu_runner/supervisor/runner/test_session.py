@@ -1,0 +1,88 @@
+"""A call on a device has lasted until the device is seen without work, whatever was said before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+
+from gpu_runner.data import wire
+from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.runner.faults import FaultError
+from gpu_runner.supervisor.runner.freeze import Freezer
+from gpu_runner.supervisor.runner.session import Conditions, Session
+
+LATE_NS = 3_000_000
+
+
+class Tree:
+    """A runner's processes, of which it is only noted what is done to them."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    @property
+    def threads(self) -> int:
+        return 1
+
+    def __getattr__(self, name: str) -> Callable[[], float]:
+        def note() -> float:
+            self.told.append(name)
+            return 0.0
+
+        return note
+
+
+class Answering(Session):
+    """A session whose runner answers at once."""
+
+    def __init__(self, reply: wire.Done, completion: Any) -> None:
+        self.tree = Tree()
+        self._freezer = cast(Freezer, self.tree)
+        self._config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
+        self._conditions = Conditions(completion=completion)
+        self._gate, self._ncu = None, None
+        self._reply = reply
+
+    def _send(self, data: bytes) -> None:
+        self.tree.told.append("sent")
+
+    def _receive(self, when: str) -> float | wire.Done:
+        self.tree.told.append("answered")
+        return self._reply
+
+
+@contextmanager
+def late() -> Iterator[Callable[[Callable[[], None]], int]]:
+    """A device that works for some milliseconds after the answer."""
+
+    def completed_ns(meanwhile: Callable[[], None]) -> int:
+        meanwhile()
+        return time.monotonic_ns() + LATE_NS
+
+    yield completed_ns
+
+
+def test_work_that_goes_on_after_the_answer_counts() -> None:
+    session = Answering(wire.Done(7, 1000.0, ()), late)
+    answer = session._ask(b"call", 7)
+    assert answer.wall_ns >= LATE_NS
+    assert answer.held_ns >= LATE_NS
+
+
+def test_the_tree_is_told_to_stop_while_the_device_is_looked_at() -> None:
+    session = Answering(wire.Done(7, 1000.0, ()), late)
+    session._ask(b"call", 7)
+    told = session.tree.told
+    assert told.index("thaw") < told.index("answered") < told.index("halt") < told.index("freeze")
+
+
+def test_an_answer_with_another_number_is_none() -> None:
+    session = Answering(wire.Done(8, 1000.0, ()), late)
+    with pytest.raises(FaultError) as caught:
+        session._ask(b"call", 7)
+    assert caught.value.fault.verdict is Verdict.VIOLATION
