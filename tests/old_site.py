@@ -56,7 +56,9 @@ _NOT_VISITED = re.compile(
     r"/(admin|static|sign-in|sign-out|sign-up)/|/download/|/api/v1/(docs|openapi)"
     r"|/estimate/|/source/|/json/|/runs/compare/\?run=.*&run=.*&run="
 )
-_QUERIES = re.compile(r"^[^?]*(\?(page|since|before|kind|state|status|run)=[^&]*(&run=[^&]*)?)?$")
+_QUERIES = re.compile(
+    r"^[^?]*(\?(page|since|before|kind|state|status|run|act)=[^&]*(&run=[^&]*)?)?$"
+)
 """Of links with a query, those that lead to more of the same, not to the same in other order."""
 _NUMBER = re.compile(
     r"(?<![\w.\-/])(?:\d{4}-\d\d-\d\d|\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?)(?=[^\W\d_]{0,3}(?!\w))"

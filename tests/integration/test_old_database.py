@@ -46,9 +46,13 @@ class Change:
 CHANGES: tuple[Change, ...] = (
     Change(
         pages=r"/api/v1/submissions/.*",
-        why="a case that a person decided against is called rejected",
         lost="quarantine=upheld",
-        gained="quarantine=rejected",
+        why="a case that a person decided against is called rejected",
+    ),
+    Change(
+        pages=r"/curate/history/\?format=csv",
+        lost="act=.*",
+        why="the column is called after the entry of the audit log",
     ),
     Change(
         pages=r"/tasks/\w+/reevaluate/",
