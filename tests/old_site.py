@@ -56,7 +56,9 @@ _NOT_VISITED = re.compile(
     r"/(admin|static|sign-in|sign-out|sign-up)/|/download/|/api/v1/(docs|openapi)"
     r"|/estimate/|/source/|/json/|/runs/compare/\?run=.*&run=.*&run="
 )
-_QUERIES = re.compile(r"^[^?]*(\?(page|since|before|kind|state|status|run|act)=[^&]*(&run=[^&]*)?)?$")
+_QUERIES = re.compile(
+    r"^[^?]*(\?(page|since|before|kind|state|status|run|act)=[^&]*(&run=[^&]*)?)?$"
+)
 """Of links with a query, those that lead to more of the same, not to the same in other order."""
 _NUMBER = re.compile(
     r"(?<![\w.\-/])(?:\d{4}-\d\d-\d\d|\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?)(?=[^\W\d_]{0,3}(?!\w))"
@@ -135,9 +137,11 @@ class Visit:
         is_api = address.startswith("/api/v1/")
         headers = {"Authorization": f"Bearer {self._token}"} if is_api and self._token else {}
         answer = self._client.get(address, headers=headers)
+        onward = answer.headers.get("Location", "/sign-in/")
+        if not onward.startswith("/sign-in/"):  # the page has another address now
+            answer = self._client.get(onward, follow=True)
         kind = answer.headers.get("Content-Type", "")
-        text = b"".join(answer.streaming_content) if answer.streaming else answer.content
-        figures, links = self._read(kind, text.decode())
+        figures, links = self._read(kind, answer.getvalue().decode())
         counted = sorted(Counter(figures).items())
         words = [figure if count == 1 else f"{figure} *{count}" for figure, count in counted]
         return "; ".join([str(answer.status_code), *words]), links
