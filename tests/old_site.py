@@ -137,9 +137,11 @@ class Visit:
         is_api = address.startswith("/api/v1/")
         headers = {"Authorization": f"Bearer {self._token}"} if is_api and self._token else {}
         answer = self._client.get(address, headers=headers)
+        onward = answer.headers.get("Location", "/sign-in/")
+        if not onward.startswith("/sign-in/"):  # the page has another address now
+            answer = self._client.get(onward, follow=True)
         kind = answer.headers.get("Content-Type", "")
-        text = b"".join(answer.streaming_content) if answer.streaming else answer.content
-        figures, links = self._read(kind, text.decode())
+        figures, links = self._read(kind, answer.getvalue().decode())
         counted = sorted(Counter(figures).items())
         words = [figure if count == 1 else f"{figure} *{count}" for figure, count in counted]
         return "; ".join([str(answer.status_code), *words]), links
