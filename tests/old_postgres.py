@@ -39,7 +39,7 @@ def last_of(applied: list[Key]) -> list[Key]:
     from django.db import connection
     from django.db.migrations.loader import MigrationLoader
 
-    on_disk = MigrationLoader(connection, replace_migrations=False).disk_migrations
+    on_disk = MigrationLoader(connection).disk_migrations
     instead = {tuple(old): key for key, each in on_disk.items() for old in each.replaces}
     return [instead.get((app, name), (app, name)) for app, name in dict(applied).items()]
 
