@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from django.template import engines
 from django.template.backends.django import DjangoTemplates
 
@@ -13,6 +14,7 @@ TEMPLATES = ROOT / "templates"
 
 ORDER = ("tasks_app", "runs_app", "tasks_app.curation", "leaderboard_app", "kbench_web")
 """From the bottom to the top, as the import contracts have it."""
+COLUMNS = 100
 SHARED = -1
 """The place of templates that anybody includes, and of tags that are Django's or a library's."""
 
@@ -95,3 +97,19 @@ def test_no_module_renders_a_template_from_above() -> None:
         if place_of_template(name) > place_of(module_of[path])
     ]
     assert not upward
+
+
+_UNBREAKABLE = re.compile(r"\{[%{#].*?[%}#]\}|\"[^\"]*\"|'[^']*'")
+"""Django's tags and texts in quotes, in which a line cannot end."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: str(path.relative_to(TEMPLATES))
+)
+def test_lines_are_short(path: Path) -> None:
+    long = [
+        f"{path.name}:{number}: {line.strip()[:60]}"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > COLUMNS and len(_UNBREAKABLE.sub("", line)) > COLUMNS
+    ]
+    assert not long

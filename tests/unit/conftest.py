@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +24,41 @@ def _site_without_redis(request: pytest.FixtureRequest) -> None:
     memory = "django.core.cache.backends.locmem.LocMemCache"
     settings.CACHES = {"default": {"BACKEND": memory, "LOCATION": request.node.nodeid}}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast
+
+
+@pytest.fixture(autouse=True)
+def _pages_have_no_line_ends(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages come as a browser shows them: where a line of a template ends changes nothing."""
+    if request.node.get_closest_marker("site") is None:
+        return
+    from django.test import Client
+
+    whole = Client.request
+
+    def asked(client: Client, **options: Any) -> Any:
+        response = whole(client, **options)
+        if response.get("Content-Type", "").startswith("text/html") and not response.streaming:
+            response.content = as_shown(response.content.decode()).encode()
+        return response
+
+    monkeypatch.setattr(Client, "request", asked)
+
+
+def as_shown(page: str) -> str:
+    """A page without its line ends, and without blanks beside what stands in a block of its own."""
+    parts = re.split(r"(<(pre|textarea)\b.*?</\2>)", page, flags=re.DOTALL)
+    for place in range(0, len(parts), 3):
+        text = re.sub(r"\n\s*", " ", parts[place])
+        parts[place] = re.sub(rf" ?(</?(?:{_BLOCKS})\b[^<>]*>) ?", r"\1", text)
+    return "".join(part for place, part in enumerate(parts) if place % 3 < 2)
+
+
+_BLOCKS = (
+    "caption|d[dlt]|details|div|form|h[1-6]|li|ol|option|p|section|select|summary|t[dhr]|tbody"
+    "|thead|ul"
+)
 
 
 @pytest.fixture

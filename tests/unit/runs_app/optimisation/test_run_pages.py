@@ -88,7 +88,7 @@ class TestList:
         make.make_run(user=ada, task_version=version)
         make.make_run(task_version=version, strategy="islands", status="PAUSED", resumed_at=None)
         page = text(own, f"/runs/?{query}")
-        assert page.count('<tr>\n        <th scope="row">') == found
+        assert page.count('<tr><th scope="row">') == found
         assert ("No run fits" in page) == (found == 0)
 
     def test_private_runs_are_the_owners(self, client: Client, ada: User) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError
-from tests.unit.tasks_app.test_publish import write_task
-from tests.unit.tasks_app.test_soundness import MUTANT, load, report
 
 from gpu_runner.data.formats import load_task
 from tasks_app import selectors
 from tasks_app.models import Soundness
+from tests.unit.tasks_app.publishing.test_publish import write_task
+from tests.unit.tasks_app.publishing.test_soundness import MUTANT, load, report
 
 pytestmark = pytest.mark.django_db
 
