@@ -128,4 +128,5 @@ def test_a_clock_that_is_blind_is_calibrated_again_and_proves_no_time(
     result = protocol.evaluate(request(Mode.RANKED, LONG_KERNEL, "cpu_n262144"), config)
     assert result.verdict is verdict, result.reason
     assert (result.reason == UNSEEN) is (verdict is Verdict.SYSTEM_ERROR)
-    assert len(made) == calibrations
+    # One of the others may be disturbed, too.
+    assert calibrations <= len(made) <= 1 + RECALIBRATIONS
