@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import ROOT, Stack
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 WIDTH = "document.documentElement.scrollWidth"
 SHOTS = os.environ.get("KBENCH_TEST_SHOTS", "")

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.browser.conftest import Stack
 from tests.browser.walking import PASSWORD, begin_example, sign_in, sign_up
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 ADMIN = (
     "from django.contrib.auth.models import User;"

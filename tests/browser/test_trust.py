@@ -12,7 +12,7 @@ from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
 from tests.browser.walking import GOOD, PASSWORD, sign_up, submit
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 SUSPICION = Suspicion(check=Check.SOURCE, reason="a line that a kernel does not need", line=2)
 CHECKS = (

@@ -12,7 +12,7 @@ from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
 from tests.browser.walking import GOOD, WRONG, sign_up, submit
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 MARK = "window.stillTheSamePage = true"
 MARKED = "() => window.stillTheSamePage === true"
