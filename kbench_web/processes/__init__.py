@@ -1,1 +1,4 @@
-"""The programs of an installation: started, watched, and stopped together."""
+"""The programs of an installation: started, watched, and stopped together.
+
+`installation` says which they are; `console` makes one log of what all of them print.
+"""

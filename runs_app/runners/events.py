@@ -16,7 +16,7 @@ from gpu_runner.data.verdict import Stage
 from runs_app.baselines import services as baselines
 from runs_app.checks import services as checks
 from runs_app.errors import EventError
-from runs_app.models import BaselineMeasurement, Evaluation, Runner, RunnerJob, Status, TaskCheck
+from runs_app.models import BaselineMeasurement, Evaluation, Runner, RunnerJob, TaskCheck
 from runs_app.runners import results
 from runs_app.runners.heartbeats import record_runner
 from runs_app.text import storable
@@ -63,7 +63,7 @@ def _alive(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> 
 def _started(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> None:
     job.runner = Runner.objects.filter(name=payload.get("runner", "")).first()
     job.runner_boot_id = job.runner.boot_id if job.runner else ""
-    _runs(job, seq, EventKind.STARTED, payload, now)
+    lifecycle.progress(job, EventKind.STARTED.value, payload, now=now, seq=seq)
 
 
 def _stage(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> None:
@@ -74,16 +74,7 @@ def _stage(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> 
             raise EventError(f"{payload.get('stage')!r} is no stage") from None
     else:
         job.stage = str(payload.get("detail", ""))[:_LONGEST_TEXT]
-    _runs(job, seq, EventKind.STAGE, payload, now)
-
-
-def _runs(
-    job: RunnerJob, seq: int, kind: EventKind, payload: dict[str, Any], now: datetime
-) -> None:
-    job.started_at = job.started_at or now
-    job.status = Status.RUNNING
-    job.save()
-    journal.write(job, kind.value, payload, now=now, seq=seq)
+    lifecycle.progress(job, EventKind.STAGE.value, payload, now=now, seq=seq)
 
 
 def _finished(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> None:

@@ -109,7 +109,7 @@ def rerun(
 def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     """Take an evaluation out of the queue, or stop it.
 
-    Raises `NotAllowed` if it is over, or for admins alone to stop; see `standing.may_stop`.
+    Raises `NotAllowed` if it is over, or for admins alone to stop; see `may_stop`.
     """
     _check_owner(evaluation.submission, user)
     locked = lifecycle.lock(Evaluation, evaluation.pk)

@@ -87,6 +87,16 @@ def queue_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
     queue(job, kind="requeued", reason=reason, now=now)
 
 
+def progress(
+    job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int
+) -> None:
+    """A runner works at the job, says its event `seq`; the caller has put the rest on the row."""
+    job.started_at = job.started_at or now
+    job.status = Status.RUNNING
+    job.save()
+    journal.write(job, kind, payload, now=now, seq=seq)
+
+
 def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | None = None) -> None:
     """Begin the next attempt of a job that was lost, or end it without an outcome.
 

@@ -121,7 +121,7 @@ class Places:
                 return self._drawn(place, rng)
 
     def _is_borne(self, place: Workload, rng: random.Random) -> bool:
-        """As `supervisor.varied` asks it of an oracle."""
+        """As `supervisor.oracle.distributions` asks it of an oracle."""
         key = (place.name, place.values)
         if key not in self._supported:
             try:

@@ -1,4 +1,9 @@
-"""Static checks of a source: a tripwire that tells a person where to look, and never decides."""
+"""Static checks of a source: a tripwire that tells a person where to look, and never decides.
+
+Most rules are a pattern in `words`: functions that a kernel has no use for. `torch_rules` are those
+of extensions, `concurrency` finds work that outlives a call, `directives` speaks of attributes and
+assembly, too, and `workloads` of hard-coded sizes. `check` runs all; the others serve them.
+"""
 
 from __future__ import annotations
 
