@@ -88,14 +88,18 @@ function stepLine(state, x, axis, colours) {
   };
 }
 
-// Round values, the coarsest of which there are enough, and the best time, whose neighbours give way.
+// Round values, the coarsest of which there are enough, and the best time. Of neighbours whose labels
+// would touch, the finer one gives way.
 function tickValues(range, best) {
   const [low, high] = range.map((each) => 10 ** each);
   const rounds = STEPS.map((steps) => ticks(low, high, steps)).filter((values) => values.length <= MOST_TICKS);
   const found = rounds.find((values) => values.length >= FEWEST_TICKS) || rounds.at(-1) || [low, high];
-  if (!best) return found;
   const close = (range[1] - range[0]) * 0.06;
-  return [...found.filter((value) => Math.abs(Math.log10(value / best)) > close), best].sort((a, b) => a - b);
+  const kept = best ? [best] : [];
+  for (const value of [...rounds.flat().filter((each) => found.includes(each)), ...found]) {
+    if (kept.every((each) => Math.abs(Math.log10(value / each)) > close)) kept.push(value);
+  }
+  return kept.sort((a, b) => a - b);
 }
 
 function axisOfTimes(state, horizontals) {
