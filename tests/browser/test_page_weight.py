@@ -26,25 +26,49 @@ PAGES = (
 OUTPUT = os.environ.get("KBENCH_TEST_WEIGHTS", "")
 
 
-def weight(requests: list[Request]) -> int:
-    """Bytes of bodies as they were sent, library of charts left out."""
-    sizes = [each.sizes() for each in requests if LIBRARY not in each.url]
-    return sum(each["responseBodySize"] for each in sizes)
+@pytest.fixture(scope="module")
+def pages(seeded: Stack, browser: Browser) -> dict[str, str]:
+    """Path of each page by what it is called; a submission, and a run of 400 candidates."""
+    run = seeded.run("-m", "tests.browser.invented_run", "400").strip()
+    page = browser.new_page()
+    page.goto(seeded.url)
+    submission = page.locator("a[href^='/submissions/']").first.get_attribute("href")
+    page.close()
+    assert submission is not None
+    several, tuning, _ = seeded.run("-m", "tests.browser.invented_comparison").split()
+    return {path: path for path in PAGES} | {
+        "a submission": submission,
+        "a run": run,
+        "a comparison of runs": several,
+        "a tuning": tuning,
+    }
 
 
-def test_pages_are_light(browser: Browser, seeded: Stack) -> None:
+def weight(requests: list[Request], *kinds: str) -> int:
+    """Bytes of bodies as they were sent, of these kinds of resource or of all but charts' library.
+
+    The events of a run are of the kind `fetch`: they are data, and grow with the run.
+    """
+    counted = [each for each in requests if LIBRARY not in each.url]
+    if kinds:
+        counted = [each for each in counted if each.resource_type in kinds]
+    return sum(each.sizes()["responseBodySize"] for each in counted)
+
+
+def test_pages_are_light(browser: Browser, seeded: Stack, pages: dict[str, str]) -> None:
     """Document, styles and scripts together, on the site with invented results."""
     rows = []
-    for path in PAGES:
+    for name, path in pages.items():
         context = browser.new_context()
         page = context.new_page()
         done: list[Request] = []
         page.on("requestfinished", lambda request, done=done: done.append(request))
         page.goto(seeded.url + path, wait_until="networkidle")
-        rows.append((path, weight(done[:1]), weight(done), len(done)))
+        data = weight(done, "fetch")
+        rows.append((name, weight(done, "document"), weight(done) - data, data))
         context.close()
     if OUTPUT:
-        lines = [f"| `{path}` | {own:,} | {all_:,} | {n} |" for path, own, all_, n in rows]
+        lines = [f"| {name} | {own:,} | {all_:,} | {data:,} |" for name, own, all_, data in rows]
         Path(OUTPUT).write_text("\n".join(lines) + "\n")
     assert [row for row in rows if not 0 < row[1] < row[2] <= MOST_PAGE] == []
 
