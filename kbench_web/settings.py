@@ -54,6 +54,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # It adds random bytes, and forms mask their tokens: lengths tell nothing of a page's secrets.
+    "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "kbench_web.rate_limit.ApiRateLimitMiddleware",
     "kbench_web.api_errors.ApiErrorMiddleware",
@@ -179,19 +181,15 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = DATA_DIR / "staticfiles"
 STATICFILES_DIRS = [path for path in (BASE_DIR / "static",) if path.is_dir()]
-STATICFILES_FINDERS = [
-    "django.contrib.staticfiles.finders.FileSystemFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "kbench_web.finders.PlotlyFinder",
-]
-# Outside production files are served from where they lie, so that no collectstatic is needed.
-WHITENOISE_USE_FINDERS = not PRODUCTION
-WHITENOISE_AUTOREFRESH = not PRODUCTION
+# Collected files are compressed and kept by browsers; others are served from where they lie.
+COLLECTED_FILES = env.flag("KBENCH_COLLECTED_FILES", default=PRODUCTION) and not DEBUG
+WHITENOISE_USE_FINDERS = not COLLECTED_FILES
+WHITENOISE_AUTOREFRESH = not COLLECTED_FILES
 _STATIC_STORAGE = (
-    "whitenoise.storage.CompressedManifestStaticFilesStorage"
-    if PRODUCTION
+    "kbench_web.static_storage.HashedStorage"
+    if COLLECTED_FILES
     else "django.contrib.staticfiles.storage.StaticFilesStorage"
 )
 STORAGES = {

@@ -1,4 +1,4 @@
-// What all charts share: colours of the page's theme, a layout in them, and being drawn again.
+// What all charts share: their library, colours of the page's theme, and being drawn when seen.
 
 const PALETTE = [
   "light-dark(#2350c0, #8fb1ff)", "light-dark(#b3541e, #f0a877)", "light-dark(#146c37, #63cf8b)",
@@ -42,9 +42,25 @@ export function themed(layout) {
   };
 }
 
-// Draw now, and again when the theme changes.
-export function draws(draw) {
-  draw();
-  document.addEventListener("kbench:theme", draw);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+// Call `seen` once, when the node comes near the part of the page that is in sight.
+export function whenSeen(node, seen) {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    seen();
+  }, { rootMargin: "200px" });
+  observer.observe(node);
+}
+
+// The library, from the address that the node names; it is fetched once, by the first chart that is seen.
+let library = null;
+export function loadPlotly(node) {
+  library ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = node.dataset.plotly;
+    script.onload = done;
+    script.onerror = failed;
+    document.head.append(script);
+  });
+  return library;
 }

@@ -51,6 +51,7 @@ class Stack:
             "KBENCH_DATA_DIR": str(self.folder),
             "REDIS_URL": self.redis.url,
             "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
+            "KBENCH_COLLECTED_FILES": "1",  # as `manage.py up` serves them
             "KBENCH_SUBMIT_SHIPPED_KERNELS": "false",  # a test measures what it submits
         }
 
@@ -59,6 +60,7 @@ class Stack:
         self.folder.mkdir(parents=True)
         self.redis.start()
         self.run("manage.py", "migrate", "--verbosity", "0")
+        self.run("manage.py", "collectstatic", "--no-input", "--verbosity", "0")
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         daphne = ["-m", "daphne", "--port", str(port), "--verbosity", "0"]

@@ -43,6 +43,7 @@ def test_nothing_is_wider_than_the_screen(
     for path in pages:
         page.goto(seeded.url + path)
         for chart in page.locator("[data-figure]").all():
+            chart.scroll_into_view_if_needed()  # it is drawn when it is seen
             expect(chart.locator(".legend")).to_be_visible()
         assert page.evaluate(WIDTH) <= width, path
         assert page.locator("h1").count() == 1, path

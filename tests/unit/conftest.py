@@ -39,7 +39,8 @@ def _pages_have_no_line_ends(
 
     def asked(client: Client, **options: Any) -> Any:
         response = whole(client, **options)
-        if response.get("Content-Type", "").startswith("text/html") and not response.streaming:
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        if is_page and not response.streaming and not response.has_header("Content-Encoding"):
             response.content = as_shown(response.content.decode()).encode()
         return response
 

@@ -17,6 +17,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kbench_web import env
 from kbench_web.processes import installation, ports, redis_server
 from kbench_web.processes.console import Console
 from kbench_web.processes.supervision import Supervisor
@@ -96,7 +97,16 @@ class Command(BaseCommand):
             self._say(f"MISSING: {sentence}")
         if not self._run("migrate", "--no-input", "--verbosity", "0"):
             raise CommandError("the database could not be brought up to date; see above")
+        self._collect_files()
         self._run("load_tasks", "--brief")
+
+    def _collect_files(self) -> None:
+        """Compress styles and scripts for the site's processes, unless the environment says no."""
+        if settings.DEBUG or not env.flag("KBENCH_COLLECTED_FILES", default=True):
+            return
+        os.environ["KBENCH_COLLECTED_FILES"] = "1"
+        if not self._run("collectstatic", "--no-input", "--verbosity", "0"):
+            raise CommandError("styles and scripts could not be collected; see above")
 
     def _run(self, *arguments: str) -> bool:
         """Run one of the site's commands to its end; whether it succeeded."""

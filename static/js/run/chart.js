@@ -1,4 +1,5 @@
 // The best time so far, as a step line over one dot for each candidate; failures lie in a strip below.
+import { loadPlotly, whenSeen } from "../charts.js";
 import { candidate, kindOf } from "./state.js";
 import { duration, ratio, outcome } from "./format.js";
 
@@ -159,10 +160,16 @@ export function figure(state, known, axis, colours, narrow) {
 }
 
 export class BestChart {
-  constructor(node, known, open) {
+  // `ready` is called once, when the chart has been seen and can be drawn, or is known to fail.
+  constructor(node, known, open, ready) {
     this.node = node;
     this.known = known;
     this.open = open;
+    this.state = "unseen";
+    whenSeen(node, () => loadPlotly(node).then(() => "loaded", () => "missing").then((state) => {
+      this.state = state;
+      ready();
+    }));
   }
 
   // Plotly is the slow part of a drawing: with many dots it has its turn less often than the rest.
@@ -171,7 +178,8 @@ export class BestChart {
   }
 
   async draw(state, axis, colours) {
-    if (!window.Plotly) {
+    if (this.state === "unseen") return;
+    if (this.state === "missing") {
       this.node.textContent = "The chart's library did not load; the numbers are in the table below.";
       return;
     }

@@ -32,7 +32,7 @@ const open = (number) => {
 };
 const stream = new Stream(byId("stream"), open);
 const genealogy = new Genealogy(byId("genealogy-frame"), byId("genealogy-words"), open);
-const chart = new BestChart(byId("best-chart"), config.lines, open);
+const chart = new BestChart(byId("best-chart"), config.lines, open, () => soon());
 const replay = new Replay(byId("replay"), config, events, () => soon());
 
 const shown = () => replay.state || state;

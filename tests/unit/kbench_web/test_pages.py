@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
-from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
@@ -169,10 +168,3 @@ def test_who_may_not_is_told_whether_they_are_signed_in(client: Client) -> None:
     assert answer.status_code == 403
     assert "signed in as ada" in answer.content.decode()
     assert "it is for admins" in answer.content.decode()
-
-
-def test_the_chart_library_comes_from_its_package_and_alone() -> None:
-    assert finders.find("plotly/plotly.min.js")
-    assert not finders.find("plotly/widgetbundle.js")
-    listed = [path for finder in finders.get_finders() for path, _ in finder.list([])]
-    assert listed.count("plotly.min.js") == 1

@@ -165,7 +165,7 @@ def test_htmx_gets_the_board_alone(client: Client, version: TaskVersion) -> None
     ranked(version)
     text = client.get("/leaderboard/?by=agent", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
-    assert "fast-p-figure" in text
+    assert 'data-figure="fast-p"' in text
 
 
 def test_an_empty_board_says_what_to_do(client: Client) -> None:

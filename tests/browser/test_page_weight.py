@@ -1,0 +1,108 @@
+"""What a page costs to load: bytes on the wire, with an empty cache.
+
+KBENCH_TEST_WEIGHTS=FILE writes the figures as a table of Markdown.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
+
+from tests.browser.conftest import Stack
+
+pytestmark = pytest.mark.timeout(300)
+
+MOST_PAGE = 150_000
+MOST_CHARTS = 350_000
+LIBRARY = "plotly-basic"
+CURVES = "/leaderboard/?device=cpu&by=agent"
+PAGES = (
+    "/", "/tasks/", "/tasks/softmax/", "/leaderboard/?device=cpu", CURVES, "/submit/", "/queue/",
+    "/runs/", "/verifiers/", "/language-models/", "/api/", "/sign-in/",
+)  # fmt: skip
+OUTPUT = os.environ.get("KBENCH_TEST_WEIGHTS", "")
+
+
+@pytest.fixture(scope="module")
+def pages(seeded: Stack, browser: Browser) -> dict[str, str]:
+    """Path of each page by what it is called; a submission, and a run of 400 candidates."""
+    run = seeded.run("-m", "tests.browser.invented_run", "400").strip()
+    page = browser.new_page()
+    page.goto(seeded.url)
+    submission = page.locator("a[href^='/submissions/']").first.get_attribute("href")
+    page.close()
+    assert submission is not None
+    several, tuning, _ = seeded.run("-m", "tests.browser.invented_comparison").split()
+    return {path: path for path in PAGES} | {
+        "a submission": submission,
+        "a run": run,
+        "a comparison of runs": several,
+        "a tuning": tuning,
+    }
+
+
+def weight(requests: list[Request], *kinds: str) -> int:
+    """Bytes of bodies as they were sent, of these kinds of resource or of all but charts' library.
+
+    The events of a run are of the kind `fetch`: they are data, and grow with the run.
+    """
+    counted = [each for each in requests if LIBRARY not in each.url]
+    if kinds:
+        counted = [each for each in counted if each.resource_type in kinds]
+    return sum(each.sizes()["responseBodySize"] for each in counted)
+
+
+def test_pages_are_light(browser: Browser, seeded: Stack, pages: dict[str, str]) -> None:
+    """Document, styles and scripts together, on the site with invented results."""
+    rows = []
+    for name, path in pages.items():
+        context = browser.new_context()
+        page = context.new_page()
+        done: list[Request] = []
+        page.on("requestfinished", lambda request, done=done: done.append(request))
+        page.goto(seeded.url + path, wait_until="networkidle")
+        data = weight(done, "fetch")
+        rows.append((name, weight(done, "document"), weight(done) - data, data))
+        context.close()
+    if OUTPUT:
+        lines = [f"| {name} | {own:,} | {all_:,} | {data:,} |" for name, own, all_, data in rows]
+        Path(OUTPUT).write_text("\n".join(lines) + "\n")
+    assert [row for row in rows if not 0 < row[1] < row[2] <= MOST_PAGE] == []
+
+
+def test_the_library_comes_when_a_chart_is_seen(page: Page, seeded: Stack) -> None:
+    """Once, small, and to be kept for good; the chart is drawn under the content policy."""
+    page.set_viewport_size({"width": 1280, "height": 300})
+    fetched: list[Request] = []
+    page.on("requestfinished", lambda request: LIBRARY in request.url and fetched.append(request))
+    page.goto(seeded.url + CURVES, wait_until="networkidle")
+    assert fetched == []
+    chart = page.locator("[data-figure=fast-p]")
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".main-svg").first).to_be_visible()
+    expect(chart.locator(".legend")).to_be_visible()
+    [request] = fetched
+    answer = request.response()
+    assert answer is not None
+    assert answer.header_value("Content-Encoding") == "br"
+    assert answer.header_value("Cache-Control") == "max-age=315360000, public, immutable"
+    assert 0 < request.sizes()["responseBodySize"] <= MOST_CHARTS
+
+
+def test_the_chart_follows_theme_and_filters(page: Page, seeded: Stack) -> None:
+    """It is drawn again in other colours, and a chart that a filter brings is drawn too."""
+    page.goto(seeded.url + CURVES)
+    chart = page.locator("[data-figure=fast-p]")
+    chart.scroll_into_view_if_needed()
+    title = chart.locator(".xtitle")
+    expect(title).to_be_visible()
+    before = title.evaluate("node => getComputedStyle(node).fill")
+    page.emulate_media(color_scheme="dark")
+    expect(title).not_to_have_css("fill", before)
+    page.goto(f"{seeded.url}/leaderboard/?device=cpu")
+    page.get_by_role("link", name="Agents").click()
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".legend")).to_be_visible()

@@ -1,0 +1,44 @@
+"""Answers are compressed for those who can read them, and hold the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from django.test import Client
+
+from tests import factories
+from tests.unit.conftest import as_shown
+
+pytestmark = pytest.mark.django_db
+
+GZIP = {"Accept-Encoding": "gzip, br"}
+
+
+@pytest.mark.parametrize("path", ["/", "/queue/", "/api/v1/leaderboard?device=cpu"])
+def test_an_answer_is_compressed(client: Client, path: str) -> None:
+    factories.make_finished_evaluation(mode="ranked")
+    plain = client.get(path)
+    small = client.get(path, headers=GZIP)
+    assert not plain.has_header("Content-Encoding")
+    assert small["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in small["Vary"]
+    assert len(small.content) < len(plain.content)
+    text = gzip.decompress(small.content).decode()
+    assert (as_shown(text) if "<html" in text else text) == plain.content.decode()
+
+
+def test_a_file_is_compressed_and_whole(client: Client) -> None:
+    factories.make_task_version()
+    path = "/tasks/scale/versions/1/files/reference.py"
+    plain = client.get(path)
+    small = client.get(path, headers=GZIP)
+    assert small["Content-Encoding"] == "gzip"
+    assert "attachment" in small["Content-Disposition"]
+    assert gzip.decompress(small.getvalue()) == plain.getvalue() != b""
+
+
+def test_the_length_of_a_page_tells_nothing(client: Client) -> None:
+    """The same content has many lengths, so guesses that are reflected cannot be compared."""
+    answers = [client.get("/api/", headers=GZIP) for _ in range(12)]
+    assert len({len(answer.content) for answer in answers}) > 3
