@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -25,12 +26,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.device import device_slug
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.catalogue import ROWS, Row
 from tests.adversarial.judging import Judgement, Outcome, request, run
@@ -82,10 +85,23 @@ class Work:
     config: SupervisorConfig
 
     def __call__(self, kernel: Kernel, index: int) -> Line:
-        """The kernel's line, from the device of this index."""
+        """The kernel's line, from the device of this index.
+
+        The oracle of the next one starts meanwhile: importing torch takes longer than most kernels.
+        """
         began = time.monotonic()
-        result, judgement = run(kernel, dataclasses.replace(self.config, index=index))
+        config = dataclasses.replace(self.config, index=index)
+        result, judgement = run(kernel, config, _oracles())
+        _oracles().start_ahead(config)
         return Line(kernel, judgement, result.verdict, time.monotonic() - began)
+
+
+@functools.cache
+def _oracles() -> Oracles:
+    """Those of this worker; they end before it does."""
+    oracles = Oracles()
+    Finalize(None, oracles.close, exitpriority=1)
+    return oracles
 
 
 def uncovered(kernels: Sequence[Kernel], kind: DeviceKind) -> list[tuple[Row, str]]:

@@ -12,11 +12,18 @@ from pathlib import Path
 
 import brotli
 import pytest
+from plotly.offline import get_plotlyjs_version
 
 ROOT = Path(__file__).parents[3]
 CHARTS = "vendor/plotly/plotly-basic.min.js"
 MOST_CHARTS = 350_000
 IMPORT = re.compile(r'(?:\bfrom |\bimport |\bimport\()"([^"]+)"')
+
+
+def test_the_script_of_charts_is_of_the_release_of_plotly() -> None:
+    said = re.search(r"basic - minified\) v([\d.]+)", (ROOT / "static" / CHARTS).read_text()[:300])
+    assert said is not None
+    assert said[1] == get_plotlyjs_version()
 
 
 @pytest.fixture(scope="module")
