@@ -16,7 +16,7 @@ _IMPORTS = (
 _OWN = ("css/", "js/", "vendor/")
 
 
-class HashedStorage(CompressedManifestStaticFilesStorage):
+class HashedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc] # untyped
     """Of our own modules the imports also name the hash, so that browsers may keep every file.
 
     Those of installed packages are left alone: some comments there import what does not exist.
@@ -38,7 +38,7 @@ class HashedStorage(CompressedManifestStaticFilesStorage):
         return _FirstTime(use_brotli=self._brotli, **kwargs)
 
 
-class _FirstTime(Compressor):
+class _FirstTime(Compressor):  # type: ignore[misc] # untyped
     """A name holds its file's hash: what lies beside it under that name is still right."""
 
     def compress(self, path: str) -> list[str]:
