@@ -149,6 +149,12 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         running.stop()
 
 
+@pytest.fixture(scope="session")
+def compared(seeded: Stack) -> list[str]:
+    """Addresses of pages of the seeded site: a comparison of runs, a tuning, a language model."""
+    return seeded.run("-m", "tests.browser.invented_comparison").split()
+
+
 @pytest.fixture
 def runner(stack: Stack) -> FakeRunner:
     """A runner that does what the test says."""

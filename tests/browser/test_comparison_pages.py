@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import ROOT, Stack
+from tests.browser.conftest import Stack
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -18,18 +16,9 @@ SHOTS = os.environ.get("KBENCH_TEST_SHOTS", "")
 
 
 @pytest.fixture(scope="module")
-def pages(seeded: Stack) -> list[str]:
+def pages(compared: list[str]) -> list[str]:
     """Addresses of pages about invented runs, a tuning and a language model."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.browser.invented_comparison"],
-        cwd=ROOT,
-        env=seeded.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [*done.stdout.split(), "/runs/ablation/", "/verifiers/", "/language-models/"]
+    return [*compared, "/runs/ablation/", "/verifiers/", "/language-models/"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])

@@ -27,7 +27,7 @@ OUTPUT = os.environ.get("KBENCH_TEST_WEIGHTS", "")
 
 
 @pytest.fixture(scope="module")
-def pages(seeded: Stack, browser: Browser) -> dict[str, str]:
+def pages(seeded: Stack, browser: Browser, compared: list[str]) -> dict[str, str]:
     """Path of each page by what it is called; a submission, and a run of 400 candidates."""
     run = seeded.run("-m", "tests.browser.invented_run", "400").strip()
     page = browser.new_page()
@@ -35,7 +35,7 @@ def pages(seeded: Stack, browser: Browser) -> dict[str, str]:
     submission = page.locator("a[href^='/submissions/']").first.get_attribute("href")
     page.close()
     assert submission is not None
-    several, tuning, _ = seeded.run("-m", "tests.browser.invented_comparison").split()
+    several, tuning, _ = compared
     return {path: path for path in PAGES} | {
         "a submission": submission,
         "a run": run,
