@@ -18,7 +18,9 @@ from runs_app.verifiers.tuning import use_prompt
 
 
 class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows that only services write."""
+    """Rows that only services write; of many tables too many to count all beside those found."""
+
+    show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse."""

@@ -38,6 +38,13 @@ class BoardIn(Schema):
     )
 
 
+class PageIn(Schema):
+    """Which of the board's rows."""
+
+    limit: int | None = Field(None, ge=1, description="At most so many rows; all if left out.")
+    after: int = Field(0, ge=0, description="Rows to leave out before them.")
+
+
 class ContaminatedOut(Schema):
     """A task that counts in no figure over tasks."""
 
@@ -62,17 +69,26 @@ class BoardOut(Schema):
 
 
 @router.get("/leaderboard", response={200: BoardOut, 422: Refusal}, summary="The leaderboard")
-def show_leaderboard(request: HttpRequest, filters: Query[BoardIn], format: str = "json") -> Any:
-    """Answer with the ranked rows, as JSON or with `format=csv` as a file."""
+def show_leaderboard(
+    request: HttpRequest,
+    filters: Query[BoardIn],
+    page: Query[PageIn],
+    format: str = "json",
+) -> Any:
+    """Answer with the ranked rows, as JSON or with `format=csv` as a file.
+
+    A page of them is read at the cost of its rows: `limit` of them, `after` so many.
+    """
     tasks = selectors.board_tasks()
     try:
         if format not in ("json", "csv"):
             raise QueryError("format", f"{format[:20]!r} is not one of json, csv")
-        query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device())
+        query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device)
     except QueryError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
     board = selectors.board(query, tasks)
-    rows = export.records(board)
+    stop = None if page.limit is None else page.after + page.limit
+    rows = export.records(board, page.after, stop)
     if format == "csv":
         response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
         name = f"kbench-{query.by}-{query.device}.csv"

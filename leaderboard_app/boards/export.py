@@ -11,11 +11,14 @@ from leaderboard_app.boards.selectors import Board
 Record = dict[str, Any]
 
 
-def records(board: Board) -> list[Record]:
-    """One flat record a row, in rank order; None where the data has no value."""
+def records(board: Board, start: int = 0, stop: int | None = None) -> list[Record]:
+    """One flat record a row, in rank order; None where the data has no value.
+
+    Of the rows from `start`, counted from 0, to the one before `stop`; only those are loaded.
+    """
     if board.query.by is By.SUBMISSION:
-        return [_entry_record(ranked) for ranked in board.entries]
-    return [_group_record(ranked) for ranked in board.groups]
+        return [_entry_record(ranked) for ranked in board.entries[start:stop]]
+    return [_group_record(ranked) for ranked in board.groups[start:stop]]
 
 
 def _bounds(name: str, estimate: Estimate | None) -> Record:

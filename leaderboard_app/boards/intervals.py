@@ -8,11 +8,14 @@ from typing import Any
 
 from leaderboard_app.boards.ranking import Estimate, geometric_mean
 
+Factors = tuple[float, float]
+"""From a value down to the low end of its interval, and up to the high end."""
+
 LATENCY = "latency"
 """Key of the time in `spreads`; the other keys are baselines and "best"."""
 
 
-def spreads(document: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def spreads(document: Mapping[str, Any]) -> dict[str, Factors]:
     """Factors from the middle down to the low end and up to the high end, by quantity.
 
     `document` is an encoded `EvaluationResult`; the public workloads count.
@@ -33,7 +36,7 @@ def spreads(document: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return {name: _factors(estimates) for name, estimates in found.items() if estimates}
 
 
-def spread(value: float, factors: tuple[float, float] | None) -> Estimate:
+def spread(value: float, factors: Factors | None) -> Estimate:
     """`value` with the interval that `factors` make; exact where there are none."""
     low, high = factors or (1.0, 1.0)
     return Estimate(value, value * low, value * high)
@@ -51,7 +54,7 @@ def _quotient(above: Estimate, below: Estimate) -> Estimate:
     return Estimate(value, value * math.exp(-down), value * math.exp(up))
 
 
-def _factors(estimates: Iterable[Estimate]) -> tuple[float, float]:
+def _factors(estimates: Iterable[Estimate]) -> Factors:
     mean = geometric_mean(list(estimates))
     if mean is None:
         return (1.0, 1.0)

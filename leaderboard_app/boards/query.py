@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from urllib.parse import urlencode
@@ -100,14 +100,19 @@ def default_sort(by: By, task: str) -> Sort:
     return Sort.SPEEDUP if by is By.SUBMISSION or task else Sort.FAST
 
 
-def parse_query(values: Mapping[str, str], choices: Choices, default_device: str) -> Query:
-    """The board that `values` ask for; raises `QueryError` on a value that means nothing."""
+def parse_query(
+    values: Mapping[str, str], choices: Choices, default_device: Callable[[], str]
+) -> Query:
+    """The board that `values` ask for; raises `QueryError` on a value that means nothing.
+
+    `default_device` is asked only where they name no device.
+    """
     by = By(_one_of(values, "by", [by.value for by in By], By.SUBMISSION.value))
     task = _one_of(values, "task", choices.tasks)
     sort = _one_of(values, "sort", [s.value for s in by.sorts], default_sort(by, task).value)
     return Query(
         by=by,
-        device=_one_of(values, "device", choices.devices, default_device),
+        device=_one_of(values, "device", choices.devices) or default_device(),
         task=task,
         scenario=_one_of(values, "scenario", choices.scenarios),
         dtype=_one_of(values, "dtype", choices.dtypes),

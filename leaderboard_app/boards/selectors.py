@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
-from uuid import UUID
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from django.db.models import Count, F, Max, Q, QuerySet, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
-from leaderboard_app.boards.intervals import LATENCY, spread, spreads
+from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
 from leaderboard_app.boards.query import By, Choices, Query, default_sort
 from leaderboard_app.boards.ranking import (
     Author,
@@ -19,9 +17,7 @@ from leaderboard_app.boards.ranking import (
     Problem,
     Ranked,
     Tally,
-    best_entries,
     group_entries,
-    rank_entries,
     rank_groups,
 )
 from runs_app.integrity.eligibility import (
@@ -29,12 +25,17 @@ from runs_app.integrity.eligibility import (
     entered_evaluations,
     judged_evaluations,
 )
-from runs_app.models import Audited, Device, Evaluation, Result
-from tasks_app.selectors import published_tasks, task_writers
+from runs_app.models import Audited, Device, Evaluation
+from tasks_app.selectors import published_tasks
 
-_KEPT_INTERVALS = 65536
 _AUTHOR = ("submission__author__username", "submission__agent__name")
 _MODEL = "submission__language_model__name"
+_OWNERS = {
+    By.SUBMISSION: ("submission__author", "submission__agent"),
+    By.AGENT: ("submission__agent",),
+    By.MODEL: ("submission__language_model",),
+}
+"""Columns under which results are put together; the fastest of each problem stands for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Board:
     query: Query
     problems: tuple[Problem, ...]
     contaminated: tuple[BoardTask, ...] = ()
-    entries: tuple[Ranked[Entry], ...] = ()
+    entries: RankedEntries = field(default_factory=RankedEntries)
     groups: tuple[Ranked[Group], ...] = ()
 
 
@@ -117,9 +118,9 @@ def default_device() -> str:
 def devices_with_results() -> list[Device]:
     """Devices that have at least one ranked correct result, the most recent first."""
     correct = entered_evaluations().filter(verdict=Verdict.CORRECT.value).order_by()
-    latest = correct.values_list("device").annotate(latest=Max("finished_at"))
-    devices = Device.objects.in_bulk()
-    return [devices[slug] for slug, _ in latest.order_by("-latest", "device")]
+    newest = correct.filter(device=OuterRef("pk")).order_by("-finished_at").values("finished_at")
+    devices = Device.objects.annotate(latest=Subquery(newest[:1])).exclude(latest=None)
+    return list(devices.order_by("-latest", "slug"))
 
 
 def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]:
@@ -149,12 +150,11 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     problems = problems_of(query, tasks)
     marked = tuple(task for task in _chosen(query, tasks) if task.contaminated)
     found = Board(query=query, problems=problems, contaminated=marked)
-    entries = _best(_eligible(query))
+    rows = _eligible(query)
     if query.by is By.SUBMISSION:
-        best = best_entries(entries, lambda author: f"{author.submitter}\n{author.agent}")
-        return replace(found, entries=tuple(rank_entries(best, query.sort)))
+        return replace(found, entries=ranked_entries(rows, _OWNERS[query.by], query.sort))
     groups = group_entries(
-        entries,
+        best_of(rows, _OWNERS[query.by]),
         _tallies(_matching(query, judged_evaluations())),
         query.by.owner,
         len(problems),
@@ -166,8 +166,7 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
     """The first rows of a device's board by submission."""
     query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
-    entries = best_entries(_best(_eligible(query)), lambda author: author.agent)
-    return rank_entries(entries, query.sort)[:limit]
+    return ranked_entries(_eligible(query), _OWNERS[By.AGENT], query.sort)[:limit]
 
 
 def solved_tasks() -> dict[str, Solved]:
@@ -205,64 +204,6 @@ def _matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.filter(**{name: value for name, value in wanted.items() if value})
 
 
-def _best(rows: QuerySet[Evaluation]) -> list[Entry]:
-    """The fastest of each author and problem."""
-    place = Window(
-        RowNumber(),
-        partition_by=[
-            F("submission__author"), F("submission__agent"), F("submission__language_model"),
-            F("task_version"), F("direction"),
-        ],
-        order_by=[F("latency_ns").asc(), F("pk").asc()],
-    )  # fmt: skip
-    best = list(
-        rows.annotate(place=place)
-        .filter(place=1)
-        .select_related(
-            "task_version__task", "submission__author", "submission__agent",
-            "submission__language_model",
-        )
-        .defer("task_version__document", "submission__source", "reason")
-    )  # fmt: skip
-    factors = _intervals([evaluation.pk for evaluation in best])
-    writers = task_writers()
-    return [_entry(evaluation, factors.get(evaluation.pk, {}), writers) for evaluation in best]
-
-
-def _entry(
-    evaluation: Evaluation,
-    factors: dict[str, tuple[float, float]],
-    writers: Container[tuple[str, str]],
-) -> Entry:
-    submission = evaluation.submission
-    assert evaluation.latency_ns is not None, "a correct evaluation has a latency"
-    assert evaluation.finished_at is not None, "a finished evaluation has an end"
-    model = submission.language_model
-    task, submitter = evaluation.task_version.task.slug, submission.author.get_username()
-    speedups = {
-        "best": evaluation.speedup_best,
-        "eager": evaluation.speedup_eager,
-        "compiled": evaluation.speedup_compiled,
-    }
-    return Entry(
-        evaluation_id=str(evaluation.pk),
-        submission_id=str(submission.pk),
-        author=Author(submitter, submission.agent.name, model.name if model else ""),
-        problem=Problem(task, evaluation.direction),
-        device=evaluation.device_id,
-        finished_at=evaluation.finished_at,
-        latency=spread(evaluation.latency_ns, factors.get(LATENCY)),
-        speedups={
-            name: spread(value, factors.get(name)) for name, value in speedups.items() if value
-        },
-        hidden_speedup=evaluation.hidden_speedup,
-        floor_fraction=evaluation.floor_fraction,
-        score=evaluation.score,
-        audited=evaluation.audited,
-        wrote_task=(task, submitter) in writers,
-    )
-
-
 def _tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
     keys = (*_AUTHOR, _MODEL, "task_version__task__slug", "direction")
     counted = (
@@ -280,19 +221,3 @@ def _tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
         )
         for submitter, agent, model, task, direction, judged, accepted in counted
     ]
-
-
-_known_intervals: dict[UUID, dict[str, tuple[float, float]]] = {}
-
-
-def _intervals(keys: Sequence[UUID]) -> dict[UUID, dict[str, tuple[float, float]]]:
-    """Intervals of evaluations; read once from each result, because a result never changes."""
-    found = {key: _known_intervals[key] for key in keys if key in _known_intervals}
-    missing = [key for key in keys if key not in found]
-    documents = Result.objects.filter(pk__in=missing).values_list("pk", "document")
-    for key, document in documents.iterator(chunk_size=100):
-        found[key] = spreads(document)
-    if len(_known_intervals) > _KEPT_INTERVALS:
-        _known_intervals.clear()
-    _known_intervals.update(found)
-    return found

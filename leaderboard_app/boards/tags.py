@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from leaderboard_app.boards import selectors
+from leaderboard_app.boards import recent, selectors
 
 register = template.Library()
 
@@ -26,4 +26,4 @@ def task_boards(slug: str) -> dict[str, Any]:
 @register.simple_tag
 def solved_by() -> dict[str, selectors.Solved]:
     """By task: how many agents solved it, and the best speedup with its device."""
-    return selectors.solved_tasks()
+    return recent.solved()

@@ -37,12 +37,11 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     """The board that the address asks for; a filter that means nothing is said and left out."""
     tasks = selectors.board_tasks()
     choices = selectors.choices(tasks)
-    device = selectors.default_device()
     error: QueryError | None = None
     try:
-        query = parse_query(request.GET, choices, device)
+        query = parse_query(request.GET, choices, selectors.default_device)
     except QueryError as caught:
-        error, query = caught, Query(device=device)
+        error, query = caught, Query(device=selectors.default_device())
     board = selectors.board(query, tasks)
     fragment = request.headers.get("HX-Request") == "true"
     context = _context(request, board, choices) | {"error": error, "fragment": fragment}

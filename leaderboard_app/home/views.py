@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from leaderboard_app.boards.selectors import devices_with_results, top
+from leaderboard_app.boards.recent import leaders
 from runs_app.optimisation.page import run_rows
 from runs_app.optimisation.selectors.runs import running_runs
 from runs_app.queue.selectors import queue_overview
@@ -27,9 +27,7 @@ def home(request: HttpRequest) -> HttpResponse:
     finished = evaluations.filter(finished_at__isnull=False).order_by("-finished_at")
     under_way = evaluations.filter(finished_at__isnull=True)
     context = {
-        "boards": [
-            (device, rows) for device in devices_with_results() if (rows := top(device.slug))
-        ],
+        "boards": leaders(),
         "recent": finished[:_RECENT],
         "active": under_way.order_by("background", "-status", "created_at")[:_RECENT],
         "queues": queue_overview(request.user, timezone.now()),

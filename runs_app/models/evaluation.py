@@ -104,6 +104,13 @@ class Evaluation(RunnerJob):
             ),
             models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
             models.Index(fields=("status", "finished_at"), name="evaluation_recent"),
+            models.Index(fields=("-finished_at",), name="evaluation_newest"),
+            models.Index(fields=("device", "-created_at"), name="evaluation_of_device"),
+            models.Index(
+                fields=("device", "-finished_at"),
+                name="evaluation_right",
+                condition=Q(mode="ranked", verdict="CORRECT"),
+            ),
             models.Index(
                 fields=("submission", "device", "mode", "created_at"), name="evaluation_latest"
             ),

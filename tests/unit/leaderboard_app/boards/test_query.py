@@ -20,7 +20,7 @@ CHOICES = Choices(
 
 def parse(**values: str) -> Query:
     """The query of these parameters."""
-    return parse_query(values, CHOICES, "cpu")
+    return parse_query(values, CHOICES, lambda: "cpu")
 
 
 def test_nothing_asked_for_is_the_board_of_the_default_device() -> None:
@@ -60,9 +60,9 @@ def test_of_many_names_those_like_it_are_said() -> None:
     tasks = ("softmax", "softmax_bf16", *(f"other{number}" for number in range(30)))
     many = replace(CHOICES, tasks=tasks)
     with pytest.raises(QueryError, match="like it: softmax, softmax_bf16"):
-        parse_query({"task": "sofmax"}, many, "cpu")
+        parse_query({"task": "sofmax"}, many, lambda: "cpu")
     with pytest.raises(QueryError, match="it has 32, none of a like name"):
-        parse_query({"task": "zzz"}, many, "cpu")
+        parse_query({"task": "zzz"}, many, lambda: "cpu")
 
 
 def test_the_address_leaves_defaults_out_and_leads_back() -> None:

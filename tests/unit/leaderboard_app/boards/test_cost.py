@@ -1,0 +1,135 @@
+"""What a board asks of the database does not grow with its rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from leaderboard_app.boards import best, selectors, views
+from leaderboard_app.boards.query import Query
+from runs_app.models import Evaluation, Result
+from tests import factories
+from tests.unit.leaderboard_app.boards.test_board import ranked
+
+pytestmark = pytest.mark.django_db
+
+_RESULTS = Result._meta.db_table
+
+
+def fill(rows: int) -> None:
+    """That many people, each with one result."""
+    version = factories.make_task_version()
+    for number in range(rows):
+        ranked(version, speedup=1.5 + number / 10, agent=f"robot{number}")
+
+
+def asked(client: Client, address: str) -> list[str]:
+    """The statements behind a page."""
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert client.get(address).status_code == 200
+    return [query["sql"] for query in queries.captured_queries]
+
+
+def test_a_page_loads_the_results_that_it_shows(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "PAGE_ROWS", 2)
+    fill(3)
+    documents = [sql for sql in asked(client, "/leaderboard/?device=cpu") if _RESULTS in sql]
+    assert [sql.split(" IN (")[1].count(",") + 1 for sql in documents] == [2]
+    documents = [sql for sql in asked(client, "/leaderboard/?device=cpu&page=2") if _RESULTS in sql]
+    assert [sql.split(" IN (")[1].count(",") + 1 for sql in documents] == [1]
+
+
+def test_a_board_of_groups_reads_each_result_once(client: Client) -> None:
+    fill(2)
+    address = "/leaderboard/?by=agent&device=cpu"
+    assert len([sql for sql in asked(client, address) if _RESULTS in sql]) == 1
+    assert [sql for sql in asked(client, address) if _RESULTS in sql] == []
+
+
+def test_of_kept_intervals_the_oldest_give_way(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(best, "_known_intervals", OrderedDict())
+    monkeypatch.setattr(best, "_KEPT_INTERVALS", 2)
+    fill(3)
+    client.get("/leaderboard/?by=agent&device=cpu")
+    assert len(best._known_intervals) == 2
+
+
+def test_more_rows_are_not_more_statements(client: Client) -> None:
+    fill(2)
+    addresses = ("/leaderboard/?device=cpu", "/leaderboard/?by=agent&device=cpu")
+    before = [len(asked(client, address)) for address in addresses]
+    fill(5)
+    assert [len(asked(client, address)) for address in addresses] == before
+
+
+def test_a_board_counts_its_rows_without_loading_them() -> None:
+    fill(3)
+    board = selectors.board(Query(device="cpu"), selectors.board_tasks())
+    with CaptureQueriesContext(connection) as queries:
+        assert len(board.entries) == 3
+    assert len(queries) == 0
+    assert [each.row.author.agent for each in board.entries] == ["robot2", "robot1", "robot0"]
+    assert board.entries[1].row.author.agent == "robot1"
+
+
+def test_the_first_page_ranks_boards_once_in_half_a_minute(client: Client) -> None:
+    fill(2)
+    assert [sql for sql in asked(client, "/") if "ROW_NUMBER" in sql]
+    assert [sql for sql in asked(client, "/") if "ROW_NUMBER" in sql] == []
+    assert "robot1" in client.get("/").content.decode()
+
+
+def test_pages_answer_where_nothing_can_be_kept(client: Client, settings: Any) -> None:
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1/0",
+        }
+    }
+    fill(2)
+    assert "robot1" in client.get("/").content.decode()
+
+
+def test_the_default_device_is_asked_only_without_one(client: Client) -> None:
+    fill(1)
+    client.get("/leaderboard/")  # from now on the intervals are kept
+    for path in ("/leaderboard/", "/api/v1/leaderboard"):
+        named, unnamed = asked(client, f"{path}?device=cpu"), asked(client, path)
+        assert len(unnamed) == len(named) + 1
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="plans of few rows differ")
+def test_what_is_newest_is_read_from_an_index() -> None:
+    newest = Evaluation.objects.filter(finished_at__isnull=False).order_by("-finished_at")
+    assert "evaluation_newest" in newest[:8].explain()
+    day = Evaluation.objects.filter(device="cpu", created_at__gte=factories.NOW)
+    assert "evaluation_of_device" in day.order_by("-created_at").explain()
+    right = Evaluation.objects.filter(device="cpu", mode="ranked", verdict="CORRECT")
+    assert "evaluation_right" in right.order_by("-finished_at")[:1].explain()
+
+
+def test_the_api_loads_the_rows_that_it_is_asked_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(3)
+    address = "/api/v1/leaderboard?device=cpu"
+    whole = client.get(address).json()["rows"]
+    assert len(whole) == 3
+    assert client.get(f"{address}&limit=1&after=1").json()["rows"] == whole[1:2]
+    assert client.get(f"{address}&after=2").json()["rows"] == whole[2:]
+    assert client.get(f"{address}&limit=1&format=csv").content.count(b"\n") == 2
+    assert client.get(f"{address}&limit=0").status_code == 422
+    monkeypatch.setattr(best, "_known_intervals", OrderedDict())
+    [documents] = [sql for sql in asked(client, f"{address}&limit=2") if _RESULTS in sql]
+    assert documents.split(" IN (")[1].count(",") + 1 == 2
