@@ -264,11 +264,6 @@ def group_entries(
     ]
 
 
-def rank_entries(entries: Iterable[Entry], sort: Sort) -> list[Ranked[Entry]]:
-    """Rank single evaluations; those without the value that `sort` needs come last, unranked 0."""
-    return rank(list(entries), lambda entry: _entry_value(entry, sort), lambda e: e.evaluation_id)
-
-
 def rank_groups(groups: Iterable[Group], sort: Sort) -> list[Ranked[Group]]:
     """Rank groups; those without the value that `sort` needs come last, with rank 0."""
     return rank(list(groups), lambda group: _group_value(group, sort), lambda g: g.owner)
@@ -316,17 +311,6 @@ def _group(
 def _mean_of(values: Iterable[float | None]) -> float | None:
     mean = geometric_mean([Estimate.exact(v) for v in values if v is not None and v > 0])
     return None if mean is None else mean.value
-
-
-def _entry_value(entry: Entry, sort: Sort) -> Estimate | None:
-    if sort is Sort.LATENCY:
-        shown = entry.latency
-        return Estimate(-shown.value, -shown.high, -shown.low)
-    if sort is Sort.SCORE:
-        return _exact(entry.score)
-    if sort is Sort.FLOOR:
-        return _exact(entry.floor_fraction)
-    return entry.speedup
 
 
 def _group_value(group: Group, sort: Sort) -> Estimate | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.query import By, Query
+from leaderboard_app.boards.ranking import Sort
 from runs_app.models import Evaluation
 from runs_app.submissions.services import rerun as rerun_submission
 from tasks_app.models import TaskVersion
@@ -73,6 +75,15 @@ def test_an_author_stands_once_per_task_with_the_fastest(version: TaskVersion) -
     ranked(version, speedup=1.4, user=user)
     agent = ranked(version, speedup=1.3, user=user, agent="robot")
     assert shown() == [str(fast.pk), str(agent.pk)]
+
+
+def test_latency_puts_the_shorter_time_first(version: TaskVersion) -> None:
+    """Whatever its speedup, and unlike all other orders."""
+    slow = ranked(version, speedup=1.2, agent="slow")
+    fast = ranked(version, speedup=1.9, agent="fast")
+    Evaluation.objects.filter(pk=slow.pk).update(speedup_best=5.0)
+    assert shown() == [str(slow.pk), str(fast.pk)]
+    assert shown(replace(ENTRIES, sort=Sort.LATENCY)) == [str(fast.pk), str(slow.pk)]
 
 
 def again(

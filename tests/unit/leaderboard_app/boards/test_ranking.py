@@ -13,6 +13,7 @@ from leaderboard_app.boards.ranking import (
     Entry,
     Estimate,
     Problem,
+    Ranked,
     Sort,
     Tally,
     best_entries,
@@ -20,7 +21,7 @@ from leaderboard_app.boards.ranking import (
     fast_p,
     geometric_mean,
     group_entries,
-    rank_entries,
+    rank,
     rank_groups,
 )
 
@@ -87,9 +88,13 @@ def test_best_entry_per_owner_problem_and_device() -> None:
     assert {row.evaluation_id for row in best} == {"fast", "other"}
 
 
+def ranked_by_speedup(rows: list[Entry]) -> list[Ranked[Entry]]:
+    return rank(rows, lambda entry: entry.speedup, lambda entry: entry.evaluation_id)
+
+
 def test_overlapping_intervals_tie() -> None:
     """2.00 and 2.01 within 1 % share rank 1; the clearly slower row is third."""
-    ranked = rank_entries([entry("c", 1.0), entry("b", 2.0), entry("a", 2.01)], Sort.SPEEDUP)
+    ranked = ranked_by_speedup([entry("c", 1.0), entry("b", 2.0), entry("a", 2.01)])
     assert [(r.row.evaluation_id, r.rank, r.tied) for r in ranked] == [
         ("a", 1, True),
         ("b", 1, True),
@@ -97,16 +102,9 @@ def test_overlapping_intervals_tie() -> None:
     ]
 
 
-def test_latency_ranks_the_shorter_time_first() -> None:
-    """Sorting by latency is ascending."""
-    ranked = rank_entries([entry("slow", 1.0), entry("fast", 4.0)], Sort.LATENCY)
-    assert [(r.row.evaluation_id, r.rank) for r in ranked] == [("fast", 1), ("slow", 2)]
-
-
 def test_a_row_without_the_value_comes_last_without_a_rank() -> None:
-    """No work formula, no fraction of the limit, no rank by it."""
-    rows = [entry("none"), entry("some", floor_fraction=0.4)]
-    ranked = rank_entries(rows, Sort.FLOOR)
+    """No baseline, no speedup, no rank by it."""
+    ranked = ranked_by_speedup([entry("none", speedups={}), entry("some", 2.0)])
     assert [(r.row.evaluation_id, r.rank) for r in ranked] == [("some", 1), ("none", 0)]
 
 
