@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from gpu_runner.supervisor.host import nvml, standby
+from gpu_runner.supervisor.host import living, nvml
 from gpu_runner.supervisor.host.leftovers import descends, is_jail_uid, process_table, sentence
 from gpu_runner.supervisor.host.nvml import NvmlError
 
@@ -73,17 +73,17 @@ def others_among(pids: Collection[int], before: Collection[int] = ()) -> list[st
 class CoTenants:
     """Who else uses a GPU, beside the processes of one evaluation."""
 
-    def __init__(self, index: int, standing_by: Callable[[], Collection[int]]) -> None:
+    def __init__(self, index: int, oracles: Callable[[], Collection[int]]) -> None:
         """Note who is there; before a process of the evaluation is.
 
-        standing_by: ids of processes of ours that wait for other evaluations, and use nothing.
+        oracles: ids of those that live; one that waits for its turn uses nothing.
         """
-        self._index, self._standing_by = index, standing_by
+        self._index, self._oracles = index, oracles
         self._before = frozenset(self._pids())
 
     def now(self) -> list[str]:
         """Processes that are not ours and use it now; empty also where the driver does not say."""
-        pids = standby.without(self._pids(), self._standing_by())
+        pids = living.without(self._pids(), self._oracles())
         return others_among(pids, self._before)
 
     def _pids(self) -> list[int]:

@@ -12,7 +12,7 @@ from gpu_runner.data.protocol import DEVICE_BUSY_NS
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.device.gpu_state import CoTenants
-from gpu_runner.supervisor.host import standby
+from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.arena import GUARD_BYTES
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.layout import Layout
@@ -39,9 +39,9 @@ class DeviceMemory:
     """Asks the oracle to draw, poison, make cold, check and take; see `staging.Memory`."""
 
     def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
-        """Nothing of ours must be on the GPU but what stands by. Nothing is made before `begin`."""
+        """Nothing of ours may be on the GPU but oracles that wait. `begin` makes the first thing."""
         self._oracle, self._rng = oracle, rng
-        self._co_tenants = CoTenants(config.index, lambda: standby.standing(config))
+        self._co_tenants = CoTenants(config.index, lambda: living.oracles(config))
         self._arenas: Arenas | None = None
         self._first: Batch | None = None
 

@@ -17,7 +17,7 @@ from gpu_runner.data.evaluation import Mismatch, OutputError
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.device.lock import device_lock
-from gpu_runner.supervisor.host import nvml
+from gpu_runner.supervisor.host import living, nvml
 from gpu_runner.supervisor.host.arena import Arena, DeviceArena
 from gpu_runner.supervisor.host.channel import Channel, ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -133,6 +133,7 @@ class Oracle:
             jailed=not config.allow_unjailed,
             descriptors=descriptors,
         )
+        living.note(config, self._child.pid)
         if not ahead:
             self._child.watch()
         self._channel.started()
@@ -167,6 +168,7 @@ class Oracle:
         self._channel.close()
         self._handles.close()
         self._child.kill()
+        living.forget(self._config, self._child.pid)
 
     def load(self, task: Task, inputs: Arena, samples: Arena) -> Mapping[str, Any]:
         """Hand over the task, and where to draw inputs and find the sampled outputs.

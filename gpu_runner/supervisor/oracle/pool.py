@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.host import standby
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import JailError
 from gpu_runner.supervisor.oracle.client import Oracle
@@ -56,14 +55,11 @@ class Oracles:
             logger.warning("no oracle is started ahead: %s", error)
             return
         self._ahead = (config, oracle)
-        standby.note(config, oracle.pid)
 
     def drop_ahead(self) -> None:
         """End the one that was started ahead, also if a fork of this process has been lent it."""
         if self._ahead is not None:
-            config, oracle = self._ahead
-            oracle.close()
-            standby.forget(config, oracle.pid)
+            self._ahead[1].close()
         self._ahead = None
 
     @contextmanager
@@ -87,7 +83,6 @@ class Oracles:
             return None
         oracle = self._ahead[1]
         self._ahead = None
-        standby.forget(config, oracle.pid)
         oracle.adopt()
         return oracle
 

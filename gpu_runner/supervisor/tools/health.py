@@ -14,7 +14,7 @@ from gpu_runner.supervisor.device import gpu_state
 from gpu_runner.supervisor.device.gpu_state import Gpu
 from gpu_runner.supervisor.device.lock import exclusive
 from gpu_runner.supervisor.device.toolchain import ToolchainError
-from gpu_runner.supervisor.host import standby
+from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.host.leftovers import Snapshot, left_behind, orphans, snapshot
@@ -157,13 +157,13 @@ def _damage(gpu: Gpu, known: dict[str, Any]) -> str:
 
 def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     gpu, known = instruments.gpu(config.index), _remembered(config)
-    waiting = standby.standing(config)
-    if pids := standby.without(instruments.ours(gpu.pids), waiting):
+    oracles = living.oracles(config)
+    if pids := living.without(instruments.ours(gpu.pids), oracles):
         return f"processes {', '.join(map(str, pids))} still hold the GPU"
     if damage := _damage(gpu, known):
         return damage
     used_before = known.get("memory_used", gpu.memory_used)
-    slack = MEMORY_SLACK_BYTES + len(waiting) * standby.BYTES_EACH
+    slack = MEMORY_SLACK_BYTES + len(oracles) * living.BYTES_EACH
     if gpu.memory_used > used_before + slack:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "nobody that is seen here"

@@ -3,7 +3,7 @@
 // task: vector_add
 // mode: quick
 // workloads: n16777216
-// stopped by: verdict VIOLATION: the supervisor's own clock
+// stopped by: raised
 // tries: learns its true time, then acknowledges each call by itself as soon as its work is queued, with half of that time,
 // and swallows the runner's own acknowledgement: the work is over before anybody looks at the device
 #include "../common/add_cuda.h"

@@ -143,6 +143,25 @@ def test_a_gpu_claim_is_held_against_bursts() -> None:
     assert [each.check for each in clock_suspicions([found])] == [Check.CLOCK]
 
 
+def test_many_launches_on_a_slow_host_are_raised_and_no_suspect() -> None:
+    """As twelve launches may be: 28 us on the device, 66 us in a burst that waits for its host."""
+    empty = EmptyKernelTime(intercept_ns=2e5, slope_ns=2e3, deviation_ns=4e3, host_ns=6e3)
+    burst = Burst(calls=64, held_ns=empty.at(64) + 64 * 6.6e4)
+    margin = MARGINS[DeviceKind.CUDA, Abi.C]
+    for host_ns, checks in ((7e4, []), (8e3, [Check.CLOCK])):
+        run = ProcessRun(
+            process=0,
+            times_ns=(2.8e4,) * 9,
+            seeds=(1,) * 9,
+            verified=(0,),
+            bursts=(burst,),
+            host_ns=host_ns,
+        )
+        known = Facts(DeviceKind.CUDA, runs=[run], empty=empty, margin=margin)
+        found = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+        assert [each.check for each in clock_suspicions([found])] == checks
+
+
 def test_baselines_that_join_later_change_all_that_follows_from_them() -> None:
     workloads = tuple(
         workload_result(TASK, each, Direction.FORWARD, facts(100.0, eager=400.0), PEAK)

@@ -17,7 +17,7 @@ import pytest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.task import Task
 from gpu_runner.supervisor.device.lock import exclusive
-from gpu_runner.supervisor.host import jail, standby
+from gpu_runner.supervisor.host import jail, living
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError
@@ -101,7 +101,7 @@ def test_one_that_was_started_ahead_serves_a_fork_and_no_second_evaluation(
         for _ in range(2):
             oracles.start_ahead(config)
             [ready] = oracles.pids
-            assert standby.standing(config) == [ready]
+            assert living.oracles(config) == [ready]
             ours, theirs = context.Pipe()
             evaluation = context.Process(target=_draw_and_leave, args=(oracles, config, theirs))
             evaluation.start()
@@ -111,9 +111,20 @@ def test_one_that_was_started_ahead_serves_a_fork_and_no_second_evaluation(
             pids.add(pid)
             drawn.add(inputs)
             oracles.drop_ahead()
-            assert oracles.pids == standby.standing(config) == []
+            assert oracles.pids == living.oracles(config) == []
         assert len(pids) == 2
         assert len(drawn) == 1
+
+
+def test_an_oracle_lives_until_its_evaluation_has_ended(config: SupervisorConfig) -> None:
+    """It waits for a device that another has, and must not be taken for what that one left."""
+    with closing(Oracles()) as oracles:
+        with oracles.lend(config, TASK) as started_now:
+            assert living.oracles(config) == [started_now.pid]
+        oracles.start_ahead(config)
+        with oracles.lend(config, TASK) as started_ahead:
+            assert living.oracles(config) == [started_ahead.pid]
+        assert living.oracles(config) == []
 
 
 def test_one_that_died_ahead_is_replaced(config: SupervisorConfig) -> None:

@@ -1,4 +1,4 @@
-"""Which oracles stand by on a GPU: they hold memory of it, and are nobody's leftovers."""
+"""Which oracles live: each may hold a GPU while another evaluation has it, and is no leftover."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.leftovers import Process, process_table
 
 BYTES_EACH = 1 << 30
-"""Of a GPU's memory that an oracle's context may take while it stands by."""
+"""Of a GPU's memory that an oracle's context may take while it waits for its turn."""
 
 
 def note(config: SupervisorConfig, pid: int) -> None:
-    """An oracle stands by: the process of that id, and those below it."""
+    """An oracle begins: the process of that id, and those below it."""
     folder = _folder(config)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / str(pid)).touch()
 
 
 def forget(config: SupervisorConfig, pid: int) -> None:
-    """It does not any more."""
+    """It has ended."""
     (_folder(config) / str(pid)).unlink(missing_ok=True)
 
 
-def standing(config: SupervisorConfig) -> list[int]:
-    """Ids of those that stand by; who noted them may have died, and they with it."""
+def oracles(config: SupervisorConfig) -> list[int]:
+    """Ids of those that live; who noted them may have died, and they with it."""
     folder = _folder(config)
     if not folder.is_dir():
         return []
@@ -36,10 +36,10 @@ def standing(config: SupervisorConfig) -> list[int]:
     return [pid for pid in found if Path(f"/proc/{pid}").exists()]
 
 
-def without(pids: Collection[int], standing_by: Collection[int]) -> list[int]:
-    """Those of these processes that are not below one that stands by."""
+def without(pids: Collection[int], living: Collection[int]) -> list[int]:
+    """Those of these processes that are not below one of `living`."""
     table = process_table()
-    return [pid for pid in pids if not _is_below(pid, standing_by, table)]
+    return [pid for pid in pids if not _is_below(pid, living, table)]
 
 
 def _is_below(pid: int, above: Collection[int], table: dict[int, Process]) -> bool:
@@ -53,4 +53,4 @@ def _is_below(pid: int, above: Collection[int], table: dict[int, Process]) -> bo
 
 
 def _folder(config: SupervisorConfig) -> Path:
-    return config.cache_folder / "standby" / f"{config.kind}-{config.index}"
+    return config.cache_folder / "oracles" / f"{config.kind}-{config.index}"
