@@ -1,0 +1,113 @@
+"""Small pictures: where their points stand, and what they say to those who see none."""
+
+from __future__ import annotations
+
+import math
+import re
+from types import SimpleNamespace
+
+import pytest
+from django.template import Context, Template
+
+from tasks_app import drawings
+
+
+def rendered(tag: str, **context: object) -> str:
+    return Template("{% load drawing %}" + tag).render(Context(context))
+
+
+def test_a_trend_begins_left_and_rises_with_its_values() -> None:
+    drawn = drawings.trend([1.0, 2.0, 3.0], width=100, height=20)
+    assert drawn is not None
+    assert drawn.path == "M3.0 17.0L50.0 10.0L97.0 3.0"
+    assert (drawn.x, drawn.y) == (97.0, 3.0)
+    assert drawn.area.endswith("V20.0H3.0Z")
+
+
+def test_a_trend_by_ratio_spaces_doublings_evenly() -> None:
+    drawn = drawings.trend([1.0, 2.0, 4.0], log=True, width=100, height=20)
+    assert drawn is not None
+    assert "L50.0 10.0" in drawn.path
+
+
+def test_a_record_holds_until_the_next_one() -> None:
+    drawn = drawings.trend([1.0, 3.0], steps=True, width=100, height=20)
+    assert drawn is not None
+    assert drawn.path == "M3.0 17.0H97.0V3.0"
+
+
+@pytest.mark.parametrize("values", [[], [None], [math.nan, math.inf], [0.0, -1.0]])
+def test_nothing_is_drawn_of_nothing(values: list[float | None]) -> None:
+    assert drawings.trend(values, log=True) is None
+    assert rendered("{% trend values 'x' log=True %}", values=values).strip() == ""
+
+
+def test_a_single_value_is_a_dot_and_a_constant_one_a_level_line() -> None:
+    alone = drawings.trend([7.0])
+    assert alone is not None
+    assert alone.path == alone.area == ""
+    level = drawings.trend([2.0, 2.0], height=20)
+    assert level is not None
+    assert level.y == 10.0
+
+
+def test_an_axis_holds_its_ratios_and_one() -> None:
+    shared = drawings.axis([0.3, 5.0, None, math.inf, 0.0])
+    assert (shared.low, shared.high) == (-2, 3)
+    assert shared.place(0.25) == 0.0
+    assert shared.place(8.0) == shared.place(100.0) == shared.width
+    assert shared.one == pytest.approx(shared.width * 2 / 5)
+    assert [words for _, words in shared.ticks] == ["1/4×", "1/2×", "1×", "2×", "4×", "8×"]
+    assert shared.ticks[0][0] == 0.0
+    assert shared.ticks[-1][0] == 100.0
+
+
+def test_an_axis_of_nothing_is_two_octaves_around_one() -> None:
+    assert (drawings.axis([]).low, drawings.axis([]).high) == (-1, 1)
+
+
+def test_a_wide_axis_has_few_ticks() -> None:
+    assert 2 <= len(drawings.axis([1e-6, 1e6]).ticks) <= 6
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "kind"),
+    [
+        (2.0, 1.8, 2.2, "faster"),
+        (0.5, 0.4, 0.6, "slower"),
+        (1.1, 0.9, 1.3, "neutral"),
+        (1.01, None, None, "neutral"),
+        (1.5, None, None, "faster"),
+        (0.97, None, None, "slower"),
+    ],
+)
+def test_an_interval_that_holds_one_says_nothing(
+    value: float, low: float | None, high: float | None, kind: str
+) -> None:
+    assert drawings.interval(value, low, high, drawings.axis([4.0])).kind == kind
+
+
+def test_an_interval_is_read_aloud() -> None:
+    estimate = SimpleNamespace(value=2.0, low=1.5, high=2.5)
+    svg = rendered("{% interval each axis %}", each=estimate, axis=drawings.axis([4.0]))
+    assert 'aria-label="2.00×, between 1.50× and 2.50×"' in svg
+    assert 'class="interval faster"' in svg
+    assert rendered("{% interval each axis %}", each=None, axis=drawings.axis([])).strip() == ""
+
+
+def test_a_bar_is_filled_by_its_parts() -> None:
+    parts = drawings.stack({("running", "1 runs"): 1, ("people", "0 wait"): 0, ("behind", "x"): 3})
+    assert [(part.kind, part.start, part.percent) for part in parts] == [
+        ("running", 0.0, 25.0),
+        ("behind", 25.0, 75.0),
+    ]
+    assert drawings.stack({}) == []
+    assert drawings.stack({("done", ""): 1}, whole=4)[0].share == 0.25
+
+
+def test_a_bar_escapes_what_it_says() -> None:
+    parts = drawings.stack({("done", "<b>"): 1})
+    svg = rendered("{% bar parts label %}", parts=parts, label='"<i>')
+    assert "<b>" not in svg
+    assert "<i>" not in svg
+    assert re.search(r'aria-label="&quot;&lt;i&gt;"', svg)
