@@ -39,7 +39,7 @@ class DeviceMemory:
     """Asks the oracle to draw, poison, make cold, check and take; see `staging.Memory`."""
 
     def __init__(self, oracle: Oracle, rng: random.Random, config: SupervisorConfig) -> None:
-        """Nothing of ours may be on the GPU but oracles that wait. `begin` makes the first thing."""
+        """Nothing of ours may be on the GPU but oracles that wait. `begin` makes arenas."""
         self._oracle, self._rng = oracle, rng
         self._co_tenants = CoTenants(config.index, lambda: living.oracles(config))
         self._arenas: Arenas | None = None
