@@ -43,6 +43,13 @@ class SubmissionAdmin(_ReadOnlyAdmin):
     search_fields = ("id", "author__username", "agent__name", "digest")
 
 
+@admin.register(models.ResultImport)
+class ResultImportAdmin(_ReadOnlyAdmin):
+    """Read what was imported, or take all that a file brought off the boards."""
+
+    list_display = ("site", "results", "exported_at", "imported_at", "note")
+
+
 @admin.register(models.Evaluation)
 class EvaluationAdmin(_ReadOnlyAdmin):
     """Read an evaluation."""

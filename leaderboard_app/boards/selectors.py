@@ -25,7 +25,7 @@ from runs_app.integrity.eligibility import (
     entered_evaluations,
     judged_evaluations,
 )
-from runs_app.models import Audited, Device, Evaluation
+from runs_app.models import Audited, Device, Evaluation, ResultImport
 from tasks_app.selectors import published_tasks
 
 _AUTHOR = ("submission__author__username", "submission__agent__name")
@@ -113,6 +113,13 @@ def default_device() -> str:
     """The device of the latest ranked result, or the CPU."""
     latest = judged_evaluations().filter(verdict=Verdict.CORRECT).order_by("-finished_at").first()
     return latest.device_id if latest else DeviceKind.CPU.value
+
+
+def imports_of(device: Device | None) -> list[ResultImport]:
+    """The files that brought a device's results from another site; none of our own."""
+    if device is None or not device.imported_from:
+        return []
+    return list(ResultImport.objects.filter(site=device.imported_from)[:5])
 
 
 def devices_with_results() -> list[Device]:

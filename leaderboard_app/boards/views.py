@@ -51,6 +51,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
 
 def _context(request: HttpRequest, board: selectors.Board, choices: Choices) -> dict[str, Any]:
     query = board.query
+    device = Device.objects.filter(slug=query.device).first()
     rows = board.entries or board.groups
     page = Paginator(rows, PAGE_ROWS).get_page(request.GET.get("page"))
     leading = [ranked.row for ranked in board.groups]
@@ -62,7 +63,8 @@ def _context(request: HttpRequest, board: selectors.Board, choices: Choices) -> 
         "contaminated": {task.slug: task.contaminated for task in board.contaminated},
         "with_contaminated": query.address(contaminated=True),
         "without_contaminated": query.address(contaminated=False),
-        "device": Device.objects.filter(slug=query.device).first(),
+        "device": device,
+        "imports": selectors.imports_of(device),
         "devices": Device.objects.all(),
         "choices": choices,
         "thresholds": THRESHOLDS,

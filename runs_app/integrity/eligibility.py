@@ -113,7 +113,12 @@ def eligible_evaluations() -> QuerySet[Evaluation]:
     The fastest of many re-runs would be the luckiest draw; so a re-run replaces what was before,
     even if the new one waits for a person.
     """
-    return judged_evaluations().filter(_PASSES[Why.NOT_CORRECT], ~Exists(_later()))
+    return without_replaced(judged_evaluations().filter(_PASSES[Why.NOT_CORRECT]))
+
+
+def without_replaced(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    """Without those that a later ranked evaluation of the same submission and device replaced."""
+    return rows.filter(~Exists(_later()))
 
 
 def eligible_on(version: TaskVersion, before: datetime | None = None) -> QuerySet[Evaluation]:

@@ -9,6 +9,7 @@ from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
 from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
+from runs_app.models.imported import ResultImport
 from runs_app.models.judgement import TaskJudgement
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
 from runs_app.models.reevaluation import Reevaluation
@@ -36,6 +37,7 @@ __all__ = [
     "QuarantineDecision",
     "Reevaluation",
     "Result",
+    "ResultImport",
     "Run",
     "RunEvent",
     "Runner",

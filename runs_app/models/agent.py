@@ -27,16 +27,20 @@ class Agent(models.Model):
         related_name="agent",
         help_text="The person, if the kind is person.",
     )
+    imported_from = models.CharField(
+        max_length=40, blank=True, help_text="The site whose results name it; empty for our own."
+    )
     description = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
     class Meta:
-        """A person has an account, and only a person has."""
+        """A person has an account, unless it is another site's, and only a person has."""
 
         ordering = ("name",)
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(kind="person", user__isnull=False)
+                condition=models.Q(kind="person", user__isnull=False, imported_from="")
+                | models.Q(kind="person", user__isnull=True) & ~models.Q(imported_from="")
                 | (~models.Q(kind="person") & models.Q(user__isnull=True)),
                 name="agent_user_iff_person",
             ),

@@ -8,11 +8,15 @@ from gpu_runner.data.verdict import DeviceKind, Language
 
 
 class Device(models.Model):
-    """A kind of hardware with a queue and a board of its own, such as "cpu" or "nvidia-h200"."""
+    """A kind of hardware with a queue and a board of its own, such as "cpu" or "nvidia-h200".
+
+    One with `imported_from` holds what another site measured: a board alone, and no runner.
+    """
 
     slug = models.SlugField(max_length=60, primary_key=True)
     kind = models.CharField(max_length=10, choices=[(k.value, k.value) for k in DeviceKind])
     name = models.CharField(max_length=150)
+    imported_from = models.CharField(max_length=40, blank=True)  # the site; empty for our own
     created_at = models.DateTimeField()
 
     class Meta:

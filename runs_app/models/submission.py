@@ -12,6 +12,7 @@ from django.urls import reverse
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Direction, Language
 from runs_app.models.agent import Agent, LanguageModel
+from runs_app.models.imported import ResultImport
 from runs_app.models.run import Run
 from tasks_app.models import TaskVersion
 
@@ -29,6 +30,7 @@ class Submission(models.Model):
         DRY_RUN = "dry_run", "Tried before its version is public"
         SHIPPED = "shipped", "Came with the task"
         CARRIED = "carried", "Carried from another version"
+        IMPORTED = "imported", "Imported from another site"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     author = models.ForeignKey(
@@ -59,6 +61,14 @@ class Submission(models.Model):
     carried_from = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="carried_to"
     )
+    # The file that brought it from another site, with what was measured there.
+    result_import = models.ForeignKey(
+        ResultImport,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="submissions",
+    )
     created_at = models.DateTimeField()
 
     class Meta:
@@ -69,7 +79,10 @@ class Submission(models.Model):
             models.CheckConstraint(
                 condition=Q(origin="run", run__isnull=False)
                 | Q(
-                    origin__in=("person", "api", "entered", "dry_run", "shipped", "carried"),
+                    origin__in=(
+                        *("person", "api", "entered", "dry_run", "shipped", "carried"),
+                        "imported",
+                    ),
                     run__isnull=True,
                 ),
                 name="submission_run_iff_origin",
@@ -78,6 +91,11 @@ class Submission(models.Model):
                 # the earlier submission may have been deleted since
                 condition=Q(carried_from__isnull=True) | Q(origin="carried"),
                 name="submission_carried_from_origin",
+            ),
+            models.CheckConstraint(
+                condition=Q(origin="imported", result_import__isnull=False)
+                | (~Q(origin="imported") & Q(result_import__isnull=True)),
+                name="submission_imported_iff_origin",
             ),
             models.CheckConstraint(
                 condition=~Q(origin="dry_run") | Q(private=True),

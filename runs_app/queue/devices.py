@@ -8,5 +8,5 @@ from runs_app.models import Device
 
 
 def devices() -> QuerySet[Device]:
-    """All known devices, by slug."""
-    return Device.objects.order_by("slug")
+    """All devices that runners of this site have or had, by slug."""
+    return Device.objects.filter(imported_from="").order_by("slug")

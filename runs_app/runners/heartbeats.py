@@ -62,6 +62,8 @@ def _device(state: RunnerState, now: datetime) -> Device:
         slug=state.device,
         defaults={"kind": state.device_kind, "name": state.device_name, "created_at": now},
     )
+    if device.imported_from:
+        raise EventError(f"device {device.slug!r} holds results of another site")
     if made and settings.SUBMIT_SHIPPED_KERNELS:
         submit_first_kernels(device=device, now=now)
     if device.kind != state.device_kind:

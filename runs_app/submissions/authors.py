@@ -32,7 +32,20 @@ def agent_of(user: User, name: str, now: datetime) -> Agent:
         raise SubmissionError(
             "agent", f"{name!r} is taken: it stands for {agent.get_kind_display()}"
         )
+    if agent.imported_from:
+        raise SubmissionError("agent", f"{name!r} is taken: it stands for an agent elsewhere")
     return agent
+
+
+def imported_agent(name: str, kind: str, site: str, now: datetime) -> Agent:
+    """The agent that stands for one of another site; its name says so."""
+    for shown in (f"{name} @ {site}", f"{name[:90]} @ {site} (imported)"):
+        agent, _ = Agent.objects.get_or_create(
+            name=shown, defaults={"kind": kind, "imported_from": site, "created_at": now}
+        )
+        if agent.imported_from == site and agent.kind == kind:
+            return agent
+    raise SubmissionError("agent", f"{shown!r} stands for somebody else: rename that agent")
 
 
 def shipped_agent(name: str, now: datetime) -> Agent:

@@ -95,6 +95,9 @@ def rerun(
     target = (
         resolve_device(device, submission.language) if device or latest is None else latest.device
     )
+    if target.imported_from:
+        reason = f"{target.name} is not here; name a device of this site"
+        raise SubmissionError("device", reason)
     if target.language.value != submission.language:
         raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
     if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again

@@ -20,7 +20,7 @@ def may_see(user: Viewer, submission: Submission) -> bool:
 def visible_submissions(user: Viewer) -> QuerySet[Submission]:
     """The submissions that `user` may see, with what lists show of them."""
     rows = Submission.objects.select_related(
-        "author", "task_version__task", "agent", "language_model"
+        "author", "task_version__task", "agent", "language_model", "result_import"
     )
     return rows if sees_hidden(user) else rows.filter(_visible(user))
 
@@ -81,7 +81,8 @@ def author_names(user: Viewer) -> tuple[list[str], list[str]]:
     """Names of agents and of language models that `user` may know: of public or own submissions."""
     entered = Submission.objects.exclude(origin=Submission.Origin.RUN)
     seen = entered.filter(_visible(user)).order_by()
-    agents = Agent.objects.filter(kind=Agent.Kind.AGENT, submissions__in=seen).distinct()
+    own = Agent.objects.filter(kind=Agent.Kind.AGENT, imported_from="")
+    agents = own.filter(submissions__in=seen).distinct()
     models = LanguageModel.objects.filter(submissions__in=seen).distinct()
     return (
         list(agents.values_list("name", flat=True)),

@@ -39,7 +39,9 @@ class Command(BaseCommand):
         """Declare --host, --port and --no-demo."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="or the next free one")
-        parser.add_argument("--no-demo", action="store_true", help="submit no kernels")
+        parser.add_argument(
+            "--no-demo", action="store_true", help="submit no kernels, and show no shipped results"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Set up, start, wait for the end, stop."""
@@ -53,7 +55,7 @@ class Command(BaseCommand):
             self._supervisor = Supervisor(self._console.line)
             try:
                 self._start_redis(folder, stops)
-                self._prepare()
+                self._prepare(demo=not options["no_demo"])
                 for program in programs:
                     self._supervisor.add(program)
                 self._welcome(host, port, stops, demo=not options["no_demo"])
@@ -92,13 +94,15 @@ class Command(BaseCommand):
             raise CommandError(f"the Redis started here does not answer: {fault}; see {log}")
         self._say(f"REDIS_URL={url} ({redis_server.binary()})")
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, demo: bool) -> None:
         for sentence in installation.missing_programs():
             self._say(f"MISSING: {sentence}")
         if not self._run("migrate", "--no-input", "--verbosity", "0"):
             raise CommandError("the database could not be brought up to date; see above")
         self._collect_files()
         self._run("load_tasks", "--brief")
+        if demo:
+            self._run("import_results", "--shipped")
 
     def _collect_files(self) -> None:
         """Compress styles and scripts for the site's processes, unless the environment says no."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 
 from runs_app.models import Device
+from runs_app.queue.devices import devices
 
 register = template.Library()
 
@@ -12,4 +13,4 @@ register = template.Library()
 @register.simple_tag
 def check_devices() -> list[Device]:
     """Devices on which tasks can be checked."""
-    return list(Device.objects.order_by("slug"))
+    return list(devices())

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from runs_app.checks.services import request_check
 from runs_app.errors import SubmissionError
 from runs_app.models import Device, TaskCheck
+from runs_app.queue.devices import devices
 from tasks_app import selectors
 from tasks_app.curation.bulk.page import TaskPlan, best_of_each
 from tasks_app.curation.decisions import page as curate_page
@@ -70,7 +71,7 @@ def tasks_reevaluate(request: AuthenticatedRequest) -> HttpResponse:
 def _selected(request: HttpRequest) -> tuple[list[Task], Device]:
     """The tasks and the device that the form of the page of all tasks names."""
     wanted = request.POST.get("device", "").replace("\0", "")
-    device = Device.objects.filter(slug=wanted).first()
+    device = devices().filter(slug=wanted).first()
     if device is None:
         raise CurationError("device", "choose a device")
     slugs = [slug for slug in request.POST.getlist("task") if "\0" not in slug]

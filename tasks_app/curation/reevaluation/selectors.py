@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from runs_app.integrity.eligibility import eligible_on
 from runs_app.models import Device, Evaluation, Reevaluation, Submission
+from runs_app.queue.devices import devices
 from tasks_app.models import Task, TaskVersion
 
 
@@ -51,11 +52,11 @@ def sources_of(task: Task) -> list[TaskVersion]:
 
 
 def devices_of(versions: Iterable[TaskVersion]) -> list[Device]:
-    """Devices on which one of the versions has results."""
+    """Devices of this site on which one of the versions has results."""
     found = {
         slug for each in versions for slug in eligible_on(each).values_list("device", flat=True)
     }
-    return list(Device.objects.filter(pk__in=found).order_by("slug"))
+    return list(devices().filter(pk__in=found))
 
 
 def with_names(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

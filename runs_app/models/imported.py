@@ -1,0 +1,28 @@
+"""Files of results that other sites measured, and that were imported here."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class ResultImport(models.Model):
+    """One imported file; `site`, `note` and `exported_at` are the file's own words.
+
+    `results` counts what this file brought: what was known before is not in it.
+    """
+
+    site = models.CharField(max_length=40)
+    note = models.CharField(max_length=500, blank=True)
+    digest = models.CharField(max_length=64, unique=True)  # SHA-256 of what it says
+    results = models.PositiveIntegerField()
+    exported_at = models.DateTimeField()
+    imported_at = models.DateTimeField()
+
+    class Meta:
+        """The newest comes first."""
+
+        ordering = ("-imported_at", "-pk")
+
+    def __str__(self) -> str:
+        """Where the results were measured."""
+        return self.site

@@ -1,0 +1,23 @@
+"""Files of results that come with kbench, in `runs_app/shipped_results/`; there may be none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runs_app.models import ResultImport
+from runs_app.transfer import checks, files
+from runs_app.transfer.files import Document
+
+FOLDER = Path(__file__).resolve().parent.parent / "shipped_results"
+
+
+def shipped_files() -> list[Path]:
+    """Those that are there, by name."""
+    return sorted(path for path in FOLDER.glob("*.json*") if path.is_file())
+
+
+def unseen(path: Path) -> Document | None:
+    """What the file says; None if it was imported before, so that a start costs next to nothing."""
+    document = files.read(path)
+    digest = checks.decode(document).digest()
+    return None if ResultImport.objects.filter(digest=digest).exists() else document
