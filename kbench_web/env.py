@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -55,6 +56,19 @@ def words(name: str, default: list[str]) -> list[str]:
     """Value of a variable that holds a comma-separated list."""
     value = text(name, "")
     return [part.strip() for part in value.split(",") if part.strip()] if value else default
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Addresses and networks of a comma-separated list; raises `ImproperlyConfigured`."""
+    found: list[IPv4Network | IPv6Network] = []
+    for word in words(name, []):
+        try:
+            found.append(ip_network(word))
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"{name} holds {word!r}, which is no address and no network: {error}."
+            ) from None
+    return found
 
 
 def secret(name: str, path: Path, *, production: bool) -> str:

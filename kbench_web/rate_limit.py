@@ -1,4 +1,4 @@
-"""Counts what a client does in a minute, and limits requests of the API and uploads."""
+"""Counts what a client does in a minute, and limits uploads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.core.cache import cache
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from redis.exceptions import RedisError
@@ -37,33 +37,6 @@ def count(key: str) -> int:
 def ends_in_s() -> int:
     """Seconds until the running minute ends."""
     return _WINDOW_S - int(time.time()) % _WINDOW_S
-
-
-class ApiRateLimitMiddleware:
-    """Answers 429 past the limit; puts RateLimit-* headers on every answer of the API."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Wrap the next handler."""
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Count the request, then pass it on or refuse it."""
-        if not request.path_info.startswith("/api/"):
-            return self.get_response(request)
-        limit = settings.API_REQUESTS_PER_MINUTE
-        reset_s = ends_in_s()
-        client = request.headers.get("Authorization") or str(request.META.get("REMOTE_ADDR", ""))
-        remaining = limit - count(f"api {client}")
-        if remaining >= 0:
-            response = self.get_response(request)
-        else:
-            reason = f"more than {limit} requests a minute; try again in {reset_s} s"
-            response = JsonResponse({"field": "", "reason": reason}, status=429)
-            response["Retry-After"] = str(reset_s)
-        response["RateLimit-Limit"] = str(limit)
-        response["RateLimit-Remaining"] = str(max(remaining, 0))
-        response["RateLimit-Reset"] = str(reset_s)
-        return response
 
 
 class UploadRateLimitMiddleware:

@@ -52,13 +52,15 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "kbench_web.proxies.TrustedProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # It adds random bytes, and forms mask their tokens: lengths tell nothing of a page's secrets.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
-    "kbench_web.rate_limit.ApiRateLimitMiddleware",
+    "kbench_web.api_access.ApiRateLimitMiddleware",
     "kbench_web.api_errors.ApiErrorMiddleware",
+    "kbench_web.unstorable.UnstorableTextMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -219,7 +221,12 @@ SESSION_COOKIE_SECURE = PRODUCTION
 CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = PRODUCTION and env.flag("KBENCH_HTTPS_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = env.whole("KBENCH_HSTS_SECONDS", 3600 if PRODUCTION else 0)
-if env.flag("KBENCH_BEHIND_PROXY", default=False):
+TRUSTED_PROXIES = env.networks("KBENCH_TRUSTED_PROXIES")
+if os.environ.get("KBENCH_BEHIND_PROXY"):
+    raise ImproperlyConfigured(
+        "KBENCH_BEHIND_PROXY is no more: name the proxy's address in KBENCH_TRUSTED_PROXIES."
+    )
+if TRUSTED_PROXIES:  # of others the middleware drops the header
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # a 256 KiB source, escaped as JSON, and more

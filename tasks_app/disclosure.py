@@ -59,9 +59,9 @@ def public_result(document: Mapping[str, Any], hidden_names: Collection[str]) ->
         "workloads": [w for w in workloads if w["name"] not in names],
         "reason": public_reason(document, names),
         "mismatch": _public_mismatch(document.get("mismatch"), names),
-        "environment": _without_names(document.get("environment", {}), names),
-        "suspicions": _without_names(list(document.get("suspicions", [])), names),
-        "audit": _without_names(document.get("audit"), names),
+        "environment": public_value(document.get("environment", {}), names),
+        "suspicions": public_value(list(document.get("suspicions", [])), names),
+        "audit": public_value(document.get("audit"), names),
         "log": "",
     }
 
@@ -117,18 +117,18 @@ def public_reason(document: Mapping[str, Any], hidden_names: Collection[str]) ->
     return public_text(reason, hidden_names)
 
 
-def _without_names(value: Any, names: Collection[str]) -> Any:
+def public_value(value: Any, names: Collection[str]) -> Any:
     """Copy of a JSON value without the entries, and the words, that name hidden workloads."""
     if isinstance(value, str):
         return public_text(value, names)
     if isinstance(value, Mapping):
         return {
-            key: _without_names(entry, names)
+            key: public_value(entry, names)
             for key, entry in value.items()
             if public_text(key, names) == key
         }
     if isinstance(value, list):
-        return [_without_names(entry, names) for entry in value]
+        return [public_value(entry, names) for entry in value]
     return value
 
 
@@ -143,10 +143,7 @@ def public_text(text: str, hidden_names: Collection[str]) -> str:
 
 def public_payload(payload: Mapping[str, Any], hidden_names: Collection[str]) -> JsonObject:
     """Copy of an event's payload without the names of hidden workloads."""
-    return {
-        key: public_text(value, hidden_names) if isinstance(value, str) else value
-        for key, value in payload.items()
-    }
+    return {key: public_value(value, hidden_names) for key, value in payload.items()}
 
 
 def _public_mismatch(mismatch: Mapping[str, Any] | None, names: set[str]) -> JsonObject | None:

@@ -8,7 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema, Status
 
 from leaderboard_app.boards import export, selectors
-from leaderboard_app.boards.query import QueryError, parse_query
+from leaderboard_app.boards.query import By, QueryError, parse_query
+from runs_app.api_body import one_of
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
@@ -24,18 +25,28 @@ class Refusal(Schema):
 class BoardIn(Schema):
     """What the board is to show; every parameter may be left out."""
 
-    by: str = Field("", description="submission, agent or model")
+    by: str = Field("", description="submission, agent or model", json_schema_extra=one_of("", *By))
     device: str = Field("", description="A device's name; the latest result's, if left out.")
     task: str = ""
     scenario: str = ""
     dtype: str = ""
-    direction: str = Field("", description="forward or backward")
+    direction: str = Field(
+        "",
+        description="forward or backward, where a task has it",
+    )
     p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
     sort: str = Field("", description="speedup, latency, fast, correct, score or floor")
-    verified: str = Field("", description="1: only results whose submission passed an audit.")
-    contaminated: str = Field(
-        "", description="1: with contaminated tasks, which a board over tasks leaves out."
+    verified: str = Field(
+        "",
+        description="1: only results whose submission passed an audit.",
+        json_schema_extra=one_of("", "0", "1", "false", "true"),
     )
+    contaminated: str = Field(
+        "",
+        description="1: with contaminated tasks, which a board over tasks leaves out.",
+        json_schema_extra=one_of("", "0", "1", "false", "true"),
+    )
+    format: str = Field("json", json_schema_extra=one_of("json", "csv"))
 
 
 class PageIn(Schema):
@@ -68,12 +79,19 @@ class BoardOut(Schema):
     rows: list[dict[str, Any]]
 
 
-@router.get("/leaderboard", response={200: BoardOut, 422: Refusal}, summary="The leaderboard")
+_AS_CSV = {"responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}}
+
+
+@router.get(
+    "/leaderboard",
+    response={200: BoardOut, 422: Refusal},
+    summary="The leaderboard",
+    openapi_extra=_AS_CSV,
+)
 def show_leaderboard(
     request: HttpRequest,
     filters: Query[BoardIn],
     page: Query[PageIn],
-    format: str = "json",
 ) -> Any:
     """Answer with the ranked rows, as JSON or with `format=csv` as a file.
 
@@ -81,15 +99,15 @@ def show_leaderboard(
     """
     tasks = selectors.board_tasks()
     try:
-        if format not in ("json", "csv"):
-            raise QueryError("format", f"{format[:20]!r} is not one of json, csv")
+        if filters.format not in ("json", "csv"):
+            raise QueryError("format", f"{filters.format[:20]!r} is not one of json, csv")
         query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device)
     except QueryError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
     board = selectors.board(query, tasks)
     stop = None if page.limit is None else page.after + page.limit
     rows = export.records(board, page.after, stop)
-    if format == "csv":
+    if filters.format == "csv":
         response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
         name = f"kbench-{query.by}-{query.device}.csv"
         response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -10,15 +10,19 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Router, Schema, Status
-from pydantic import ConfigDict
+from pydantic import StrictBool, StrictFloat, StrictInt
 
 from gpu_runner.data.verdict import Direction
+from runs_app.api_body import Body, between, one_of
 from runs_app.errors import SubmissionError
+from runs_app.evolve.budget import MIN_OUTPUT_TOKENS
+from runs_app.evolve.config import MOST, MOST_ANSWER_TOKENS, ProfileMode
+from runs_app.evolve.strategies import STRATEGIES
 from runs_app.messaging import broadcast
 from runs_app.models import Candidate, Run
+from runs_app.optimisation.disclosure import public_candidate
 from runs_app.optimisation.selectors.runs import (
     EVENTS_AT_ONCE,
-    RUN_FILTERS,
     filtered_runs,
     find_candidate,
     find_run,
@@ -36,7 +40,15 @@ from runs_app.optimisation.services.control import (
     resume_run,
     stop_run,
 )
-from runs_app.optimisation.services.request import read_run_request
+from runs_app.optimisation.services.request import (
+    HOTTEST,
+    MOST_AT_ONCE,
+    MOST_SURVIVORS,
+    NAME_LENGTH,
+    SEED_KERNELS,
+    SEED_LIMIT,
+    read_run_request,
+)
 from runs_app.optimisation.services.start import start_run
 from runs_app.submissions.api import Problem
 from tasks_app.people import AuthenticatedRequest
@@ -46,64 +58,98 @@ router = Router(tags=["runs"])
 _MOST_LISTED = 200
 
 
-class BudgetIn(Schema):
+class BudgetIn(Body):
     """Caps of a run; null is no cap, 0 leaves nothing to spend. One cap at least must be given.
 
     An extension changes the caps that it names; null removes one, and the others stay.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
-    usd: float | None = Field(None, examples=[2.0])
-    tokens: int | None = Field(None, examples=[2_000_000])
-    evaluations: int | None = Field(None, examples=[60])
-    wall_time_s: int | None = Field(
-        None, examples=[3600], description="Seconds of running; pauses do not count."
+    usd: StrictFloat | None = Field(None, examples=[2.0], json_schema_extra=between(0, MOST["usd"]))
+    tokens: StrictInt | None = Field(
+        None, examples=[2_000_000], json_schema_extra=between(0, MOST["tokens"])
+    )
+    evaluations: StrictInt | None = Field(
+        None, examples=[60], json_schema_extra=between(0, MOST["evaluations"])
+    )
+    wall_time_s: StrictInt | None = Field(
+        None,
+        examples=[3600],
+        description="Seconds of running; pauses do not count.",
+        json_schema_extra=between(0, MOST["wall_time_s"]),
     )
 
 
-class VerifiersIn(Schema):
+class VerifiersIn(Body):
     """Language-model judges that vote on a candidate before it is measured."""
-
-    model_config = ConfigDict(extra="forbid")
 
     names: list[str] = Field(
         [], examples=[["compile", "memory", "numerics"]], description="None switches them off."
     )
-    soft: bool = Field(True, description="Measure the best `survivors` of a generation.")
-    threshold: float = Field(0.5, description="If not soft: drop candidates with a lower score.")
-    survivors: int = Field(4)
-    reflect: bool = Field(True, description="Each verifier looks at its vote a second time.")
+    soft: StrictBool = Field(True, description="Measure the best `survivors` of a generation.")
+    threshold: StrictFloat = Field(
+        0.5, description="If not soft: drop candidates with a lower score."
+    )
+    survivors: StrictInt = Field(4, json_schema_extra=between(1, MOST_SURVIVORS))
+    reflect: StrictBool = Field(True, description="Each verifier looks at its vote a second time.")
     model: str = Field("", description="Empty: the language model that wrote the candidate.")
 
 
-class RunIn(Schema):
+class RunIn(Body):
     """An optimisation run to be started."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str = Field(examples=["matrix_mul"])
     device: str = Field("", examples=["cpu"], description="A device from /queue; empty: the CPU.")
-    strategy: str = Field(examples=["autotune"])
-    direction: str = Field(Direction.FORWARD.value, description="forward or backward")
+    strategy: str = Field(examples=["autotune"], json_schema_extra=one_of(*STRATEGIES))
+    direction: str = Field(
+        Direction.FORWARD.value,
+        description="forward or backward",
+        json_schema_extra=one_of(*Direction),
+    )
     parameters: dict[str, Any] = Field({}, description="Of the strategy, named as in its paper.")
     models: list[str] = Field([], description="Language models; see /language-models/.")
-    temperatures: list[float] = Field([0.5, 0.75, 1.0])
-    max_tokens: int = Field(8192, description="Of one answer.")
+    temperatures: list[StrictFloat] = Field(
+        [0.5, 0.75, 1.0],
+        json_schema_extra={"minItems": 1, "items": {"type": "number"} | between(0, HOTTEST)},
+    )
+    max_tokens: StrictInt = Field(
+        8192,
+        description="Of one answer.",
+        json_schema_extra=between(MIN_OUTPUT_TOKENS, MOST_ANSWER_TOKENS),
+    )
     budget: BudgetIn | None = Field(None, description="Left out: 60 evaluations, an hour, 2 USD.")
     verifiers: VerifiersIn | None = Field(None, description="Left out: no verifier.")
-    profile: str = Field("filtered", description="What prompts show: none, filtered or full.")
-    concurrent_asks: int = 4
-    concurrent_evaluations: int = 4
+    profile: str = Field(
+        "filtered",
+        description="What prompts show: none, filtered or full.",
+        json_schema_extra=one_of(*ProfileMode),
+    )
+    concurrent_asks: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
+    concurrent_evaluations: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
     seed_kernel: str = Field(
-        "", description="naive, best, own (with `source`) or none; empty: naive if there is one."
+        "",
+        description="naive, best, own (with `source`) or none; empty: naive if there is one.",
+        json_schema_extra=one_of(*SEED_KERNELS),
     )
     source: str = ""
-    seed: int | None = Field(None, description="Of the run's randomness; drawn if left out.")
+    seed: StrictInt | None = Field(
+        None,
+        description="Of the run's randomness; drawn if left out.",
+        json_schema_extra=between(0, SEED_LIMIT - 1),
+    )
     agent: str = Field("", description='Empty: "kbench-" and the strategy.')
-    name: str = ""
-    private: bool = Field(False, description="Seen by you and admins only.")
-    enters_best: bool = Field(False, description="Submit the best candidate at the end.")
+    name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
+    private: StrictBool = Field(False, description="Seen by you and admins only.")
+    enters_best: StrictBool = Field(False, description="Submit the best candidate at the end.")
+
+
+class RunFilters(Schema):
+    """Which runs are asked for; every parameter may be left out."""
+
+    task: str = ""
+    device: str = ""
+    strategy: str = Field("", json_schema_extra=one_of("", *STRATEGIES))
+    status: str = Field("", json_schema_extra=one_of("", *Run.Status.values))
+    limit: int = Field(50, ge=1, le=_MOST_LISTED)
 
 
 class RunListed(Schema):
@@ -207,19 +253,14 @@ def create_run(
 
 
 @router.get("/runs", response={200: list[RunListed], 422: Problem}, summary="Runs, newest first")
-def list_runs(
-    request: HttpRequest,
-    task: str = "",
-    device: str = "",
-    strategy: str = "",
-    status: str = "",
-    limit: int = Query(50, ge=1, le=_MOST_LISTED),  # type: ignore[type-arg]
-) -> list[dict[str, Any]]:
+def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> list[dict[str, Any]]:
     """Answer with the runs that you may see."""
-    given = {"task": task, "device": device, "strategy": strategy, "status": status}
-    assert set(given) <= set(RUN_FILTERS), "the selector knows these filters"
+    given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
+    for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
+        if given[name] and given[name] not in known:
+            raise SubmissionError(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
     rows = filtered_runs(request.user, given)
-    runs = list(rows.order_by("-created_at")[:limit])
+    runs = list(rows.order_by("-created_at")[: filters.limit])
     now, budgets = timezone.now(), run_budgets(runs)
     return [_listed(run, budgets[run.pk], now) for run in runs]
 
@@ -262,7 +303,7 @@ def show_candidate(request: HttpRequest, run_id: str, number: int) -> dict[str, 
     candidate = find_candidate(run, number) if 0 < number < 2**31 else None
     if candidate is None:
         raise Http404(f"this run has no candidate {number}")
-    return _candidate(candidate)
+    return _candidate(public_candidate(candidate, run.task_version.hidden_names))
 
 
 @router.post("/runs/{run_id}/pause", response={200: RunOut, **_REFUSALS}, summary="Pause a run")

@@ -23,6 +23,7 @@ from runs_app.evolve.strategies import STRATEGIES
 from runs_app.models import Candidate, Run
 from runs_app.optimisation import candidate_page
 from runs_app.optimisation import page as run_page
+from runs_app.optimisation.disclosure import public_call, public_candidate
 from runs_app.optimisation.selectors.runs import (
     EVENTS_AT_ONCE,
     RUN_FILTERS,
@@ -163,7 +164,9 @@ def run_extend(request: AuthenticatedRequest, run_id: UUID) -> HttpResponse:
 def candidate_detail(request: HttpRequest, run_id: UUID, number: int) -> HttpResponse:
     """A candidate: a fragment for the drawer, and a whole page for everybody else."""
     run = _run(request, run_id)
-    context = _candidate_context(request, run, _candidate(run, number))
+    hidden = run.task_version.hidden_names
+    candidate = public_candidate(_candidate(run, number), hidden)
+    context = _candidate_context(request, run, candidate)
     fragment = request.headers.get("HX-Request") == "true"
     name = "parts/candidate.html" if fragment else "run_candidate.html"
     return render(request, f"runs_app/optimisation/{name}", context)
@@ -187,10 +190,13 @@ def _run_response(
     request: HttpRequest, run: Run, form: BudgetForm, status: int = 200
 ) -> HttpResponse:
     rows = run.candidates.defer("source", "feedback").order_by("-number")
+    table = Paginator(rows, _TABLE_ROWS).get_page(request.GET.get("page"))
+    hidden = run.task_version.hidden_names
+    table.object_list = [public_candidate(each, hidden) for each in table.object_list]
     context = _head_context(request, run, form) | {
         "config": run_page.script_config(run),
         "config_rows": run_page.config_rows(run),
-        "table": Paginator(rows, _TABLE_ROWS).get_page(request.GET.get("page")),
+        "table": table,
         "over_seed": run_page.over_seed(run),
     }
     return render(request, "runs_app/optimisation/run.html", context, status=status)
@@ -216,7 +222,8 @@ def _candidate_context(request: HttpRequest, run: Run, candidate: Candidate) -> 
     parents = candidate_page.parents_of(run, candidate)
     seed = candidate_page.seed_of(run)
     parent = parents[0] if parents else None
-    calls = candidate_page.calls_about(run, candidate)
+    hidden = run.task_version.hidden_names
+    calls = [public_call(call, hidden) for call in candidate_page.calls_about(run, candidate)]
     before, after = candidate_page.neighbours(run, candidate.number)
     own_call = next((call for call in calls if call.pk == candidate.call_id), None)
     return {

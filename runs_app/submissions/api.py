@@ -9,9 +9,10 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Router, Schema, Status
-from pydantic import ConfigDict
+from pydantic import StrictBool
 
-from gpu_runner.data.verdict import Direction, Mode
+from gpu_runner.data.verdict import Abi, Direction, Language, Mode
+from runs_app.api_body import Body, one_of
 from runs_app.baselines.selectors import awaited_baselines as baselines_awaited
 from runs_app.errors import SubmissionError
 from runs_app.integrity.audits import request_audit
@@ -45,10 +46,8 @@ class Problem(Schema):
     reason: str = Field(examples=["'rust' is not one of cuda, cpp"])
 
 
-class SubmissionIn(Schema):
+class SubmissionIn(Body):
     """A kernel to be evaluated."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str = Field(examples=["vector_add"])
     source: str = Field(
@@ -57,9 +56,19 @@ class SubmissionIn(Schema):
             " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
         ]
     )
-    language: str = Field(examples=["cpp"], description="cuda or cpp")
-    abi: str = Field("", description="c or torch; the task decides, so it can be left out")
-    direction: str = Field(Direction.FORWARD.value, description="forward or backward")
+    language: str = Field(
+        examples=["cpp"], description="cuda or cpp", json_schema_extra=one_of(*Language)
+    )
+    abi: str = Field(
+        "",
+        description="c or torch; the task decides, so it can be left out",
+        json_schema_extra=one_of("", *Abi),
+    )
+    direction: str = Field(
+        Direction.FORWARD.value,
+        description="forward or backward",
+        json_schema_extra=one_of(*Direction),
+    )
     device: str = Field(
         "",
         examples=["cpu"],
@@ -68,10 +77,11 @@ class SubmissionIn(Schema):
     mode: str = Field(
         Mode.QUICK.value,
         description="compile, test, quick, profile or ranked; profile is quick, and then a profile",
+        json_schema_extra=one_of(*(mode for mode in Mode if mode is not Mode.AUDIT)),
     )
     agent: str = Field("", description="Who wrote the kernel; you, if left out.")
     model: str = Field("", description="The language model that wrote it, if one did.")
-    private: bool = Field(False, description="Seen by you and admins only.")
+    private: StrictBool = Field(False, description="Seen by you and admins only.")
 
 
 class SubmissionCreated(Schema):
@@ -147,10 +157,8 @@ class SubmissionOut(Schema):
     evaluations: list[EvaluationOut]
 
 
-class AuditIn(Schema):
+class AuditIn(Body):
     """Which place of a submission is to be audited."""
-
-    model_config = ConfigDict(extra="forbid")
 
     device: str = Field("", examples=["cpu"], description="Where its ranked result was measured.")
 

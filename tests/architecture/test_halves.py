@@ -24,12 +24,16 @@ import importlib, json, os, pkgutil, sys
 
 packages, hidden, data = json.loads(sys.argv[1])
 
-class Absent:
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in hidden:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        absent = name.partition(".")[0] in hidden
+        return None if absent else self.finder.find_spec(name, path, target)
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
 
-sys.meta_path.insert(0, Absent())
+sys.meta_path[:] = map(Without, sys.meta_path)
 if "kbench_web" in packages:
     os.environ["DJANGO_SETTINGS_MODULE"] = "kbench_web.settings"
     import django

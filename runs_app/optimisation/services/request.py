@@ -31,11 +31,11 @@ from runs_app.text import storable
 
 SEED_KERNELS = ("", "naive", "best", "none", "own")
 DEFAULT_BUDGET = Budget(evaluations=60, wall_time_s=3600, usd=2.0)
-_MOST_AT_ONCE = 16
-_MOST_SURVIVORS = 1000
-_SEED_LIMIT = 2**31
-_HOTTEST = 2.0
-_NAME_LENGTH = 150
+MOST_AT_ONCE = 16
+MOST_SURVIVORS = 1000
+SEED_LIMIT = 2**31
+HOTTEST = 2.0
+NAME_LENGTH = 150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ def config_for(request: RunRequest) -> RunConfig:
     try:
         return RunConfig(
             strategy=request.strategy,
-            seed=secrets.randbelow(_SEED_LIMIT) if request.seed is None else request.seed,
+            seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
             parameters=with_defaults(STRATEGIES[request.strategy], request.parameters),
             models=writers + extra,
             temperatures=request.temperatures,
@@ -116,26 +116,26 @@ def _check(request: RunRequest) -> None:
     for name in ("name", "agent"):
         if storable(getattr(request, name)) != getattr(request, name):
             raise SubmissionError(name, "holds a character that cannot be stored, such as NUL")
-    if len(request.name) > _NAME_LENGTH:
-        raise SubmissionError("name", f"has {len(request.name)} characters of {_NAME_LENGTH}")
+    if len(request.name) > NAME_LENGTH:
+        raise SubmissionError("name", f"has {len(request.name)} characters of {NAME_LENGTH}")
     check_budget(request.budget)
 
 
 def _check_numbers(request: RunRequest) -> None:
-    if request.seed is not None and not 0 <= request.seed < _SEED_LIMIT:
-        raise SubmissionError("seed", f"must be 0 or more and less than {_SEED_LIMIT}")
+    if request.seed is not None and not 0 <= request.seed < SEED_LIMIT:
+        raise SubmissionError("seed", f"must be 0 or more and less than {SEED_LIMIT}")
     for name in ("concurrent_asks", "concurrent_evaluations"):
-        if not 1 <= getattr(request, name) <= _MOST_AT_ONCE:
-            raise SubmissionError(name, f"must be 1 to {_MOST_AT_ONCE}")
+        if not 1 <= getattr(request, name) <= MOST_AT_ONCE:
+            raise SubmissionError(name, f"must be 1 to {MOST_AT_ONCE}")
     if not MIN_OUTPUT_TOKENS <= request.max_tokens <= MOST_ANSWER_TOKENS:
         reason = f"must be {MIN_OUTPUT_TOKENS} to {MOST_ANSWER_TOKENS}"
         raise SubmissionError("max_tokens", reason)
-    if not 1 <= request.verifiers.survivors <= _MOST_SURVIVORS:
-        raise SubmissionError("verifiers.survivors", f"must be 1 to {_MOST_SURVIVORS}")
+    if not 1 <= request.verifiers.survivors <= MOST_SURVIVORS:
+        raise SubmissionError("verifiers.survivors", f"must be 1 to {MOST_SURVIVORS}")
     if not request.temperatures:
         raise SubmissionError("temperatures", "give at least one")
-    if not all(math.isfinite(t) and 0 <= t <= _HOTTEST for t in request.temperatures):
-        raise SubmissionError("temperatures", f"must be 0 to {_HOTTEST:g} each")
+    if not all(math.isfinite(t) and 0 <= t <= HOTTEST for t in request.temperatures):
+        raise SubmissionError("temperatures", f"must be 0 to {HOTTEST:g} each")
 
 
 def _spec(field_name: str, name: str) -> ModelSpec:

@@ -362,3 +362,26 @@ class TestCandidate:
         make.make_candidate(run, state="measured", verdict="WRONG_RESULT")
         answer = own.post(f"{run.get_absolute_url()}candidates/1/enter/", follow=True)
         assert "Not submitted: candidate 1 is not correct" in answer.content.decode()
+
+
+def test_no_text_of_a_candidate_names_a_hidden_workload() -> None:
+    run = make.make_run()
+    secret = make.HIDDEN_WORKLOAD
+    call = run.calls.create(
+        language_model=make.make_judge(), role="writer", number=1, temperature=0.5, max_tokens=9,
+        messages=[{"role": "user", "content": f"mind {secret}"}], response=f"I minded {secret}.",
+        problem=f"{secret} is unknown", created_at=make.NOW, ended_at=make.NOW,
+        sent_at=make.NOW, status="ANSWERED",
+    )  # fmt: skip
+    make.make_candidate(
+        run, title=f"for {secret}", reason=f"slow on {secret}", verdict="WRONG_RESULT", call=call,
+        feedback={"mismatch": {"workload": secret, "output": "y", "reason": f"of {secret}"},
+                  "workloads": [{"name": "n256", "time_ns": 1.0, "low_ns": 1.0, "high_ns": 1.0}]},
+    )  # fmt: skip
+    address = run.get_absolute_url()
+    pages = (address, f"{address}candidates/1/", f"/api/v1{address}candidates/1")
+    for path in pages:
+        text = Client().get(path).content.decode()
+        assert "a hidden workload" in text, path
+        assert secret not in text, path
+    run.candidates.get(title__contains=secret)  # nothing is lost

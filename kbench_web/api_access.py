@@ -1,0 +1,129 @@
+"""Who asks the API, and how often: tokens are recognised once, and counted by their owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from ninja.security.base import AuthBase
+
+from kbench_web.accounts.tokens import find_token
+from kbench_web.models import ApiToken
+from kbench_web.rate_limit import count, ends_in_s
+
+_SCHEME = "bearer"
+_READING = ("GET", "HEAD", "OPTIONS")
+_KNOWN = "_api_token"
+_IPV6_SITE = 64  # bits that an ISP gives to one customer
+
+
+class Unauthorized(Exception):
+    """No token, or one that does not allow this; says why."""
+
+
+class BearerAuth(AuthBase):
+    """A token for everything that changes something; reading what is public needs none."""
+
+    openapi_type = "http"
+    openapi_scheme = _SCHEME
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Put the token's user on the request; raises `Unauthorized`.
+
+        A token that is shown must be valid, even where none is needed. Session cookies do not
+        count: a page of another site could make a browser send them.
+        """
+        reading = request.method in _READING
+        request.user = AnonymousUser()
+        if not _header(request) and reading:
+            return request.user
+        token = _token(request)
+        scope = ApiToken.Scope.READ if reading else ApiToken.Scope.SUBMIT
+        refusal = token.refusal(scope.value, timezone.now())
+        if refusal:
+            raise Unauthorized(refusal)
+        request.user = token.user
+        return token
+
+
+class ApiRateLimitMiddleware:
+    """Answers 429 past the limit; puts RateLimit-* headers on every answer of the API."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        """Wrap the next handler."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Count the request, then pass it on or refuse it."""
+        if not request.path_info.startswith("/api/"):
+            return self.get_response(request)
+        limit = settings.API_REQUESTS_PER_MINUTE
+        reset_s = ends_in_s()
+        remaining = limit - count(f"api {_client(request)}")
+        if remaining >= 0:
+            response = self.get_response(request)
+        else:
+            reason = f"more than {limit} requests a minute; try again in {reset_s} s"
+            response = JsonResponse({"field": "", "reason": reason}, status=429)
+            response["Retry-After"] = str(reset_s)
+        response["RateLimit-Limit"] = str(limit)
+        response["RateLimit-Remaining"] = str(max(remaining, 0))
+        response["RateLimit-Reset"] = str(reset_s)
+        return response
+
+
+def _client(request: HttpRequest) -> str:
+    """Whose request it is: a token's owner, however it is spelt, or else an address.
+
+    A header that is no valid token counts for the address, as if it were not there.
+    """
+    token = _known(request)
+    scope = token.scopes[0] if token is not None and token.scopes else ApiToken.Scope.READ.value
+    if token is not None and not token.refusal(scope, timezone.now()):
+        return f"user {token.user_id}"
+    address = str(request.META.get("REMOTE_ADDR", ""))
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(known, IPv6Address):
+        return str(ip_network((known, _IPV6_SITE), strict=False))
+    return address
+
+
+def _header(request: HttpRequest) -> str:
+    return request.headers.get("Authorization", "").strip()
+
+
+def _bearer(request: HttpRequest) -> str:
+    """The token's text; empty where the header is something else."""
+    scheme, _, text = _header(request).partition(" ")
+    return text.strip() if scheme.lower() == _SCHEME else ""
+
+
+def _known(request: HttpRequest) -> ApiToken | None:
+    """The token of the request, whatever it allows; looked up once a request."""
+    if not hasattr(request, _KNOWN):
+        text = _bearer(request)
+        setattr(request, _KNOWN, find_token(text, timezone.now()) if text else None)
+    known: ApiToken | None = getattr(request, _KNOWN)
+    return known
+
+
+def _token(request: HttpRequest) -> ApiToken:
+    if not _header(request):
+        raise Unauthorized(
+            "send the header 'Authorization: Bearer TOKEN'; make a token on the page /account/,"
+            " or on the site's machine: .venv/bin/python manage.py create_token USER"
+        )
+    if not _bearer(request):
+        raise Unauthorized("the Authorization header must read: Bearer TOKEN")
+    token = _known(request)
+    if token is None:
+        raise Unauthorized("this token is not known here")
+    return token

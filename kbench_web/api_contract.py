@@ -1,0 +1,89 @@
+"""What holds of every operation of the API, and so is written once: in code and in its document."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI
+from ninja.operation import Operation
+
+_PROBLEM = {"$ref": "#/components/schemas/Problem"}
+_ALWAYS = (
+    HTTPStatus.BAD_REQUEST,  # what cannot be read
+    HTTPStatus.UNAUTHORIZED,  # a token that is shown must be valid
+    HTTPStatus.UNPROCESSABLE_ENTITY,  # a parameter that is not known
+    HTTPStatus.TOO_MANY_REQUESTS,
+)
+
+
+class UnknownParameter(Exception):
+    """The address has a parameter that the operation does not know."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(name)
+        self.name, self.known = name, known
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, and what would not be."""
+        known = f"known: {', '.join(self.known)}" if self.known else "this address takes none"
+        return f"is no parameter of this address; {known}"
+
+
+class Api(NinjaAPI):
+    """Refuses unknown parameters, and says in its document what every operation may answer."""
+
+    def __init__(self, **options: Any) -> None:
+        """With the options of ninja."""
+        super().__init__(**options)
+        self.add_decorator(_knows_its_parameters, mode="view")
+
+    def get_openapi_schema(self, **options: Any) -> Any:
+        """Ninja's document with the answers that no operation has to name."""
+        document = super().get_openapi_schema(**options)
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                _complete(operation, path, method)
+        return document
+
+
+def _complete(operation: dict[str, Any], path: str, method: str) -> None:
+    statuses = set(_ALWAYS)
+    if "{" in path:
+        statuses.add(HTTPStatus.NOT_FOUND)
+    if "requestBody" in operation:
+        statuses.add(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    for status in sorted(statuses):
+        content = {"application/json": {"schema": _PROBLEM}}
+        answer = {"description": status.phrase, "content": content}
+        operation["responses"].setdefault(status.value, answer)
+    if method == "get":  # public reading needs no token
+        operation["security"] = [{}, *operation["security"]]
+
+
+def _knows_its_parameters(
+    run: Callable[..., HttpResponseBase],
+) -> Callable[..., HttpResponseBase]:
+    """Refuse a request whose address has a parameter that the operation does not know."""
+    operation: Operation = run.__self__  # type: ignore[attr-defined]  # a bound method
+    known = [
+        name
+        for model in operation.models
+        if model.__ninja_param_source__ == "query"
+        for name in getattr(model, "__ninja_flatten_map__", ())
+    ]
+
+    @functools.wraps(run)
+    def checked(request: HttpRequest, **values: Any) -> HttpResponseBase:
+        for name in request.GET:
+            if name not in known:
+                error = UnknownParameter(name[:100], known)
+                return operation.api.on_exception(request, error)
+        return run(request, **values)
+
+    return checked

@@ -1,0 +1,60 @@
+"""Refuses requests with a character that no database row can hold, before anything asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import render
+
+_NUL = "\0"
+_PLAIN_FORM = "application/x-www-form-urlencoded"
+
+
+class UnstorableTextMiddleware:
+    """Answers 400 to NUL in an address or in a plain form; PostgreSQL would answer with an error.
+
+    Bodies of the API and forms with files are left to those who read them: their fields say no.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        """Wrap the next handler."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Forget cookies that no browser was given, so that no session is looked up by them."""
+        for name in [name for name, value in request.COOKIES.items() if _NUL in value]:
+            del request.COOKIES[name]
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, arguments: Any, values: Any
+    ) -> HttpResponse | None:
+        """Look at the address, then at the form; every limit on requests was asked before."""
+        field = _field_with_nul(request.GET)
+        if field is None and _NUL in request.path_info:
+            field = "address"
+        is_form = request.method == "POST" and request.content_type == _PLAIN_FORM
+        if field is None and is_form and not _is_api(request):
+            field = _field_with_nul(request.POST)
+        return None if field is None else _refusal(request, field)
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/api/")
+
+
+def _field_with_nul(values: QueryDict) -> str | None:
+    """The first field with a NUL in its name or in one of its values."""
+    for name, found in values.lists():
+        if _NUL in name or any(_NUL in str(value) for value in found):
+            return name.replace(_NUL, "\ufffd")
+    return None
+
+
+def _refusal(request: HttpRequest, field: str) -> HttpResponse:
+    if _is_api(request):
+        reason = "holds the character NUL, which nothing here has"
+        return JsonResponse({"field": field, "reason": reason}, status=400)
+    return render(request, "400.html", {"field": field}, status=400)

@@ -1,0 +1,146 @@
+"""NUL in an address, a form, a cookie or a body: refused, with the field's name, everywhere."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from runs_app.models import Run, Submission
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+ADDRESSES = [
+    *(f"/runs/?{name}=%00" for name in ("task", "device", "strategy", "status")),
+    *(f"/api/v1/runs?{name}=a%00" for name in ("task", "device", "strategy", "status")),
+    *(f"/api/v1/tasks/a%00{rest}" for rest in ("", "/versions", "/soundness", "/judgements")),
+    "/api/v1/tasks/a%00/versions/1",
+    "/leaderboard/?task=%00",
+    "/tasks/?q=%00",
+    "/submit/?task=%00",
+    "/queue/?%00=1",
+    "/sign-in/?next=/%00",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("signed_in", [False, True])
+def test_an_address_with_nul_is_a_400(address: str, signed_in: bool) -> None:
+    client = Client()
+    if signed_in:
+        client.force_login(make.make_admin())
+    answer = client.get(address)
+    if address.startswith("/submit/") and not signed_in:
+        assert answer.status_code in (302, 400)
+        return
+    assert answer.status_code == 400
+    if address.startswith("/api/"):
+        assert "NUL" in answer.json()["reason"]
+        assert answer.json()["field"]
+    else:
+        assert "the character NUL" in " ".join(answer.content.decode().split())
+        assert ("Sign in" in answer.content.decode()) is not signed_in
+
+
+def test_a_form_with_nul_is_a_400_and_stores_nothing() -> None:
+    evaluation = make.make_finished_evaluation()
+    client = Client()
+    client.force_login(evaluation.submission.author)
+    address = f"/submissions/{evaluation.submission_id}/rerun/"
+    form = "mode=quick&device=cpu%00"
+    answer = client.post(address, form, content_type="application/x-www-form-urlencoded")
+    assert answer.status_code == 400
+    assert "<code>device</code>" in answer.content.decode()
+    assert evaluation.submission.evaluations.count() == 1
+
+
+def test_a_session_cookie_with_nul_is_no_cookie() -> None:
+    answer = Client(HTTP_COOKIE=f'{settings.SESSION_COOKIE_NAME}="\\000abcdefghij"').get(
+        "/account/"
+    )
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/sign-in/")
+
+
+def test_an_upload_over_the_limit_stays_a_413() -> None:
+    token = make.make_token(make.make_user())
+    answer = Client().post(
+        "/api/v1/submissions",
+        b"\0" * (5 << 20),
+        content_type="application/x-www-form-urlencoded",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "field"),
+    [
+        ("submissions", {"task": "scale\0"}, "task"),
+        ("submissions", {"device": "\0"}, "device"),
+        ("submissions", {"source": "\0"}, "source"),
+        ("submissions", {"model": "\ud800"}, "model"),
+        ("runs", {"task": "scale\0"}, "task"),
+        ("runs", {"device": "cpu\0"}, "device"),
+        ("runs", {"parameters": {"rounds": ["\0"]}}, "parameters"),
+        ("runs", {"parameters": {"\0": 1}}, "parameters"),
+        ("runs", {"models": ["\0"]}, "models"),
+        ("runs", {"name": "\0"}, "name"),
+    ],
+)
+def test_a_body_with_nul_names_the_field(name: str, changes: dict[str, Any], field: str) -> None:
+    make.make_task_version()
+    whole = {
+        "submissions": {"task": "scale", "source": make.SOURCE, "language": "cpp"},
+        "runs": {"task": "scale", "strategy": "autotune"},
+    }[name]
+    answer = Client().post(
+        f"/api/v1/{name}",
+        json.dumps(whole | changes),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {make.make_token(make.make_user())}"},
+    )
+    assert answer.status_code == 422, answer.content
+    assert answer.json()["field"] == field
+    assert "NUL" in answer.json()["reason"]
+    assert not Submission.objects.exists()
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "field"),
+    [
+        ("submissions", {"private": 0}, "private"),
+        ("submissions", {"private": "yes"}, "private"),
+        ("runs", {"private": 1}, "private"),
+        ("runs", {"seed": "7"}, "seed"),
+        ("runs", {"seed": True}, "seed"),
+        ("runs", {"budget": {"usd": "2"}}, "budget.usd"),
+        ("runs", {"budget": {"evaluations": True}}, "budget.evaluations"),
+        ("runs", {"temperatures": ["0.5"]}, "temperatures.0"),
+    ],
+)
+def test_a_body_of_another_type_names_the_field(
+    name: str, changes: dict[str, Any], field: str
+) -> None:
+    test_body = {"task": "scale", "source": make.SOURCE, "strategy": "autotune", "language": "cpp"}
+    kept = ("task", "source", "language") if name == "submissions" else ("task", "strategy")
+    make.make_task_version()
+    answer = Client().post(
+        f"/api/v1/{name}",
+        json.dumps({key: test_body[key] for key in kept} | changes),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {make.make_token(make.make_user())}"},
+    )
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+    assert not Submission.objects.exists()
+
+
+def test_an_unknown_id_with_nul_is_refused_too() -> None:
+    answer = Client().get(f"/api/v1/submissions/{uuid.uuid4()}%00")
+    assert answer.status_code == 400
