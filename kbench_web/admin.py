@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from kbench_web.models import ApiToken
+
+# The admin's own form would let passwords be guessed beside the site's.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 
 @admin.register(ApiToken)

@@ -6,7 +6,10 @@ import os
 import secrets
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import environ
 from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = {"1", "true", "yes", "on"}
@@ -69,6 +72,64 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
                 f"{name} holds {word!r}, which is no address and no network: {error}."
             ) from None
     return found
+
+
+def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
+    """Value of a variable that knows these words alone; raises `ImproperlyConfigured`."""
+    value = text(name, default)
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to one of {', '.join(choices)}.")
+    return value
+
+
+def email(url: str) -> dict[str, Any]:
+    """Django's settings of the mail server at `url`; raises `ImproperlyConfigured`."""
+    try:
+        return dict(environ.Env.email_url_config(url))
+    except (KeyError, ValueError, environ.ImproperlyConfigured):
+        raise ImproperlyConfigured(
+            "KBENCH_EMAIL_URL is no mail server's address; write it as"
+            " smtp+tls://user:password@host:587"
+        ) from None
+
+
+def sign_in_providers() -> dict[str, Any]:
+    """Where people may sign in beside here, as django-allauth has it; empty where none is set."""
+    found: dict[str, Any] = {}
+    if identity := text("KBENCH_GITHUB_CLIENT_ID", ""):
+        github = {
+            "client_id": identity,
+            "secret": text("KBENCH_GITHUB_CLIENT_SECRET", ""),
+            "key": "",
+        }
+        found["github"] = {"APPS": [github], "SCOPE": ["read:user"]}
+    if url := text("KBENCH_OIDC_URL", ""):
+        oidc = {
+            "provider_id": "oidc",
+            "name": text("KBENCH_OIDC_NAME", "OpenID Connect"),
+            "client_id": text("KBENCH_OIDC_CLIENT_ID", ""),
+            "secret": text("KBENCH_OIDC_CLIENT_SECRET", ""),
+            "settings": {"server_url": url, "oauth_pkce_enabled": True},
+        }
+        found["openid_connect"] = {"APPS": [oidc]}
+    for provider, settings in found.items():
+        if not all((settings["APPS"][0]["client_id"], settings["APPS"][0]["secret"])):
+            names = _CREDENTIALS[provider]
+            raise ImproperlyConfigured(f"set both {names}: one without the other signs nobody in.")
+    return found
+
+
+_CREDENTIALS = {
+    "github": "KBENCH_GITHUB_CLIENT_ID and KBENCH_GITHUB_CLIENT_SECRET",
+    "openid_connect": "KBENCH_OIDC_CLIENT_ID and KBENCH_OIDC_CLIENT_SECRET",
+}
+
+
+def sign_in_origins() -> list[str]:
+    """Origins to which a form on the sign-in page may lead."""
+    parts = urlsplit(text("KBENCH_OIDC_URL", ""))
+    github = ["https://github.com"] if text("KBENCH_GITHUB_CLIENT_ID", "") else []
+    return [*github, *([f"{parts.scheme}://{parts.netloc}"] if parts.netloc else [])]
 
 
 def secret(name: str, path: Path, *, production: bool) -> str:

@@ -52,3 +52,58 @@ class ApiToken(models.Model):
         if not self.user.is_active:
             return "the account of this token is disabled"
         return ""
+
+
+class SignUpPolicy(models.Model):
+    """Who may open an account, as an admin has decided; the newest row counts.
+
+    Without a row the setting KBENCH_SIGN_UP does.
+    """
+
+    class Mode(models.TextChoices):
+        """Who may."""
+
+        OPEN = "open", "Everybody"
+        INVITATION = "invitation", "Who is invited"
+        CLOSED = "closed", "Nobody"
+
+    mode = models.CharField(max_length=10, choices=Mode.choices)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        """The newest comes first."""
+
+        ordering = ("-decided_at", "-pk")
+
+    def __str__(self) -> str:
+        """The mode."""
+        return self.get_mode_display()
+
+
+class Invitation(models.Model):
+    """A link with which one person may open an account; only its digest is stored."""
+
+    note = models.CharField(max_length=100)  # whom it is for
+    digest = models.CharField(max_length=64, unique=True)  # SHA-256 of 256 random bits
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    used_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """The newest comes first."""
+
+        ordering = ("-created_at", "-pk")
+
+    def __str__(self) -> str:
+        """Whom it is for."""
+        return self.note

@@ -39,6 +39,12 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.github",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "axes",
     "channels",
     "csp",
@@ -68,6 +74,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "kbench_web.rate_limit.UploadRateLimitMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -144,7 +151,7 @@ RQ_QUEUES = {
 }
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "kbench_web.patient_cache.PatientRedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "kbench",
         "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 2},
@@ -176,6 +183,34 @@ AXES_VERBOSE = False
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
+
+SIGN_UP = env.one_of("KBENCH_SIGN_UP", "open", ("open", "invitation", "closed"))
+EMAIL_CONFIGURED = bool(env.text("KBENCH_EMAIL_URL", ""))
+if EMAIL_CONFIGURED:
+    vars().update(env.email(env.text("KBENCH_EMAIL_URL", "")))
+DEFAULT_FROM_EMAIL = env.text("KBENCH_EMAIL_FROM", f"kbench@{ALLOWED_HOSTS[0].lstrip('.')}")
+EMAIL_TIMEOUT = 10
+
+ACCOUNT_ADAPTER = "kbench_web.accounts.adapter.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = [
+    "username*",
+    *(["email"] if EMAIL_CONFIGURED else []),
+    "password1*",
+    "password2*",
+]
+ACCOUNT_EMAIL_VERIFICATION = "optional" if EMAIL_CONFIGURED else "none"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "kbench: "
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_MAX_EMAIL_ADDRESSES = 3
+# Wrong passwords are counted by axes, which needs no Redis and knows names with their addresses.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "signup": "10/m/ip,50/d/ip"}
+SOCIALACCOUNT_ADAPTER = "kbench_web.accounts.adapter.SocialAdapter"
+SOCIALACCOUNT_AUTO_SIGNUP = False  # people choose the name that everybody will see
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_QUERY_EMAIL = False
+SOCIALACCOUNT_PROVIDERS = env.sign_in_providers()
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -210,7 +245,7 @@ CONTENT_SECURITY_POLICY = {
         "connect-src": [SELF],
         "object-src": [NONE],
         "base-uri": [SELF],
-        "form-action": [SELF],
+        "form-action": [SELF, *env.sign_in_origins()],  # a form's answer may lead there
         "frame-ancestors": [NONE],
     },
 }

@@ -1,8 +1,9 @@
-"""Who asks: somebody who is signed in, or a visitor."""
+"""Who asks: somebody who is signed in, or a visitor; and under which name they are shown."""
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.db.models import Case, F, When
 from django.http import HttpRequest
 
 Viewer = User | AnonymousUser
@@ -13,3 +14,24 @@ class AuthenticatedRequest(HttpRequest):
     """A request that has passed a sign-in: `login_required`, or a token of the API."""
 
     user: User
+
+
+def role_of(user: User, owner_id: int) -> str:
+    """As what `user` acts on something of this owner; stored in place of a name, which may go."""
+    return "its owner" if user.pk == owner_id else "an admin"
+
+
+def shown_name(user: AbstractBaseUser | None) -> str:
+    """The name under which everybody sees somebody: the pseudonym, or else the user name.
+
+    The column `first_name` of Django's user holds the pseudonym, so no list needs a join for it.
+    """
+    if not isinstance(user, User):
+        return ""
+    return user.first_name or user.get_username()
+
+
+def shown_name_of(column: str) -> Case:
+    """`shown_name` of the user in that column, for the database to read."""
+    pseudonym = f"{column}__first_name"
+    return Case(When(**{pseudonym: ""}, then=F(f"{column}__username")), default=F(pseudonym))

@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet
 
 from tasks_app.disclosure import public_soundness, public_task, sees_hidden
 from tasks_app.models import Draft, Soundness, Task, TaskVersion
-from tasks_app.people import Viewer
+from tasks_app.people import Viewer, shown_name_of
 
 
 def published_tasks() -> QuerySet[Task]:
@@ -115,7 +115,7 @@ def task_writers(task: Task | None = None) -> set[tuple[str, str]]:
     They know hidden workloads that it had, be they admins or not. Of `task` alone, or of all.
     """
     drafts = _published_drafts() if task is None else _published_drafts().filter(task=task)
-    rows = drafts.values_list("task__slug", "author__username", "taken_by__username")
+    rows = drafts.values_list("task__slug", shown_name_of("author"), shown_name_of("taken_by"))
     return {(slug, name) for slug, *names in rows for name in names if name}
 
 

@@ -84,7 +84,8 @@ def make_task_version(**overrides: Any) -> TaskVersion:
 def make_user(**overrides: Any) -> User:
     """An account with the password "secret"."""
     username = overrides.pop("username", None) or f"person{next(_numbers)}"
-    return User.objects.create_user(username=username, password="secret", **overrides)
+    fields = {"date_joined": NOW - timedelta(days=100), **overrides}
+    return User.objects.create_user(username=username, password="secret", **fields)
 
 
 def make_admin(**overrides: Any) -> User:
@@ -124,7 +125,8 @@ def make_submission(**overrides: Any) -> Submission:
     make_cpu()
     fields: dict[str, Any] = {"source": SOURCE, "device": "cpu", "now": NOW}
     if "user" not in overrides:
-        fields["user"] = make_user()
+        known = Agent.objects.filter(name=overrides.get("agent", ""), owner__isnull=False).first()
+        fields["user"] = known.owner if known else make_user()
     if "task_version" not in overrides:
         fields["task_version"] = make_task_version()
     return submit(**{**fields, **overrides})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
+from allauth.account.forms import LoginForm
+from allauth.account.forms import SignupForm as AllauthSignUpForm
 from django import forms
-from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 
 from kbench_web.models import ApiToken
@@ -13,14 +15,74 @@ from kbench_web.models import ApiToken
 _LIFETIMES = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
 
 
-class SignUpForm(UserCreationForm):  # type: ignore[type-arg]
-    """A name and a password are all that an account needs."""
+class SignInForm(LoginForm):  # type: ignore[misc]
+    """A user name and a password."""
 
-    class Meta(UserCreationForm.Meta):
-        """The name is what stands on the leaderboard."""
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        name, password = self.fields["login"], self.fields["password"]
+        name.label, password.help_text = "User name", ""
+        name.widget.attrs |= {"autocapitalize": "none", "autofocus": True}
+        for field in (name, password):
+            field.widget.attrs.pop("placeholder", None)
 
-        model = User
-        fields = ("username",)
+
+class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
+    """A name and a password are all that an account needs; e-mail where the site sends any."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        labels = {
+            "username": ("User name", "Letters, digits and @ . + - _"),
+            "email": ("E-mail, if you like", "Nobody sees it. With it you can reset a password."),
+            "password1": (
+                "Password",
+                "At least 8 characters, not only digits, and no common password.",
+            ),
+            "password2": ("Password again", ""),
+        }
+        for name, (label, text) in labels.items():
+            if field := self.fields.get(name):
+                field.label, field.help_text = label, text
+                field.widget.attrs.pop("placeholder", None)
+        self.fields["username"].widget.attrs["autocapitalize"] = "none"
+
+
+class NameForm(forms.Form):
+    """The name under which everybody sees a person."""
+
+    name = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Shown name",
+        help_text="Empty: your user name. Results that stand already change with it.",
+    )
+
+
+class DeletionForm(forms.Form):
+    """A proof that whoever deletes an account is its owner."""
+
+    proof = forms.CharField(max_length=200)
+
+    def __init__(self, user: User, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._user = user
+        field = self.fields["proof"]
+        if user.has_usable_password():
+            field.label = "Your password"
+            field.widget = forms.PasswordInput(attrs={"autocomplete": "current-password"})
+        else:
+            field.label = f"Type your user name, {user.get_username()}"
+
+    def clean_proof(self) -> str:
+        """The password, or the user name of who has none."""
+        proof: str = self.cleaned_data["proof"]
+        if self._user.has_usable_password():
+            if not self._user.check_password(proof):
+                raise forms.ValidationError("This is not your password.")
+        elif proof != self._user.get_username():
+            raise forms.ValidationError("This is not your user name.")
+        return proof
 
 
 class TokenForm(forms.Form):

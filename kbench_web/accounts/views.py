@@ -1,55 +1,38 @@
-"""Accounts with their tokens."""
+"""An account: its tokens, its shown name, and its end."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from kbench_web.accounts.forms import SignUpForm, TokenForm
+from kbench_web.accounts.deletion import delete_account
+from kbench_web.accounts.forms import DeletionForm, NameForm, TokenForm
+from kbench_web.accounts.names import take_name
+from kbench_web.accounts.sessions import live_sessions
 from kbench_web.accounts.tokens import create_token
 from kbench_web.models import ApiToken
+from kbench_web.rate_limit import count
+from runs_app.errors import SubmissionError
+from runs_app.models import Agent
 from runs_app.submissions.quota import quota
 from runs_app.work.access import listed_evaluations
 from tasks_app.people import AuthenticatedRequest
 
 _OWN = 20
-
-
-class SignInView(LoginView):
-    """Django's sign-in with our template; who is signed in already goes on."""
-
-    template_name = "kbench_web/accounts/sign_in.html"
-    redirect_authenticated_user = True
-
-
-@sensitive_post_parameters()
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def sign_up(request: HttpRequest) -> HttpResponse:
-    """Open an account and sign in to it."""
-    if request.user.is_authenticated:
-        return redirect("account")
-    form = SignUpForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        user = form.save()
-        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-        return HttpResponseRedirect(_next(request))
-    context = {"form": form, "next": request.POST.get("next", request.GET.get("next", ""))}
-    status = 422 if form.is_bound else 200
-    return render(request, "kbench_web/accounts/sign_up.html", context, status=status)
+_PROOFS_PER_MINUTE = 5
 
 
 @login_required
@@ -84,6 +67,11 @@ def _account(user: User, form: TokenForm, created: str) -> dict[str, Any]:
         "tokens": ApiToken.objects.filter(user=user, revoked_at__isnull=True, expires_at__gt=now),
         "quota": quota(user, now),
         "evaluations": own.order_by("-created_at")[:_OWN],
+        "agents": Agent.objects.filter(owner=user).order_by("name"),
+        "sessions": len(live_sessions(user, now)),
+        "addresses": EmailAddress.objects.filter(user=user) if settings.EMAIL_CONFIGURED else None,
+        "links": SocialAccount.objects.filter(user=user),
+        "has_providers": bool(settings.SOCIALACCOUNT_PROVIDERS),
     }
 
 
@@ -99,10 +87,49 @@ def revoke_token(request: AuthenticatedRequest, token_id: int) -> HttpResponse:
     return redirect("account")
 
 
-def _next(request: HttpRequest) -> str:
-    """Where the visitor wanted to go, if that is on this site."""
-    wanted = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(
-        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return wanted if safe and wanted else settings.LOGIN_REDIRECT_URL
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def name(request: AuthenticatedRequest) -> HttpResponse:
+    """Choose the name under which everybody sees one."""
+    form = NameForm(request.POST or None, initial={"name": request.user.first_name})
+    if request.method == "POST" and form.is_valid():
+        try:
+            take_name(user=request.user, name=form.cleaned_data["name"], now=timezone.now())
+        except SubmissionError as error:
+            form.add_error("name", error.reason)
+        else:
+            messages.success(request, "Everybody sees you under this name now.", extra_tags="good")
+            return redirect("account")
+    context = {
+        "form": form,
+        "title": "Your shown name",
+        "lede": f"You sign in as {request.user.get_username()}. Others see the name that you choose"
+        " here instead, on boards, submissions and runs.",
+        "button": "Take this name",
+    }
+    status = 422 if form.is_bound else 200
+    return render(request, "kbench_web/accounts/form.html", context, status=status)
+
+
+@login_required
+@never_cache
+@sensitive_post_parameters("proof")
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: AuthenticatedRequest) -> HttpResponse:
+    """Delete one's account; what was public stays without the name."""
+    form = DeletionForm(request.user, request.POST or None)
+    if request.method == "POST":
+        if count(f"delete {request.user.pk}") > _PROOFS_PER_MINUTE:
+            form.add_error(None, "Too many tries: wait a minute.")
+        elif form.is_valid():
+            try:
+                delete_account(user=request.user, now=timezone.now())
+            except SubmissionError as error:
+                form.add_error(None, error.reason)
+            else:
+                logout(request)
+                messages.success(request, "Your account is deleted.", extra_tags="good")
+                return redirect("home")
+    status = 422 if form.is_bound else 200
+    return render(request, "kbench_web/accounts/delete.html", {"form": form}, status=status)

@@ -14,6 +14,7 @@ from django.db.models.functions import RowNumber
 from leaderboard_app.boards.intervals import LATENCY, Factors, spread, spreads
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
 from runs_app.models import Evaluation, Result
+from tasks_app.people import shown_name_of
 from tasks_app.selectors import task_writers
 
 _CHUNK = 100
@@ -54,7 +55,7 @@ class _Row(NamedTuple):
 
 
 _COLUMNS = (
-    "pk", "submission_id", "submission__author__username", "submission__agent__name",
+    "pk", "submission_id", shown_name_of("submission__author"), "submission__agent__name",
     "submission__language_model__name", "task_version__task__slug", "direction", "device_id",
     "finished_at", "latency_ns", "latency_spread", "speedup_best", "speedup_spread",
     "speedup_eager", "speedup_compiled", "hidden_speedup", "floor_fraction", "score", "audited",

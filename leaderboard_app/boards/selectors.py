@@ -26,9 +26,10 @@ from runs_app.integrity.eligibility import (
     judged_evaluations,
 )
 from runs_app.models import Audited, Device, Evaluation, ResultImport
+from tasks_app.people import shown_name_of
 from tasks_app.selectors import published_tasks
 
-_AUTHOR = ("submission__author__username", "submission__agent__name")
+_AUTHOR = ("submitter", "submission__agent__name")
 _MODEL = "submission__language_model__name"
 _OWNERS = {
     By.SUBMISSION: ("submission__author", "submission__agent"),
@@ -215,6 +216,7 @@ def _tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
     keys = (*_AUTHOR, _MODEL, "task_version__task__slug", "direction")
     counted = (
         rows.order_by()
+        .annotate(submitter=shown_name_of("submission__author"))
         .values(*keys)
         .annotate(judged=Count("pk"), accepted=Count("pk", filter=Q(verdict=Verdict.CORRECT.value)))
         .values_list(*keys, "judged", "accepted")

@@ -19,6 +19,7 @@ from tasks_app.errors import CurationError
 from tasks_app.formats.loader import report_of
 from tasks_app.formats.soundness_report import LARGEST
 from tasks_app.models import AuditEntry, Draft, TaskVersion
+from tasks_app.people import role_of
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import record_report
 
@@ -63,7 +64,7 @@ def cancel_check(*, check: TaskCheck, user: User, now: datetime) -> None:
         raise CurationError("", f"this check is {locked.status.lower()} already")
     if not may_cancel(locked, user):
         raise CurationError("", "only who asked for a check and admins may cancel it")
-    locked.reason = f"cancelled by {user.get_username()}"
+    locked.reason = f"cancelled by {role_of(user, locked.asked_by_id)}"
     lifecycle.cancel(locked, reason=locked.reason, now=now)
     details = {"device": locked.device_id, "check": str(locked.pk)}
     add_entry(

@@ -30,6 +30,14 @@ class Agent(models.Model):
     imported_from = models.CharField(
         max_length=40, blank=True, help_text="The site whose results name it; empty for our own."
     )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="agents",
+        help_text="Who alone may write kernels under an agent's name: whoever used it first.",
+    )
     description = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
@@ -43,6 +51,10 @@ class Agent(models.Model):
                 | models.Q(kind="person", user__isnull=True) & ~models.Q(imported_from="")
                 | (~models.Q(kind="person") & models.Q(user__isnull=True)),
                 name="agent_user_iff_person",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(owner__isnull=True) | models.Q(kind="agent"),
+                name="agent_owner_only_of_agents",
             ),
         )
 

@@ -51,7 +51,7 @@ from runs_app.optimisation.services.request import (
 )
 from runs_app.optimisation.services.start import start_run
 from runs_app.submissions.api import Problem
-from tasks_app.people import AuthenticatedRequest
+from tasks_app.people import AuthenticatedRequest, shown_name
 
 router = Router(tags=["runs"])
 
@@ -370,7 +370,7 @@ def _listed(run: Run, budget: dict[str, Any], now: datetime) -> dict[str, Any]:
         "task_version": run.task_version.number,
         "device": run.device_id,
         "agent": run.agent.name,
-        "user": run.user.get_username(),
+        "user": shown_name(run.user),
         "budget": budget,
         "best": run.best.number if run.best else None,
         "events": run.events_stored,

@@ -33,7 +33,7 @@ from runs_app.work.access import (
 )
 from runs_app.work.board_audit import board_audit
 from tasks_app.models import TaskVersion
-from tasks_app.people import AuthenticatedRequest, Viewer
+from tasks_app.people import AuthenticatedRequest, Viewer, shown_name
 from tasks_app.selectors import find_task
 
 router = Router(tags=["submissions"])
@@ -331,7 +331,7 @@ def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
         "url": submission.get_absolute_url(),
         "task": submission.task_version.task.slug,
         "task_version": submission.task_version.number,
-        "author": submission.author.get_username(),
+        "author": shown_name(submission.author),
         "agent": submission.agent.name,
         "model": submission.language_model.name if submission.language_model else "",
         "language": submission.language,

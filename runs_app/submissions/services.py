@@ -23,6 +23,7 @@ from runs_app.submissions.shipped import bring_kernels
 from runs_app.work import lifecycle
 from runs_app.work.lifecycle import evaluate
 from tasks_app.models import TaskVersion
+from tasks_app.people import role_of
 
 
 @transaction.atomic
@@ -121,7 +122,9 @@ def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")
-    lifecycle.cancel(locked, reason=f"cancelled by {user.get_username()}", now=now)
+    lifecycle.cancel(
+        locked, reason=f"cancelled by {role_of(user, evaluation.submission.author_id)}", now=now
+    )
     return locked
 
 

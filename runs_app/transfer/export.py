@@ -16,6 +16,7 @@ from runs_app.integrity.eligibility import judged_evaluations, without_replaced
 from runs_app.models import Evaluation, Submission
 from runs_app.transfer.record import ResultFile, ResultRecord, WorkloadRecord
 from tasks_app.disclosure import public_result
+from tasks_app.people import shown_name
 
 _LEFT_OUT = ("blocks", "oracle")
 """Of the environment: what tells of single processes, and of how the host was set up."""
@@ -77,7 +78,7 @@ def _record(evaluation: Evaluation) -> ResultRecord:
         source_digest=submission.digest,
         agent=submission.agent.name,
         agent_kind=submission.agent.kind,
-        submitter=submission.author.get_username() if submission.agent.user_id else "",
+        submitter=shown_name(submission.author) if submission.agent.user_id else "",
         language_model=model.name if model else "",
         mode=Mode(evaluation.mode),
         verdict=Verdict(evaluation.verdict),

@@ -78,14 +78,13 @@ def public_reason(evaluation: Evaluation, user: Viewer) -> str:
 
 
 def author_names(user: Viewer) -> tuple[list[str], list[str]]:
-    """Names of agents and of language models that `user` may know: of public or own submissions."""
+    """Names under which `user` may enter kernels: own agents, and language models seen here."""
     entered = Submission.objects.exclude(origin=Submission.Origin.RUN)
     seen = entered.filter(_visible(user)).order_by()
-    own = Agent.objects.filter(kind=Agent.Kind.AGENT, imported_from="")
-    agents = own.filter(submissions__in=seen).distinct()
+    agents = Agent.objects.filter(owner_id=user.pk) if user.pk is not None else Agent.objects.none()
     models = LanguageModel.objects.filter(submissions__in=seen).distinct()
     return (
-        list(agents.values_list("name", flat=True)),
+        list(agents.order_by("name").values_list("name", flat=True)),
         list(models.values_list("name", flat=True)),
     )
 

@@ -114,10 +114,10 @@ class Draft(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Something that somebody did to a task, a draft or a version; rows are only ever added.
+    """Something that somebody did to a task, a draft, a version or the site; rows are only added.
 
     `actor` is empty where a command on the site's machine did it. `name` is the task's name then,
-    which stays when all else is gone.
+    or that of another thing; it stays when all else is gone.
     """
 
     class Kind(models.TextChoices):
@@ -143,6 +143,14 @@ class AuditEntry(models.Model):
         LABELLED = "labelled", "Labelled"  # tags and difficulty
         REEVALUATED = "reevaluated", "Had submissions evaluated again"
         LOADED = "loaded", "Loaded"  # by manage.py load_tasks
+        SIGN_UP = "sign_up", "Decided who may sign up"
+        INVITED = "invited", "Invited"
+        ACCOUNT = "account", "Changed an account"
+        QUOTA = "quota", "Changed a quota"
+        SWITCHED = "switched", "Stopped or reopened"  # submissions or runs, for everybody
+        STEERED = "steered", "Steered a runner"
+        EMPTIED = "emptied", "Emptied a queue"
+        ANNOUNCED = "announced", "Announced"
 
     kind = models.CharField(max_length=15, choices=Kind.choices)
     name = models.CharField(max_length=100, blank=True, db_index=True)

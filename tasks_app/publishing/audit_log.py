@@ -1,4 +1,4 @@
-"""The audit log of what curators did."""
+"""The audit log of what admins and curators did."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ def add_entry(  # noqa: PLR0913 - keywords only: one for each thing that an entr
     task: Task | None = None,
     version: TaskVersion | None = None,
     draft: Draft | None = None,
+    about: str = "",
     reason: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> AuditEntry:
     """Add an entry to the audit log; call it in the transaction that does what it tells of.
 
     The task is that of the version or the draft where it is left out. Without an actor it was a
-    command on the site's machine.
+    command on the site's machine. `about` names what is no task: a runner, a person.
     """
-    about = task or (version.task if version else None) or (draft.task if draft else None)
+    subject = task or (version.task if version else None) or (draft.task if draft else None)
     return AuditEntry.objects.create(
         kind=kind,
-        name=about.slug if about else (draft.name if draft else ""),
+        name=subject.slug if subject else (draft.name if draft else about),
         actor=actor,
-        task=about,
+        task=subject,
         version=version,
         draft=draft,
         reason=reason,
@@ -61,3 +62,9 @@ def _detail_text(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(f"{name} {_detail_text(each)}" for name, each in sorted(value.items()))
     return str(value)
+
+
+def forget_name(before: str, after: str) -> None:
+    """Call somebody who has deleted the account by another name, in entries about accounts."""
+    kinds = (AuditEntry.Kind.ACCOUNT, AuditEntry.Kind.QUOTA)
+    AuditEntry.objects.filter(kind__in=kinds, name=before).update(name=after)

@@ -12,7 +12,10 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from tasks_app.people import shown_name
+
 register = template.Library()
+register.filter(shown_name)
 
 NOISE = 0.02
 """A speedup within this of 1 is neither faster nor slower where no interval is known."""

@@ -24,6 +24,7 @@ from runs_app.optimisation.services import end as run_end
 from runs_app.optimisation.services import log as run_log
 from runs_app.optimisation.services import spending
 from runs_app.optimisation.services.history import budget_of, config_of
+from tasks_app.people import role_of
 
 _CAPS = ", ".join(MOST)
 
@@ -37,7 +38,7 @@ def pause_run(*, run: Run, user: User, now: datetime) -> Run:
     locked = _locked(run, user)
     if locked.status != Run.Status.RUNNING:
         raise WrongState("status", f"this run is {locked.status.lower()}, so it cannot be paused")
-    by = user.get_username()
+    by = role_of(user, locked.user_id)
     run_end.pause(locked, by=by, reason=f"paused by {by}", now=now)
     locked.save()
     return locked
@@ -52,7 +53,7 @@ def resume_run(*, run: Run, user: User, now: datetime) -> Run:
     check_running(locked.user)
     if spending.is_priced(config_of(locked).models):
         spending.check_day(budget_of(locked), user=user, now=now, run=locked)
-    run_log.write(locked, "resumed", {"by": user.get_username()}, now=now)
+    run_log.write(locked, "resumed", {"by": role_of(user, locked.user_id)}, now=now)
     _go_on(locked, now)
     locked.save()
     return locked
@@ -64,7 +65,7 @@ def stop_run(*, run: Run, user: User, now: datetime) -> Run:
     locked = _locked(run, user)
     if locked.is_over:
         raise WrongState("status", f"this run is {locked.status.lower()} already")
-    run_end.stop(locked, by=user.get_username(), now=now)
+    run_end.stop(locked, by=role_of(user, locked.user_id), now=now)
     locked.save()
     return locked
 

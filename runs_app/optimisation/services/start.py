@@ -133,7 +133,7 @@ def check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> 
 def _summary(run: Run, config: RunConfig, problem: Problem) -> dict[str, Any]:
     """What the first event tells of the run."""
     return {
-        "by": run.user.get_username(),
+        "by": "its owner",
         "strategy": run.strategy,
         "task": problem.task,
         "direction": run.direction,

@@ -14,6 +14,7 @@ from django.db.models import Count, Q, QuerySet
 from tasks_app import selectors
 from tasks_app.curation.decisions import services as curation
 from tasks_app.models import AuditEntry, Draft, Override, Soundness, Task, TaskVersion
+from tasks_app.people import shown_name
 from tasks_app.publishing.audit_log import details_text
 
 FILTERS = ("q", "state", "scenario", "tag", "difficulty", "contaminated", "soundness")
@@ -300,7 +301,7 @@ def audit_records(entries: Iterable[AuditEntry]) -> list[dict[str, Any]]:
             "task": entry.name,
             "version": entry.version.number if entry.version else None,
             "draft": str(entry.draft_id) if entry.draft_id else None,
-            "person": entry.actor.get_username() if entry.actor else None,
+            "person": shown_name(entry.actor) or None,
             "reason": entry.reason,
             "details": details_text(entry.details),
         }

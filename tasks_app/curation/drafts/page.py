@@ -26,7 +26,7 @@ from tasks_app.curation.drafts.services import may_reopen, may_write
 from tasks_app.disclosure import public_task
 from tasks_app.formats.task_writing import write_folder
 from tasks_app.models import Draft, Soundness, TaskVersion
-from tasks_app.people import Viewer
+from tasks_app.people import Viewer, shown_name
 
 _EXAMPLE = Path(__file__).parents[2] / "example"
 _FIRST_FILES = (SPECIFICATION, REFERENCE)
@@ -211,7 +211,7 @@ class Workbench:
         version, author = self.draft.version, self.draft.author
         if author.is_staff or self.draft.taken_by_id is not None or version is None:
             return ""
-        return author.get_username() if version.hidden_names else ""
+        return shown_name(author) if version.hidden_names else ""
 
     @property
     def is_next_version(self) -> bool:

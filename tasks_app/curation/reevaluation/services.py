@@ -66,7 +66,7 @@ def cancel_reevaluation(*, reevaluation: Reevaluation, user: User, now: datetime
     if not rows:
         raise WrongState("", "nothing of it waits any more")
     for row in rows:
-        lifecycle.cancel(row, reason=f"cancelled by {user.get_username()}", now=now)
+        lifecycle.cancel(row, reason="cancelled by an admin", now=now)
     reason = f"cancelled {len(rows)} of its evaluations, which still waited"
     _note(reevaluation, reason, user, now, cancelled=len(rows))
     return len(rows)

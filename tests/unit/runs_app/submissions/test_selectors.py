@@ -60,15 +60,14 @@ def test_a_private_submission_is_its_authors_and_the_admins() -> None:
         assert (entries[0].evaluation is not None) is sees
 
 
-def test_names_of_private_submissions_are_their_authors() -> None:
+def test_only_own_agents_are_offered_and_private_language_models_to_their_authors() -> None:
     fields = {"agent": "secret-robot", "language_model": "secret-model", "private": True}
     author = make.make_submission(**fields).author
     make.make_submission(agent="robot", language_model="model")
     make.make_submission(agent="robot", language_model="model")
-    public = (["robot"], ["model"])
-    assert author_names(AnonymousUser()) == public
-    assert author_names(make.make_user()) == public
-    own = (["robot", "secret-robot"], ["model", "secret-model"])
+    assert author_names(AnonymousUser()) == ([], ["model"])
+    assert author_names(make.make_user()) == ([], ["model"])
+    own = (["secret-robot"], ["model", "secret-model"])
     assert author_names(author) == own
 
 

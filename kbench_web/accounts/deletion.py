@@ -1,0 +1,95 @@
+"""Delete an account: what is private goes, what is public stays without the name."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Replace
+
+from kbench_web.accounts.sessions import end_sessions
+from kbench_web.models import ApiToken
+from runs_app.errors import NotAllowed
+from runs_app.models import UNDER_WAY, Agent, Evaluation, EvaluationEvent, Run, RunEvent, Submission
+from runs_app.optimisation.services.control import stop_run
+from runs_app.work import lifecycle
+from tasks_app.curation.drafts.services import close_draft
+from tasks_app.models import Draft
+from tasks_app.publishing.audit_log import forget_name
+
+
+@transaction.atomic
+def delete_account(*, user: User, now: datetime) -> None:
+    """Forget who `user` was: from now on it is "deleted-N", and nobody can sign in to it.
+
+    The row stays, because public results and the audit log refer to it. Raises `NotAllowed` for the
+    site's last admin.
+    """
+    admins = User.objects.select_for_update(no_key=True).filter(is_staff=True, is_active=True)
+    if [admin.pk for admin in admins] == [user.pk]:
+        raise NotAllowed("", "you are the last admin of this site: make somebody else one first")
+    locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    _stop_work(locked, now)
+    Submission.objects.filter(author=locked, private=True).exclude(
+        origin=Submission.Origin.RUN
+    ).delete()
+    Run.objects.filter(user=locked, private=True).delete()
+    _forget_words(locked)
+    ApiToken.objects.filter(user=locked).delete()
+    EmailAddress.objects.filter(user=locked).delete()
+    SocialAccount.objects.filter(user=locked).delete()
+    end_sessions(locked)
+    _rename(locked)
+
+
+def _stop_work(user: User, now: datetime) -> None:
+    """End what only its owner waits for."""
+    for run in Run.objects.filter(user=user, status__in=(Run.Status.RUNNING, Run.Status.PAUSED)):
+        stop_run(run=run, user=user, now=now)
+    private = Evaluation.objects.filter(
+        submission__author=user, submission__private=True, status__in=UNDER_WAY
+    )
+    for evaluation in private.select_for_update(of=("self",)):
+        lifecycle.cancel(evaluation, reason="its owner deleted the account", now=now)
+    open_drafts = (Draft.State.OPEN, Draft.State.REVIEW)
+    for draft in Draft.objects.filter(author=user, state__in=open_drafts):
+        close_draft(draft=draft, user=user, reason="its author deleted the account", now=now)
+
+
+def _forget_words(user: User) -> None:
+    """Take the user name out of reasons and events that were stored with it."""
+    name = user.get_username()
+    evaluations = Evaluation.objects.filter(submission__author=user)
+    evaluations.filter(reason=f"cancelled by {name}").update(reason="cancelled by its owner")
+    for event in EvaluationEvent.objects.filter(
+        evaluation__submission__author=user, payload__reason=f"cancelled by {name}"
+    ):
+        event.payload = {**event.payload, "reason": "cancelled by its owner"}
+        event.save(update_fields=["payload"])
+    runs = Run.objects.filter(user=user)
+    runs.filter(reason__endswith=f" by {name}").update(
+        reason=Replace(F("reason"), Value(f" by {name}"), Value(" by its owner"))
+    )
+    for said in RunEvent.objects.filter(run__user=user, payload__by=name):
+        words = {"by": "its owner"}
+        if "reason" in said.payload:
+            words["reason"] = str(said.payload["reason"]).replace(name, "its owner")
+        said.payload = {**said.payload, **words}
+        said.save(update_fields=["payload"])
+
+
+def _rename(user: User) -> None:
+    before, after = user.get_username(), f"deleted-{user.pk}"
+    forget_name(before, after)
+    Agent.objects.filter(user=user).update(name=after, description="")
+    user.username, user.first_name, user.last_name, user.email = after, "", "", ""
+    user.is_active = user.is_staff = user.is_superuser = False
+    user.last_login = None
+    user.set_unusable_password()
+    user.save()
+    user.groups.clear()
+    user.user_permissions.clear()

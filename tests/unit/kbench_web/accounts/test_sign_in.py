@@ -1,0 +1,257 @@
+"""Signing in and up, invitations, passwords and sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.cache import cache
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from kbench_web.accounts import invitations
+from kbench_web.models import Invitation, SignUpPolicy
+from tasks_app.models import AuditEntry
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "tensor-watcher-19"
+FIELDS = {"username": "ada", "password1": PASSWORD, "password2": PASSWORD}
+Mode = SignUpPolicy.Mode
+
+
+@pytest.fixture(autouse=True)
+def _no_cache() -> Iterator[None]:
+    memory = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    with override_settings(CACHES=memory):
+        cache.clear()
+        yield
+        cache.clear()
+
+
+def decide(mode: Mode) -> User:
+    admin = make.make_admin()
+    invitations.decide_sign_up(mode=mode, user=admin, now=timezone.now())
+    return admin
+
+
+class TestSignUp:
+    def test_it_signs_in_and_leads_back(self, client: Client) -> None:
+        answer = client.post("/sign-up/", FIELDS | {"next": "/submit/?task=scale"})
+        assert answer["Location"] == "/submit/?task=scale"
+        assert client.get("/account/").status_code == 200
+
+    @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:x"])
+    def test_it_leads_nowhere_else(self, client: Client, target: str) -> None:
+        assert client.post("/sign-up/", FIELDS | {"next": target})["Location"] == "/"
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"username": "grace"}, "already exists"),
+            ({"username": "GRACE"}, "already exists"),
+            ({"username": "shown"}, "already exists"),
+            ({"username": "robot"}, "already exists"),
+            ({"username": "deleted-7"}, "kept for the site"),
+            ({"username": "kbench-official"}, "kept for the site"),
+            ({"username": "a b"}, "valid username"),
+            ({"username": ""}, "required"),
+            ({"password2": "other"}, "same password"),
+            ({"password1": "1234", "password2": "1234"}, "too short"),
+        ],
+    )
+    def test_a_bad_one_says_why(self, client: Client, change: dict[str, str], words: str) -> None:
+        make.make_user(username="grace", first_name="Shown")
+        make.make_submission(agent="robot")
+        before = User.objects.count()
+        answer = client.post("/sign-up/", FIELDS | change)
+        assert answer.status_code == 422
+        assert words in answer.content.decode()
+        assert User.objects.count() == before
+
+    def test_closed_means_closed(self, client: Client) -> None:
+        decide(Mode.CLOSED)
+        for answer in (client.get("/sign-up/"), client.post("/sign-up/", FIELDS)):
+            assert answer.status_code == 403
+            assert "opens no new accounts" in answer.content.decode()
+        assert not User.objects.filter(username="ada").exists()
+        assert "Sign\n    up" not in client.get("/sign-in/").content.decode()
+
+    @override_settings(SIGN_UP="closed")
+    def test_the_setting_counts_until_an_admin_decides(self, client: Client) -> None:
+        assert client.get("/sign-up/").status_code == 403
+        decide(Mode.OPEN)
+        assert client.get("/sign-up/").status_code == 200
+        assert AuditEntry.objects.get().kind == AuditEntry.Kind.SIGN_UP
+
+    def test_an_invitation_opens_one_account(self, client: Client) -> None:
+        admin = decide(Mode.INVITATION)
+        now = timezone.now()
+        invitation, secret = invitations.invite(note="Ada", user=admin, now=now)
+        assert secret not in str(Invitation.objects.values())
+        assert client.get("/sign-up/").status_code == 403
+        assert client.get("/sign-up/?invitation=wrong").status_code == 403
+        assert client.get(f"/sign-up/?invitation={secret}").status_code == 200
+        other = Client()
+        other.get(f"/sign-up/?invitation={secret}")
+        assert client.post("/sign-up/", FIELDS).status_code == 302
+        invitation.refresh_from_db()
+        assert invitation.used_by is not None
+        assert invitation.used_by.get_username() == "ada"
+        assert other.post("/sign-up/", FIELDS | {"username": "eve"}).status_code == 403
+        assert not User.objects.filter(username="eve").exists()
+
+    def test_of_two_with_one_invitation_the_second_gets_no_account(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        admin = decide(Mode.INVITATION)
+        _, secret = invitations.invite(note="Ada", user=admin, now=timezone.now())
+        client.get(f"/sign-up/?invitation={secret}")
+        monkeypatch.setattr(invitations, "may_sign_up", lambda request, now: True)
+        Invitation.objects.update(used_at=timezone.now())
+        assert client.post("/sign-up/", FIELDS).status_code == 403
+        assert not User.objects.filter(username="ada").exists()
+
+    @pytest.mark.parametrize("end", ["revoked", "expired"])
+    def test_an_invitation_ends(self, client: Client, end: str) -> None:
+        admin = decide(Mode.INVITATION)
+        now = timezone.now()
+        made_at = now - timedelta(days=15) if end == "expired" else now
+        invitation, secret = invitations.invite(note="Ada", user=admin, now=made_at)
+        if end == "revoked":
+            assert invitations.revoke(invitation=invitation, user=admin, now=now)
+            assert not invitations.revoke(invitation=invitation, user=admin, now=now)
+        assert client.get(f"/sign-up/?invitation={secret}").status_code == 403
+
+
+class TestSignIn:
+    def test_after_many_wrong_passwords_the_right_one_waits(self, client: Client) -> None:
+        for name in ("ada", "grace"):
+            User.objects.create_superuser(name, password=PASSWORD)
+        right = {"login": "ada", "password": PASSWORD}
+        wrong = right | {"password": "guess"}
+        tries = [client.post("/sign-in/", wrong, HTTP_USER_AGENT=f"{n}") for n in range(10)]
+        assert [answer.status_code for answer in tries] == [200] * 9 + [429]
+        for password in (PASSWORD, "guess"):
+            refused = client.post("/sign-in/", right | {"password": password})
+            assert refused.status_code == 429
+            text = " ".join(refused.content.decode().split())
+            assert "10 wrong passwords for this name" in text
+            assert "again 10 minutes after the last" in text
+        assert client.post("/sign-in/", right, REMOTE_ADDR="192.0.2.7").status_code == 302
+        client.logout()
+        assert client.post("/sign-in/", right | {"login": "grace"}).status_code == 302
+        client.logout()
+        assert client.post("/sign-in/", right).status_code == 429
+        AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=10, seconds=1))
+        assert client.post("/sign-in/", right).status_code == 302
+
+    def test_a_right_password_forgets_the_wrong_ones(self, client: Client) -> None:
+        User.objects.create_user("ada", password=PASSWORD)
+        right = {"login": "ada", "password": PASSWORD}
+        for password in ["guess"] * 9 + [PASSWORD] + ["guess"] * 9:
+            client.logout()
+            answer = client.post("/sign-in/", right | {"password": password})
+            assert answer.status_code == (302 if password == PASSWORD else 200)
+
+    def test_the_admins_own_form_is_no_way_around(self, client: Client) -> None:
+        User.objects.create_superuser("ada", password=PASSWORD)
+        answer = client.post("/admin/login/", {"username": "ada", "password": PASSWORD})
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/sign-in/")
+        assert "_auth_user_id" not in client.session
+
+    def test_a_deactivated_account_does_not_get_in(self, client: Client) -> None:
+        User.objects.create_user("ada", password=PASSWORD, is_active=False)
+        client.post("/sign-in/", {"login": "ada", "password": PASSWORD})
+        assert "_auth_user_id" not in client.session
+
+    def test_other_sites_are_shown_only_where_they_are_configured(self, client: Client) -> None:
+        assert "GitHub" not in client.get("/sign-in/").content.decode()
+        for path in ("/sign-in/with/github/login/", "/sign-in/with/oidc/oidc/login/"):
+            assert client.post(path).status_code == 404, path
+        app = {"client_id": "kbench", "secret": "hush", "key": ""}
+        with override_settings(SOCIALACCOUNT_PROVIDERS={"github": {"APPS": [app]}}):
+            assert "Sign in with GitHub" in client.get("/sign-in/").content.decode()
+            answer = client.post("/sign-in/with/github/login/")
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("https://github.com/login/oauth/authorize?")
+        assert "hush" not in answer["Location"]
+
+
+class TestPasswords:
+    def test_a_change_ends_all_other_sessions(self, client: Client) -> None:
+        User.objects.create_user("ada", password=PASSWORD)
+        elsewhere = Client()
+        for each in (client, elsewhere):
+            each.post("/sign-in/", {"login": "ada", "password": PASSWORD})
+        assert client.get("/account/sessions/").content.decode().count("127.0.0.1</td>") == 2
+        new = "another-long-one-7"
+        fields = {"oldpassword": "wrong", "password1": new, "password2": new}
+        assert client.post("/account/password/", fields).status_code == 422
+        fields["oldpassword"] = PASSWORD
+        assert client.post("/account/password/", fields)["Location"] == "/account/"
+        assert client.get("/account/").status_code == 200
+        assert elsewhere.get("/account/").status_code == 302
+        assert client.get("/account/sessions/").content.decode().count("127.0.0.1</td>") == 1
+
+    def test_without_e_mail_the_page_says_who_helps(self, client: Client) -> None:
+        text = client.get("/reset-password/").content.decode()
+        assert "sends no e-mail" in text
+        assert client.post("/reset-password/", {"email": "a@b.example"}).status_code == 200
+        assert not mail.outbox
+
+    @override_settings(EMAIL_CONFIGURED=True)
+    def test_a_link_by_e_mail_sets_a_new_password(self, client: Client) -> None:
+        User.objects.create_user("ada", email="ada@kbench.example", password=PASSWORD)
+        assert client.post("/reset-password/", {"email": "nobody"}).status_code == 422
+        client.post("/reset-password/", {"email": "ada@kbench.example"})
+        link = re.search(r"/reset-password/\S+/", str(mail.outbox[-1].body))
+        assert link is not None
+        there = client.get(link[0])["Location"]
+        new = "another-long-one-7"
+        assert client.post(there, {"password1": "x", "password2": "x"}).status_code == 422
+        client.post(there, {"password1": new, "password2": new})
+        assert client.post("/sign-in/", {"login": "ada", "password": new}).status_code == 302
+        again = Client()
+        assert "does not work" in again.get(link[0]).content.decode()
+
+    @override_settings(EMAIL_CONFIGURED=True)
+    def test_nobody_learns_who_has_an_account(self, client: Client) -> None:
+        User.objects.create_user("ada", email="ada@kbench.example", password=PASSWORD)
+        known = client.post("/reset-password/", {"email": "ada@kbench.example"})
+        unknown = client.post("/reset-password/", {"email": "eve@kbench.example"})
+        assert (known.status_code, known["Location"]) == (302, unknown["Location"])
+
+
+class TestSessions:
+    def test_one_is_ended_by_its_owner_alone(self, client: Client) -> None:
+        User.objects.create_user("ada", password=PASSWORD)
+        elsewhere = Client()
+        for each in (client, elsewhere):
+            each.post("/sign-in/", {"login": "ada", "password": PASSWORD})
+        text = client.get("/account/sessions/").content.decode()
+        end = re.search(r"/account/sessions/\d+/end/", text)
+        assert end is not None
+        stranger = Client()
+        stranger.force_login(make.make_user())
+        assert stranger.post(end[0]).status_code == 404
+        assert elsewhere.get("/account/").status_code == 200
+        assert client.post(end[0]).status_code == 302
+        assert elsewhere.get("/account/").status_code == 302
+        assert client.get("/account/").status_code == 200
+
+    def test_all_others_are_ended_at_once(self, client: Client) -> None:
+        User.objects.create_user("ada", password=PASSWORD)
+        others = [Client() for _ in range(3)]
+        for each in (client, *others):
+            each.post("/sign-in/", {"login": "ada", "password": PASSWORD})
+        client.post("/account/sessions/end/")
+        assert [each.get("/account/").status_code for each in others] == [302] * 3
+        assert client.get("/account/").status_code == 200
