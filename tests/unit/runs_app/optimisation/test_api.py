@@ -107,7 +107,7 @@ def test_a_run_is_controlled(ada: Any) -> None:
     api = api_of(ada)
     path = f"runs/{api.post('runs', wanted()).json()['id']}"
     paused = api.post(f"{path}/pause").json()
-    assert (paused["status"], paused["reason"]) == ("PAUSED", "paused by ada")
+    assert (paused["status"], paused["reason"]) == ("PAUSED", "paused by its owner")
     refused = api.post(f"{path}/pause")
     assert (refused.status_code, refused.json()["field"]) == (409, "status")
     assert api.post(f"{path}/resume").json()["status"] == "RUNNING"

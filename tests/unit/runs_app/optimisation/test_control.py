@@ -38,7 +38,7 @@ def test_a_paused_run_keeps_what_comes_and_begins_nothing(
     world.answer(run)
     world.advance(run, make.later(70))
     assert (run.status, run.active_s) == ("PAUSED", 60.0)
-    assert run.reason == f"paused by {run.user.get_username()}"
+    assert run.reason == "paused by its owner"
     assert run.candidates_made == 3
     assert (run.calls.count(), run.evaluations) == (2, 1)
     resume_run(run=run, user=run.user, now=make.later(100))
