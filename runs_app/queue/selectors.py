@@ -30,14 +30,15 @@ _SHOWN = 100  # entries of a queue on a page
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
 _PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
-# `Evaluation.urgency` as a number, for the database to sort by: runners take the smallest first
-_PLACE_OF_QUEUE = Case(
+PLACE_OF_PEOPLE = _PLACES[Urgency.PEOPLE]
+PLACE_OF_QUEUE = Case(
     When(background=True, mode=Mode.AUDIT.value, then=Value(_PLACES[Urgency.AUDITS])),
     When(background=True, then=Value(_PLACES[Urgency.BACKGROUND])),
     When(submission__origin=Submission.Origin.RUN, then=Value(_PLACES[Urgency.RUNS])),
     When(mode=Mode.COMPILE.value, then=Value(_PLACES[Urgency.BUILDS])),
-    default=Value(_PLACES[Urgency.PEOPLE]),
+    default=Value(PLACE_OF_PEOPLE),
 )
+"""`Evaluation.urgency` as a number to sort by: runners take the smallest first."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
 
 def wait_of_people(device_slug: str) -> str:
     """What somebody who submits now waits for, in words: work of other people."""
-    ahead = _waiting(device_slug).filter(place_of_queue__lte=_PLACES[Urgency.PEOPLE])
+    ahead = _waiting(device_slug).filter(place_of_queue__lte=PLACE_OF_PEOPLE)
     seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
     return f"about {in_words(seconds)} of other people's work before yours" if seconds else ""
 
@@ -170,7 +171,7 @@ def _device_queue(device: Device, user: Viewer, now: datetime) -> DeviceQueue:
     return DeviceQueue(
         device=device,
         depth=waiting.count(),
-        behind=waiting.filter(place_of_queue__gt=_PLACES[Urgency.PEOPLE]).count(),
+        behind=waiting.filter(place_of_queue__gt=PLACE_OF_PEOPLE).count(),
         own_depth=waiting.filter(background=True)
         .exclude(submission__origin=Submission.Origin.RUN)
         .count(),
@@ -198,7 +199,7 @@ def _waiting(device_slug: str) -> Any:
 
 
 def _placed(rows: Any) -> Any:
-    return rows.annotate(place_of_queue=_PLACE_OF_QUEUE)
+    return rows.annotate(place_of_queue=PLACE_OF_QUEUE)
 
 
 def _with_lists(rows: Any) -> Any:

@@ -58,6 +58,23 @@ def running_runs(user: Viewer, most: int) -> QuerySet[Run]:
     return visible_runs(user).filter(status=Run.Status.RUNNING).order_by("-advanced_at")[:most]
 
 
+def best_so_far(run: Run) -> list[float | None]:
+    """Speedup over the seed kernel by candidate number, where one was faster than all before it.
+
+    The last one is repeated at the end, as far as the run has come. Empty without a seed's time.
+    """
+    if not run.seed_latency_ns:
+        return []
+    correct = run.candidates.filter(verdict="CORRECT", latency_ns__isnull=False).order_by("number")
+    best = run.seed_latency_ns
+    line: list[float | None] = [1.0, *[None] * run.candidates_made]
+    for number, latency_ns in correct.values_list("number", "latency_ns"):
+        if latency_ns and latency_ns < best and number < len(line):
+            best, line[number] = latency_ns, run.seed_latency_ns / latency_ns
+    line[-1] = run.seed_latency_ns / best
+    return line
+
+
 def run_events(run: Run, since: int = 0, limit: int = EVENTS_AT_ONCE) -> list[RunEvent]:
     """The first `limit` events after number `since`, in order."""
     return list(run.events.filter(seq__gt=since).order_by("seq")[:limit])

@@ -1,0 +1,62 @@
+"""The record of a day: of the kernels that lead a board since then, the furthest ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from runs_app.integrity.eligibility import eligible_evaluations
+from runs_app.models import Evaluation
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A kernel that took the lead of a board."""
+
+    evaluation: Evaluation
+    """With its task, agent, language model and device."""
+    of_today: bool
+    """Whether it came within the last day; else no record fell since, and this is the latest."""
+    gain: float | None
+    """How many times as fast it is as what led before; None for the first on its board."""
+
+
+def record_of_the_day(now: datetime) -> Record | None:
+    """Of the last day's new leaders the one with the largest speedup; else the latest leader."""
+    leading = _leading()
+    today = leading.filter(finished_at__gt=now - DAY).order_by("-speedup_best", "pk").first()
+    found = today or leading.order_by("-finished_at").first()
+    if found is None:
+        return None
+    before = _rivals(found).filter(finished_at__lt=found.finished_at)
+    led = before.order_by("latency_ns").values_list("latency_ns", flat=True).first()
+    gain = led / found.latency_ns if led and found.latency_ns else None
+    return Record(evaluation=found, of_today=today is not None, gain=gain)
+
+
+def _leading() -> QuerySet[Evaluation]:
+    """The fastest of each board of one task, marked tasks left out."""
+    rows = eligible_evaluations().filter(
+        speedup_best__isnull=False, task_version__task__contaminated=""
+    )
+    faster = eligible_evaluations().filter(
+        task_version=OuterRef("task_version"),
+        direction=OuterRef("direction"),
+        device=OuterRef("device"),
+        latency_ns__lt=OuterRef("latency_ns"),
+    )
+    return rows.filter(~Exists(faster)).select_related(
+        "device", "submission__agent", "submission__language_model", "task_version__task"
+    )
+
+
+def _rivals(evaluation: Evaluation) -> QuerySet[Evaluation]:
+    return eligible_evaluations().filter(
+        task_version=evaluation.task_version_id,
+        direction=evaluation.direction,
+        device=evaluation.device_id,
+    )

@@ -1,0 +1,106 @@
+"""What the first page shows, ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaderboard_app.boards.ranking import Entry
+from leaderboard_app.boards.recent import leaders, record
+from leaderboard_app.boards.records import Record
+from runs_app.models import Device, Evaluation, Status
+from runs_app.optimisation.page import RunRow, run_rows
+from runs_app.optimisation.selectors.runs import best_so_far, running_runs
+from runs_app.queue.loads import Load, loads
+from runs_app.work.access import listed_evaluations
+from tasks_app import drawings
+from tasks_app.people import Viewer
+
+_FEED = 8
+_RUNS = 4
+_AT_WORK = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """A device's load as a bar; all devices' bars have the same scale."""
+
+    load: Load
+    parts: list[drawings.Part]
+    words: str
+    """The bar in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A run and how its best kernel has grown; `values` are speedups over the seed."""
+
+    row: RunRow
+    values: list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """What changes while one looks."""
+
+    at_work: Sequence[Evaluation]
+    verdicts: Sequence[Evaluation]
+    queues: list[Queue]
+    line: Line | None
+    """The run with the newest step."""
+    runs: list[RunRow]
+    """The other runs."""
+    record: Record | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaders:
+    """A device's leaders on one axis of speedups."""
+
+    device: Device
+    entries: list[Entry]
+    axis: drawings.Axis
+
+
+def live(user: Viewer, now: datetime) -> Live:
+    """What happens now, as `user` may see it."""
+    evaluations = listed_evaluations(user)
+    finished = evaluations.filter(finished_at__isnull=False).exclude(status=Status.CANCELLED)
+    running = evaluations.filter(status=Status.RUNNING)
+    rows = run_rows(running_runs(user, _RUNS))
+    return Live(
+        at_work=list(running.order_by("background", "-started_at")[:_AT_WORK]),
+        verdicts=list(finished.order_by("-finished_at")[:_FEED]),
+        queues=_queues(loads(now)),
+        line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
+        runs=rows[1:],
+        record=record(now),
+    )
+
+
+def device_leaders() -> list[Leaders]:
+    """The leaders of each device that has any."""
+    return [
+        Leaders(
+            device=device,
+            entries=entries,
+            axis=drawings.axis(e.speedup.high for e in entries if e.speedup is not None),
+        )
+        for device, entries in leaders()
+    ]
+
+
+def _queues(found: list[Load]) -> list[Queue]:
+    most = max((load.running + load.waiting for load in found), default=0)
+    return [_queue(load, most) for load in found]
+
+
+def _queue(load: Load, most: int) -> Queue:
+    words = {
+        ("running", f"{load.running} running"): load.running,
+        ("people", f"{load.people} of people waiting"): load.people,
+        ("behind", f"{load.behind} behind them"): load.behind,
+    }
+    said = ", ".join(label for (_, label), count in words.items() if count)
+    return Queue(load=load, parts=drawings.stack(words, whole=most), words=said or "nothing")

@@ -1,0 +1,56 @@
+"""How full each device's queue is: counts alone, for pages that say no more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count
+
+from runs_app.models import Device, Evaluation, Status
+from runs_app.queue.devices import devices
+from runs_app.queue.runners import RunnerStatus, runner_list
+from runs_app.queue.selectors import PLACE_OF_PEOPLE, PLACE_OF_QUEUE, why_blocked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Evaluations of one device that are under way."""
+
+    device: Device
+    running: int
+    people: int
+    """How many wait that people submitted."""
+    behind: int
+    """How many wait behind those: of runs, audits and the site's own."""
+    reason: str
+    """Why nothing would be taken now; empty if something would."""
+
+    @property
+    def waiting(self) -> int:
+        """All that wait."""
+        return self.people + self.behind
+
+
+def loads(now: datetime) -> list[Load]:
+    """The load of every device; the number of queries depends on nothing."""
+    under_way = Evaluation.objects.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by()
+    rows = under_way.annotate(place=PLACE_OF_QUEUE).values_list("device_id", "status", "place")
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for device, status, place, count in rows.annotate(count=Count("pk")):
+        kind = "behind" if place > PLACE_OF_PEOPLE else "people"
+        counts[device, "running" if status == Status.RUNNING else kind] += count
+    runners: dict[str, list[RunnerStatus]] = defaultdict(list)
+    for each in runner_list(now):
+        runners[each.runner.device_id].append(each)
+    return [
+        Load(
+            device=device,
+            running=counts[device.slug, "running"],
+            people=counts[device.slug, "people"],
+            behind=counts[device.slug, "behind"],
+            reason=why_blocked(device.slug, runners[device.slug]),
+        )
+        for device in devices()
+    ]
