@@ -39,9 +39,9 @@ def record_of_the_day(now: datetime) -> Record | None:
 
 
 def _leading() -> QuerySet[Evaluation]:
-    """The fastest of each board of one task, marked tasks left out."""
+    """The fastest of each board of one task; marked tasks and imported results are left out."""
     rows = eligible_evaluations().filter(
-        speedup_best__isnull=False, task_version__task__contaminated=""
+        speedup_best__isnull=False, task_version__task__contaminated="", device__imported_from=""
     )
     faster = eligible_evaluations().filter(
         task_version=OuterRef("task_version"),

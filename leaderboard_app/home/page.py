@@ -66,8 +66,9 @@ class Leaders:
 def live(user: Viewer, now: datetime) -> Live:
     """What happens now, as `user` may see it."""
     evaluations = listed_evaluations(user)
-    finished = evaluations.filter(finished_at__isnull=False).exclude(status=Status.CANCELLED)
-    running = evaluations.filter(status=Status.RUNNING)
+    here = evaluations.filter(device__imported_from="")
+    finished = here.filter(status=Status.FINISHED)
+    running = here.filter(status=Status.RUNNING)
     rows = run_rows(running_runs(user, _RUNS))
     return Live(
         at_work=list(running.order_by("background", "-started_at")[:_AT_WORK]),

@@ -92,8 +92,10 @@ def test_a_refusal_names_the_field_and_keeps_the_source(page: Page, stack: Stack
     expect(page.locator("#outcome")).to_contain_text("Cancelled")
 
 
-def test_the_queue_page_follows(page: Page, stack: Stack, runner: FakeRunner) -> None:
-    """What waits appears, and goes when it is cancelled."""
+def test_the_queue_page_and_the_first_page_follow(
+    page: Page, stack: Stack, runner: FakeRunner
+) -> None:
+    """What waits appears, and goes when it is cancelled; a verdict falls on the first page."""
     runner.finish_all()  # also the audits of records
     sign_up(page, stack.url, "queuer")
     watcher = page.context.new_page()
@@ -104,3 +106,13 @@ def test_the_queue_page_follows(page: Page, stack: Stack, runner: FakeRunner) ->
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#outcome")).to_contain_text("Cancelled")
     expect(watcher.locator("#queues")).to_contain_text("Nothing waits here")
+
+    watcher.goto(stack.url)
+    expect(watcher.locator("[data-live-sign]")).to_have_text("live")
+    before = watcher.locator(".feed li").count()
+    submit(page, stack.url, GOOD)
+    runner.take()
+    expect(watcher.locator(".feed .at-work")).to_contain_text("queuer")
+    runner.finish(Verdict.WRONG_RESULT)
+    expect(watcher.locator(".feed .fresh")).to_contain_text("Wrong result")
+    assert watcher.locator(".feed li").count() > before or before == 8

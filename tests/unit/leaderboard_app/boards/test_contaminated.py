@@ -80,7 +80,7 @@ def test_pages_say_what_is_left_out_and_how_to_see_it(
 
 def test_the_first_page_has_no_board_of_contaminated_results_alone(client: Client) -> None:
     evaluation = ranked("known", 8)
-    assert "Top of the boards" in client.get("/").content.decode()
+    assert "Furthest ahead" in client.get("/").content.decode()
     assert selectors.top("cpu")
     mark_contaminated(
         task=evaluation.task_version.task,

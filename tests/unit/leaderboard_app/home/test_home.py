@@ -1,0 +1,130 @@
+"""The first page: what happens now, for whom, and what it costs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards.records import record_of_the_day
+from leaderboard_app.home.page import live
+from runs_app.models import Evaluation
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def ranked(
+    agent: str, speedup: float, ago: timedelta = timedelta(), **overrides: Any
+) -> Evaluation:
+    """A ranked result that ended so long ago."""
+    result = {"latency_ns": 1500.0 / speedup, "speedups": {"best": speedup}}
+    made = factories.make_finished_evaluation(
+        result=result, mode="ranked", agent=agent, **overrides
+    )
+    made.finished_at = timezone.now() - ago
+    made.save()
+    return made
+
+
+def test_the_record_is_the_new_leader_furthest_ahead() -> None:
+    version = factories.make_task_version()
+    ranked("slow", 2.0, timedelta(hours=5), task_version=version)
+    best = ranked("fast", 4.0, timedelta(hours=1), task_version=version)
+    ranked("other", 3.0, task_version=factories.make_task_version(name="other"))
+    found = record_of_the_day(timezone.now())
+    assert found is not None
+    assert found.evaluation == best
+    assert found.of_today
+    assert found.gain == pytest.approx(2.0)
+
+
+def test_who_does_not_lead_has_no_record() -> None:
+    version = factories.make_task_version()
+    old = ranked("old", 8.0, timedelta(days=3), task_version=version)
+    ranked("new", 4.0, task_version=version)
+    found = record_of_the_day(timezone.now())
+    assert found is not None
+    assert found.evaluation == old
+    assert not found.of_today
+    assert found.gain is None
+
+
+def test_imported_results_are_no_record_and_fall_nowhere() -> None:
+    made = ranked("far", 9.0)
+    made.device.imported_from = "elsewhere"
+    made.device.save()
+    assert record_of_the_day(timezone.now()) is None
+    assert live(made.submission.author, timezone.now()).verdicts == []
+
+
+def test_without_results_the_page_says_how_to_begin(client: Client) -> None:
+    text = client.get("/").content.decode()
+    assert "No board has a leader yet" in text
+    assert "Nothing has been evaluated yet" in text
+    assert "No run is looking for a faster kernel" in text
+    assert "Begin in three steps" in text
+
+
+def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
+    version = factories.make_task_version()
+    done = ranked("swift", 4.0, task_version=version)
+    waiting = factories.make_evaluation(agent="patient", task_version=version)
+    working = factories.make_evaluation(agent="busy", task_version=version)
+    factories.start(working)
+    run = factories.make_run(task_version=version, seed_latency_ns=800.0, name="night shift")
+    for latency_ns in (1000.0, 400.0, 600.0, 200.0):
+        factories.make_candidate(run, verdict="CORRECT", state="measured", latency_ns=latency_ns)
+    text = client.get("/").content.decode()
+    assert "Record of the day" in text
+    assert str(done.submission_id) in text
+    assert str(working.submission_id) in text
+    assert str(waiting.submission_id) not in text
+    assert "1 running, 1 of people waiting" in text
+    assert "night shift" in text
+    assert 'aria-label="Speedup over the seed kernel' in text
+    assert "no runner for cpu" in text
+
+
+def test_private_work_shows_to_its_author_alone(client: Client) -> None:
+    user = factories.make_user()
+    private = factories.make_finished_evaluation(
+        verdict=Verdict.WRONG_RESULT, user=user, private=True
+    )
+    assert str(private.submission_id) not in client.get("/").content.decode()
+    client.force_login(user)
+    assert str(private.submission_id) in client.get("/").content.decode()
+
+
+def test_a_script_gets_what_changes_alone(client: Client) -> None:
+    ranked("swift", 4.0)
+    text = client.get("/", headers={"HX-Request": "true"}).content.decode()
+    assert "Verdicts as they fall" in text
+    assert "<html" not in text
+    assert "Begin in three steps" not in text
+
+
+def test_queries_do_not_grow_with_rows(client: Client) -> None:
+    def queries() -> int:
+        cache.clear()
+        client.get("/")  # intervals are read once from each result
+        cache.clear()
+        with CaptureQueriesContext(connection) as seen:
+            assert client.get("/").status_code == 200
+        return len(seen)
+
+    for place in range(2):
+        ranked("a", 2.0 + place, task_version=factories.make_task_version(name=f"t{place}"))
+    few = queries()
+    for place in range(2, 9):
+        version = factories.make_task_version(name=f"t{place}")
+        ranked(f"agent{place}", 2.0 + place, task_version=version)
+        factories.make_evaluation(task_version=version)
+    assert queries() == few
