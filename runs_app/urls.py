@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLResolver, include, path
 
 urlpatterns: list[URLResolver] = [
+    path("", include("runs_app.workbench.urls")),
     path("", include("runs_app.submissions.urls")),
     path("", include("runs_app.integrity.urls")),
     path("", include("runs_app.queue.urls")),

@@ -1,4 +1,4 @@
-"""Addresses of entering kernels and watching their evaluations."""
+"""Addresses of submissions and their evaluations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from django.urls import path
 from runs_app.submissions import views
 
 urlpatterns = [
-    path("submit/", views.submit, name="submit"),
     path("submissions/<uuid:submission_id>/", views.submission_detail, name="submission"),
     path(
         "submissions/<uuid:submission_id>/source/",

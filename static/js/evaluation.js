@@ -1,41 +1,30 @@
-// Keeps the page of a running evaluation up to date: by WebSocket, and by polling while that is down.
+// Keeps what is shown of a running evaluation up to date: by WebSocket, and by polling while that is down.
 (() => {
   "use strict";
 
   const POLL_MS = 3000;
   const LAST_WAIT_MS = 15000;
   const SIGNS = { pending: "○", running: "●", done: "✓", failed: "✗" };
-
-  let socket = null;
-  let seq = 0;
-  let failures = 0;
-  let poll = 0;
-
   const live = () => document.getElementById("live");
+  const plainTitle = document.title;
+
   // Also after its end something can still come: a person's decision, or an audit's.
-  const isOver = () => ["FINISHED", "CANCELLED"].includes(live().dataset.status) && !("waits" in live().dataset);
+  const isOver = () => !live() || (["FINISHED", "CANCELLED"].includes(live().dataset.status) && !("waits" in live().dataset));
 
   function say(state, words) {
-    const sign = live().querySelector(".live");
+    const sign = live()?.querySelector(".live");
     if (!sign) return;
     sign.dataset.state = state;
     sign.textContent = words;
   }
 
-  async function refresh() {
-    const response = await fetch(live().dataset.url, { headers: { "X-Requested-With": "fetch" } });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live");
-    await kbench.released(live());
-    const open = [...live().querySelectorAll("details")].map((each) => each.open);
-    live().replaceWith(fresh);
-    [...live().querySelectorAll("details")].forEach((each, index) => { if (open[index]) each.open = true; });
-    seq = Math.max(seq, Number(live().dataset.seq));
-    const outcome = document.getElementById("outcome").textContent.trim();
-    const announce = document.getElementById("announce");
-    if (announce.textContent !== outcome) announce.textContent = outcome;
-    if (isOver()) stop();
-    else if (socket && socket.readyState === WebSocket.OPEN) say("live", "live");
+  // A tab in the background says in its title how it went.
+  function announce() {
+    const outcome = document.getElementById("outcome").textContent.replace(/\s+/g, " ").trim();
+    const announcement = document.getElementById("announce");
+    if (announcement && announcement.textContent !== outcome) announcement.textContent = outcome;
+    const badge = live().querySelector("#outcome .badge");
+    if (badge) document.title = `${badge.textContent.trim()} · ${plainTitle}`;
   }
 
   function showStage(event) {
@@ -51,7 +40,7 @@
   }
 
   function tick() {
-    for (const row of live().querySelectorAll("[data-since]")) {
+    for (const row of live()?.querySelectorAll("[data-since]") || []) {
       const elapsed = Math.max(0, (Date.now() - Date.parse(row.dataset.since)) / 1000);
       const minutes = Math.floor(elapsed / 60);
       const rest = (elapsed % 60).toFixed(elapsed < 10 ? 1 : 0);
@@ -59,66 +48,91 @@
     }
   }
 
-  function receive(event) {
-    if (event.seq <= seq) return;
-    seq = event.seq;
-    if (event.kind === "stage") showStage(event);
-    else refresh().catch(() => startPolling());
-  }
+  // Follows the evaluation that the page shows now, until it is over or the page shows another.
+  class Follower {
+    constructor() {
+      this.evaluation = live().dataset.evaluation;
+      this.seq = Number(live().dataset.seq);
+      this.failures = 0;
+      this.poll = 0;
+      this.socket = null;
+      this.clock = setInterval(tick, 200);
+      this.connect();
+    }
 
-  function startPolling() {
-    if (poll || isOver()) return;
-    say("polling", "asking every 3 s");
-    poll = setInterval(() => {
-      if (!document.hidden) refresh().catch(() => say("polling", "the site does not answer; trying again"));
-    }, POLL_MS);
-  }
+    get isWanted() {
+      return live()?.dataset.evaluation === this.evaluation && !isOver();
+    }
 
-  function stopPolling() {
-    clearInterval(poll);
-    poll = 0;
-  }
+    async refresh() {
+      const response = await fetch(live().dataset.url, { headers: { "X-Requested-With": "fetch" } });
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live");
+      await kbench.released(live());
+      if (live()?.dataset.evaluation !== this.evaluation) return;
+      const open = new Set([...live().querySelectorAll("details[data-part][open]")].map((each) => each.dataset.part));
+      live().replaceWith(fresh);
+      for (const each of live().querySelectorAll("details")) if (open.has(each.dataset.part)) each.open = true;
+      window.htmx?.process(live());
+      this.seq = Math.max(this.seq, Number(live().dataset.seq));
+      announce();
+      document.dispatchEvent(new CustomEvent("kbench:live"));
+      if (isOver()) this.stop();
+      else if (this.socket?.readyState === WebSocket.OPEN) say("live", "live");
+    }
 
-  function stop() {
-    stopPolling();
-    clearInterval(clock);
-    if (socket) socket.close();
-  }
+    receive(event) {
+      if (event.seq <= this.seq || !this.isWanted) return;
+      this.seq = event.seq;
+      if (event.kind === "stage") showStage(event);
+      else this.refresh().catch(() => this.startPolling());
+    }
 
-  function connect() {
-    if (isOver()) return;
-    const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const id = live().dataset.evaluation;
-    socket = new WebSocket(`${scheme}://${location.host}/ws/evaluations/${id}/?since=${seq}`);
-    socket.onopen = () => {
-      failures = 0;
-      stopPolling();
-      say("live", "live");
-    };
-    socket.onmessage = (message) => receive(JSON.parse(message.data));
-    socket.onclose = () => {
-      if (isOver()) return;
-      startPolling();
-      failures += 1;
-      setTimeout(connect, Math.min(LAST_WAIT_MS, 500 * 2 ** failures));
-    };
-  }
+    startPolling() {
+      if (this.poll || !this.isWanted) return;
+      say("polling", "asking every 3 s");
+      this.poll = setInterval(() => {
+        if (!document.hidden) this.refresh().catch(() => say("polling", "the site does not answer; trying again"));
+      }, POLL_MS);
+    }
 
-  // The form led here, so the server has the source: the draft has served.
-  function forgetDraft() {
-    try {
-      const name = sessionStorage.getItem("kbench-sent");
-      sessionStorage.removeItem("kbench-sent");
-      const from = document.referrer && new URL(document.referrer);
-      if (name && from && from.origin === location.origin && from.pathname.startsWith("/submit/")) localStorage.removeItem(name);
-    } catch {
-      // Without storage there is no draft.
+    stopPolling() {
+      clearInterval(this.poll);
+      this.poll = 0;
+    }
+
+    stop() {
+      this.stopPolling();
+      clearInterval(this.clock);
+      this.socket?.close();
+    }
+
+    connect() {
+      if (!this.isWanted) return;
+      const scheme = location.protocol === "https:" ? "wss" : "ws";
+      this.socket = new WebSocket(`${scheme}://${location.host}/ws/evaluations/${this.evaluation}/?since=${this.seq}`);
+      this.socket.onopen = () => {
+        this.failures = 0;
+        this.stopPolling();
+        say("live", "live");
+      };
+      this.socket.onmessage = (message) => this.receive(JSON.parse(message.data));
+      this.socket.onclose = () => {
+        if (!this.isWanted) return;
+        this.startPolling();
+        this.failures += 1;
+        setTimeout(() => this.connect(), Math.min(LAST_WAIT_MS, 500 * 2 ** this.failures));
+      };
     }
   }
 
-  forgetDraft();
-  seq = Number(live().dataset.seq);
-  const clock = setInterval(tick, 200);
-  if (isOver()) clearInterval(clock);
-  else connect();
+  let follower = null;
+  kbench.follow = () => {
+    follower?.stop();
+    follower = null;
+    if (!live()) return;
+    document.dispatchEvent(new CustomEvent("kbench:live"));
+    if (!isOver()) follower = new Follower();
+  };
+  kbench.follow();
 })();

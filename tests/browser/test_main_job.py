@@ -54,7 +54,7 @@ def test_a_newcomer_gets_a_verdict_and_a_rank(page: Page, at_work: Stack) -> Non
     assert "Correct" in verdict, page.locator("#live").inner_text() + at_work.log("runner")
     assert {"build running", "measure running"} & states, states
     assert "measure done" in states
-    expect(page.get_by_role("region", name="Times by workload")).to_be_visible()
+    expect(page.get_by_role("region", name="By workload")).to_be_visible()
 
     wrong = submit(page, at_work.url, WRONG)
     assert "Wrong result" in wait_for_verdict(page, states)

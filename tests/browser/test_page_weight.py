@@ -18,6 +18,8 @@ pytestmark = pytest.mark.timeout(300)
 MOST_PAGE = 150_000
 MOST_CHARTS = 350_000
 LIBRARY = "plotly-basic"
+EDITOR = "codemirror"
+MOST_EDITOR = 110_000
 CURVES = "/leaderboard/?device=cpu&by=agent"
 PAGES = (
     "/", "/tasks/", "/tasks/softmax/", "/leaderboard/?device=cpu", CURVES, "/submit/", "/queue/",
@@ -45,11 +47,11 @@ def pages(seeded: Stack, browser: Browser, compared: list[str]) -> dict[str, str
 
 
 def weight(requests: list[Request], *kinds: str) -> int:
-    """Bytes of bodies as they were sent, of these kinds of resource or of all but charts' library.
+    """Bytes of bodies as they were sent, of these kinds of resource or of all but the libraries.
 
     The events of a run are of the kind `fetch`: they are data, and grow with the run.
     """
-    counted = [each for each in requests if LIBRARY not in each.url]
+    counted = [each for each in requests if LIBRARY not in each.url and EDITOR not in each.url]
     if kinds:
         counted = [each for each in counted if each.resource_type in kinds]
     return sum(each.sizes()["responseBodySize"] for each in counted)
@@ -90,6 +92,19 @@ def test_the_library_comes_when_a_chart_is_seen(page: Page, seeded: Stack) -> No
     assert answer.header_value("Content-Encoding") == "br"
     assert answer.header_value("Cache-Control") == "max-age=315360000, public, immutable"
     assert 0 < request.sizes()["responseBodySize"] <= MOST_CHARTS
+
+
+def test_the_editor_is_one_small_library(page: Page, seeded: Stack) -> None:
+    """It comes after the page, which works without it, and is kept for good."""
+    fetched: list[Request] = []
+    page.on("requestfinished", lambda request: EDITOR in request.url and fetched.append(request))
+    page.goto(f"{seeded.url}/submit/", wait_until="networkidle")
+    [request] = fetched
+    answer = request.response()
+    assert answer is not None
+    assert answer.header_value("Content-Encoding") == "br"
+    assert answer.header_value("Cache-Control") == "max-age=315360000, public, immutable"
+    assert 0 < request.sizes()["responseBodySize"] <= MOST_EDITOR
 
 
 def test_the_chart_follows_theme_and_filters(page: Page, seeded: Stack) -> None:

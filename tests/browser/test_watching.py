@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from gpu_runner.data.verdict import Stage, Verdict
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
-from tests.browser.walking import GOOD, WRONG, sign_up, submit
+from tests.browser.walking import GOOD, WRONG, sign_up, submit, write
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -43,8 +43,9 @@ def test_stages_and_verdicts_come_without_a_reload(
     expect(page.locator("[data-stage=measure]")).to_contain_text("process 1 of 3")
     runner.finish(Verdict.CORRECT)
     expect(page.locator("#outcome")).to_contain_text("Correct")
-    expect(page.get_by_role("region", name="Times by workload")).to_be_visible()
+    expect(page.get_by_role("region", name="By workload")).to_be_visible()
     assert page.evaluate(MARKED), "the page was loaded again"
+    assert page.title().startswith("✓Correct · ")
 
     wrong = submit(page, stack.url, WRONG)
     runner.take()
@@ -69,27 +70,85 @@ def test_without_a_socket_the_page_asks(page: Page, stack: Stack, runner: FakeRu
     expect(page.locator("#outcome")).to_contain_text("Correct")
 
 
-def test_a_refusal_names_the_field_and_keeps_the_source(page: Page, stack: Stack) -> None:
-    """An error costs no typing, neither here nor after closing the tab."""
+def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunner) -> None:
+    """Written, refused, submitted by keys, watched, marked at its line, and mended there."""
+    runner.finish_all()
     sign_up(page, stack.url, "careless")
-    page.goto(f"{stack.url}/submit/?task=vector_add")
-    page.get_by_label("Source").fill(GOOD)
+    write(page, stack.url, WRONG)
+    page.evaluate(MARK)
     page.get_by_label("An agent").check()
-    page.get_by_role("button", name="Submit").click()
+    source = page.get_by_label("Source")
+    source.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("Name the agent")
-    expect(page.get_by_label("Source")).to_have_value(GOOD)
+    expect(source).to_contain_text("A[i] - B[i]")
+    page.get_by_label("A person").check()
+    source.press("Control+Enter")
+    expect(page.locator("#console #live .live")).to_have_text("live")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    runner.take()
+    runner.finish(Verdict.COMPILE_ERROR)
+    expect(page.locator("#outcome")).to_contain_text("Compile error")
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    page.get_by_role("link", name="line 3").click()
+    expect(source).to_be_focused()
+    _mend(page, runner)
+    assert page.evaluate(MARKED), "the page was loaded again"
 
-    page.goto(f"{stack.url}/submit/?task=vector_add")
-    expect(page.get_by_label("Source")).to_have_value(GOOD)
-    expect(page.locator("#draft-state")).to_contain_text("restored")
 
-    submit(page, stack.url, GOOD)
-    page.goto(f"{stack.url}/submit/?task=vector_add")
-    expect(page.locator("#id_task")).to_have_value("vector_add")
-    expect(page.get_by_label("Source")).to_have_value("")  # the draft has served
+def _mend(page: Page, runner: FakeRunner) -> None:
+    """Begin again from a kernel of the task, and see the other verdict in the same place."""
+    source = page.get_by_label("Source")
+    page.get_by_role("link", name="kbench-good's kernel").click()
+    expect(source).to_contain_text("vector_add")
+    expect(page.locator("#draft-state")).to_contain_text("Started from kbench-good's kernel")
+    source.press("Control+Home")
+    page.keyboard.type("// mine ")
+    source.press("Control+Enter")
+    runner.take()
+    runner.finish(Verdict.CORRECT)
+    expect(page.locator("#outcome")).to_contain_text("Correct")
+    expect(page.locator(".hero")).to_contain_text("×")
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
+
+
+def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
+    """Neither by closing the tab, nor by beginning from something else, until it is submitted."""
+    sign_up(page, stack.url, "forgetful")
+    write(page, stack.url, GOOD)
+    expect(page.locator("#draft-state")).to_contain_text("Kept in this browser")
+    opened = f"{stack.url}/submit/?task=vector_add"
+    page.goto(opened)
+    source = page.get_by_label("Source")
+    expect(source).to_contain_text("vector_add")
+    expect(page.locator("#draft-state")).to_contain_text("Your draft from before is back")
+
+    page.goto(f"{opened}&kernel=starter")
+    expect(source).to_contain_text("your kernel")
+    page.get_by_text("Earlier texts of yours").click()
+    page.get_by_role("listitem").get_by_role("button").first.click()
+    expect(source).not_to_contain_text("your kernel")
+
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("#draft-state")).to_contain_text("The site has this text")
+    page.goto(opened)
+    expect(source).to_contain_text("your kernel")  # the starter again: the draft has served
     page.go_back()
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#outcome")).to_contain_text("Cancelled")
+
+
+def test_without_scripts_a_plain_form_does(browser: Browser, stack: Stack) -> None:
+    """A textarea, and a page of its own for what was submitted."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    sign_up(page, stack.url, "scriptless")
+    page.goto(f"{stack.url}/submit/?task=vector_add")
+    page.get_by_label("Source").fill(GOOD)
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url("**/submissions/**")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#outcome")).to_contain_text("Cancelled")
+    context.close()
 
 
 def test_the_queue_page_and_the_first_page_follow(

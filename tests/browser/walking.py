@@ -43,12 +43,19 @@ def begin_example(page: Page, url: str) -> None:
 
 
 def submit(page: Page, url: str, source: str, task: str = "vector_add") -> str:
-    """Submit a kernel for the CPU in ranked mode; return the address of its page."""
+    """Submit a kernel for the CPU in ranked mode; return the address of its page, which is open."""
+    write(page, url, source, task)
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("link", name="Its own page").click()
+    page.wait_for_url("**/submissions/**")
+    return page.url
+
+
+def write(page: Page, url: str, source: str, task: str = "vector_add") -> None:
+    """Open the workbench and write a kernel for the CPU, to be ranked."""
     page.goto(f"{url}/submit/")
-    page.get_by_label("Task").select_option(task)
+    page.locator("#submit-form[data-editor=yes]").wait_for()
+    page.get_by_label("Task", exact=True).select_option(task)
     page.get_by_label("Device").select_option("cpu")
     page.get_by_role("radio", name="Ranked").check()
     page.get_by_label("Source").fill(source)
-    page.get_by_role("button", name="Submit").click()
-    page.wait_for_url("**/submissions/**")
-    return page.url

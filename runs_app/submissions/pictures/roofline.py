@@ -1,0 +1,129 @@
+"""A roofline: what each workload reaches, below what its device can do for its intensity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs_app.submissions.page import WorkloadRow
+from tasks_app.templatetags.display import amount, percent, significant
+
+_EDGE = 3.0
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A line from one place to another, in percent of the picture."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roof:
+    """What a device can do at most, by its maker or as measured."""
+
+    kind: str
+    words: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A workload: what it reaches at its intensity, and its share of the lowest roof."""
+
+    name: str
+    x: float
+    y: float
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roofline:
+    """A picture with logarithmic axes: intensity to the right, rate upwards."""
+
+    roofs: tuple[Roof, ...]
+    points: tuple[Point, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True)
+class _Scale:
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        share = (math.log10(value) - self.low) / (self.high - self.low)
+        return round(_EDGE + (100 - 2 * _EDGE) * share, 2)
+
+    def powers(self) -> list[float]:
+        step = max(1, math.ceil((self.high - self.low) / 5))
+        return [10.0**e for e in range(math.ceil(self.low), math.floor(self.high) + 1, step)]
+
+
+def roofline(document: Mapping[str, Any], rows: Sequence[WorkloadRow]) -> Roofline | None:
+    """The roofline of a result; None where nothing of peaks or of arithmetic is known."""
+    peaks = document.get("environment", {}).get("peaks") or {}
+    known = [
+        (kind, peaks[kind])
+        for kind in ("theoretical", "measured")
+        if kind in peaks and peaks[kind].get("flop_per_s")
+    ]
+    work = {w["name"]: w for w in document.get("workloads", [])}
+    points = [
+        (row, work[row.name]["flops"], work[row.name]["bytes"], row.measurement["time_ns"] / 1e9)
+        for row in rows
+        if row.measurement and work[row.name].get("flops") and work[row.name].get("bytes")
+    ]
+    if not known or not points:
+        return None
+    ridges = [peak["flop_per_s"] / peak["bytes_per_s"] for _, peak in known]
+    intensities = [flops / moved for _, flops, moved, _ in points]
+    x = _scale([*intensities, *ridges], margin=0.5)
+    rates = [flops / seconds for _, flops, _, seconds in points]
+    tops = [peak["flop_per_s"] for _, peak in known]
+    y = _scale([*rates, *tops], margin=0.3)
+    lowest = known[-1][1]
+    return Roofline(
+        roofs=tuple(_roof(kind, peak, x, y) for kind, peak in known),
+        points=tuple(
+            Point(
+                name=row.parameters or row.name,
+                x=x.at(flops / moved),
+                y=100 - y.at(flops / seconds),
+                words=f"{significant(flops / moved)} FLOP a byte,"
+                f" {amount(flops / seconds, 'FLOP/s')}:"
+                f" {percent(flops / seconds / _top(lowest, flops / moved))} of what its device can"
+                " do there",
+            )
+            for row, flops, moved, seconds in points
+        ),
+        x_ticks=tuple((x.at(v), f"{v:g}") for v in x.powers()),
+        y_ticks=tuple((100 - y.at(v), amount(v, "FLOP/s")) for v in y.powers()),
+    )
+
+
+def _top(peak: Mapping[str, Any], intensity: float) -> float:
+    return float(min(peak["flop_per_s"], peak["bytes_per_s"] * intensity))
+
+
+def _roof(kind: str, peak: Mapping[str, Any], x: _Scale, y: _Scale) -> Roof:
+    """A slope of memory up to the ridge, and a flat of arithmetic from there on."""
+    ridge = peak["flop_per_s"] / peak["bytes_per_s"]
+    start = max(10**x.low, 10**y.low / peak["bytes_per_s"])  # where the slope enters the picture
+    top = 100 - y.at(peak["flop_per_s"])
+    slope = Segment(x.at(start), 100 - y.at(peak["bytes_per_s"] * start), x.at(ridge), top)
+    flat = Segment(x.at(ridge), top, 100 - _EDGE, top)
+    name = "Measured peak" if kind == "measured" else "Physical limit"
+    rates = f"{amount(peak['bytes_per_s'], 'B/s')} and {amount(peak['flop_per_s'], 'FLOP/s')}"
+    return Roof(kind=kind, words=f"{name}: {rates}", segments=(slope, flat))
+
+
+def _scale(values: Sequence[float], margin: float) -> _Scale:
+    logs = [math.log10(v) for v in values]
+    return _Scale(min(logs) - margin, max(logs) + margin)

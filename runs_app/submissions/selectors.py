@@ -1,0 +1,50 @@
+"""Results that a result is compared with: the leader, and its author's one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.integrity.eligibility import leader
+from runs_app.models import Evaluation, Submission
+from runs_app.work.access import visible_evaluations
+from tasks_app.people import Viewer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """Another correct result of the same problem and device, to be compared with."""
+
+    name: str
+    phrase: str
+    evaluation: Evaluation
+    is_leader: bool = False
+
+
+def rivals(evaluation: Evaluation, user: Viewer) -> list[Rival]:
+    """The leader of its board, and the last correct result that its author had before it."""
+    found = []
+    first = leader(evaluation.task_version, evaluation.direction, evaluation.device_id)
+    if first is not None:
+        found.append(Rival(name="Leader", phrase="the leader", evaluation=first, is_leader=True))
+    before = before_of(evaluation, user)
+    if before is not None and (first is None or before.pk != first.pk):
+        name = "Your last" if before.submission.author_id == user.pk else "Its author's last"
+        found.append(Rival(name=name, phrase=f"{name.lower()} before it", evaluation=before))
+    return found
+
+
+def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
+    """The last correct result of another submission of its author and agent, before it."""
+    submission = evaluation.submission
+    rows = visible_evaluations(user).filter(
+        submission__author_id=submission.author_id,
+        submission__agent_id=submission.agent_id,
+        submission__created_at__lt=submission.created_at,
+        task_version=evaluation.task_version_id,
+        device=evaluation.device_id,
+        direction=evaluation.direction,
+        verdict=Verdict.CORRECT.value,
+    )
+    entered = rows.exclude(submission__origin=Submission.Origin.RUN).exclude(mode=Mode.AUDIT.value)
+    return entered.order_by("-submission__created_at", "-created_at").first()

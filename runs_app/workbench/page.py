@@ -1,0 +1,151 @@
+"""What the workbench shows: the task in brief, what to begin from, and what it opens with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from gpu_runner.data.task import Task as TaskData
+from gpu_runner.data.verdict import DeviceKind, Direction, Language
+from runs_app.integrity.eligibility import leader
+from runs_app.models import Device, Evaluation
+from runs_app.workbench.selectors import own_latest
+from tasks_app.models import TaskVersion
+from tasks_app.pages import task_page
+from tasks_app.people import Viewer
+from tasks_app.selectors import task_document
+
+STARTER = "starter"
+"""Stands for the entry point around nothing, where a path stands for a kernel of the task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A source to begin from.
+
+    `opening` names it for the browser's drafts; `source_url` is empty for the starter, which the
+    page holds itself.
+    """
+
+    name: str
+    opening: str
+    address: str
+    source_url: str = ""
+    evaluation: Evaluation | None = None
+    is_leader: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brief:
+    """A task as the workbench shows it, for one device and direction."""
+
+    version: TaskVersion
+    data: TaskData
+    entrance: str
+    workloads: Sequence[task_page.WorkloadRow]
+    elsewhere: int
+    hidden: int
+    tolerance: str
+    starter: str
+    starts: Sequence[Start]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """What the editor holds first, and what that is called."""
+
+    source: str = ""
+    name: str = ""
+    key: str = ""
+    language: str = ""
+
+
+def brief(version: TaskVersion, direction: str, device: Device | None, user: Viewer) -> Brief:
+    """The task of `version`; a direction that it does not have gives way to its first."""
+    data = version.data
+    wanted = _direction(data, direction)
+    rows = task_page.workload_rows(data, wanted)
+    here = [row for row in rows if device is None or device.kind in row.devices]
+    entrances = {each.direction: each.declaration for each in task_page.entrances(data)}
+    return Brief(
+        version=version,
+        data=data,
+        entrance=entrances.get(wanted.value) or next(iter(entrances.values())),
+        workloads=here,
+        elsewhere=len(rows) - len(here),
+        hidden=task_page.hidden_count(data),
+        tolerance=task_page.tolerance_text(data),
+        starter=task_page.starter(data, wanted),
+        starts=tuple(_starts(version, wanted, device, user)),
+    )
+
+
+def kernel_source(version: TaskVersion, path: str, direction: str, user: Viewer) -> str | None:
+    """The text of a kernel that comes with the task, or of its starter; None if not to be seen."""
+    if path == STARTER:
+        return task_page.starter(version.data, _direction(version.data, direction))
+    files: dict[str, str] = task_document(version, user)["files"]
+    shown = {kernel.path for kernel in task_page.kernel_views(version.data, files)}
+    return files[path] if path in shown else None
+
+
+def _direction(data: TaskData, name: str) -> Direction:
+    return next((each for each in data.directions if each.value == name), data.directions[0])
+
+
+def _starts(
+    version: TaskVersion, direction: Direction, device: Device | None, user: Viewer
+) -> Iterable[Start]:
+    query = {"task": version.task.slug, "direction": direction.value}
+    query |= {"device": device.slug} if device else {}
+    yield Start(
+        name="the starter",
+        opening=f"kernel:{STARTER}",
+        address=_address(query | {"kernel": STARTER}),
+    )
+    if device is not None:
+        yield from _measured(version, direction, device, user)
+    files: dict[str, str] = task_document(version, user)["files"]
+    for kernel in task_page.kernel_views(version.data, files):
+        kind = Language(kernel.language).device_kind
+        fits = device is None or kind is DeviceKind(device.kind)
+        if not fits or kernel.direction != direction.value:
+            continue
+        chosen = query | {"kernel": kernel.path}
+        yield Start(
+            name=f"{kernel.agent}'s kernel",
+            opening=f"kernel:{kernel.path}",
+            address=_address(chosen),
+            source_url=f"{reverse('workbench-source')}?{urlencode(chosen)}",
+        )
+
+
+def _measured(
+    version: TaskVersion, direction: Direction, device: Device, user: Viewer
+) -> Iterable[Start]:
+    first = leader(version, direction.value, device.slug)
+    if first is not None:
+        yield _start(first, f"the leader, by {first.submission.agent}", is_leader=True)
+    for each in own_latest(version, direction.value, device, user):
+        if first is None or each.submission_id != first.submission_id:
+            yield _start(each, f"your {each.submission}")
+
+
+def _start(evaluation: Evaluation, name: str, *, is_leader: bool = False) -> Start:
+    key = evaluation.submission_id
+    query = {"submission": str(key), "device": evaluation.device_id}
+    return Start(
+        name=name,
+        opening=f"submission:{key}",
+        address=_address(query),
+        source_url=reverse("submission-source", args=[key]),
+        evaluation=evaluation,
+        is_leader=is_leader,
+    )
+
+
+def _address(query: dict[str, str]) -> str:
+    return f"{reverse('submit')}?{urlencode(query)}"

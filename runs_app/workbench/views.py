@@ -1,0 +1,247 @@
+"""The page on which a kernel is written, submitted and watched, and the parts that it asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from csp.constants import NONCE
+from csp.decorators import csp_update
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import HttpResponseClientRedirect, replace_url, retarget
+
+from gpu_runner.data.verdict import Mode
+from runs_app.errors import SubmissionError
+from runs_app.models import Device, Evaluation, Submission
+from runs_app.queue.selectors import queue_overview, wait_of_people
+from runs_app.submissions.live import live_context
+from runs_app.submissions.quota import quota
+from runs_app.submissions.services import submit as submit_kernel
+from runs_app.work.access import author_names, find_submission, visible_evaluations
+from runs_app.work.estimate import estimates
+from runs_app.workbench import page
+from runs_app.workbench.forms import MODES, SubmissionForm
+from tasks_app.models import Task, TaskVersion
+from tasks_app.people import Viewer
+from tasks_app.selectors import evaluable_tasks, find_task
+
+_FOLDER = "runs_app/workbench"
+
+
+@never_cache
+@vary_on_headers("HX-Request")
+@require_http_methods(["GET", "HEAD", "POST"])
+@csp_update({"style-src": [NONCE]})  # the editor writes its styles into an element of its own
+def submit(request: HttpRequest) -> HttpResponse:
+    """Show the workbench, or enter what it holds; an error is said beside its field.
+
+    `submission` or `kernel` in the address says what to begin from. A script that posts gets the
+    console alone, or the reasons why there is none.
+    """
+    if request.method != "POST":
+        return _opened(request)
+    in_place = request.headers.get("HX-Request") == "true"
+    if not request.user.is_authenticated:
+        return _to_sign_in(request, in_place=in_place)
+    form = SubmissionForm(request.POST, request.FILES, user=request.user)
+    submission = _enter(request.user, form) if form.is_valid() else None
+    if submission is None and in_place:
+        refusal = render(request, f"{_FOLDER}/parts/refusal.html", {"form": form}, status=422)
+        return retarget(refusal, "#refusal")
+    if submission is None:
+        form.keep_upload()
+        return _workbench(request, form, status=422)
+    if not in_place:
+        return redirect(submission)
+    context = _console(submission, request.user, "") | {"is_fresh": True}
+    answer = render(request, f"{_FOLDER}/parts/console.html", context)
+    return replace_url(answer, f"{reverse('submit')}?submission={submission.pk}")
+
+
+@never_cache
+@require_safe
+def brief(request: HttpRequest) -> HttpResponse:
+    """The task of the address in brief, for one device and direction."""
+    slug = request.GET.get("task", "")
+    version = _open_version(slug, request.user)
+    if slug and version is None:
+        raise Http404(f"There is no task {slug!r} that takes submissions.")
+    device = _device(request.GET.get("device", ""))
+    context = {"brief": _brief(version, request.GET.get("direction", ""), device, request.user)}
+    return render(request, f"{_FOLDER}/parts/brief.html", context)
+
+
+@require_safe
+def start_source(request: HttpRequest) -> HttpResponse:
+    """The text of a kernel that comes with a task, or of its starter."""
+    return HttpResponse(_kernel(request), content_type="text/plain; charset=utf-8")
+
+
+def _to_sign_in(request: HttpRequest, *, in_place: bool) -> HttpResponse:
+    task = request.POST.get("task", "")
+    version = _open_version(task, request.user)
+    back = reverse("submit") + (f"?task={task}" if version else "")
+    to_login = redirect_to_login(back)
+    return HttpResponseClientRedirect(to_login.url) if in_place else to_login
+
+
+def _opened(request: HttpRequest) -> HttpResponse:
+    names = ("task", "device", "direction", "mode")
+    initial: dict[str, Any] = {n: request.GET[n] for n in names if n in request.GET}
+    opening, console = page.Opening(), {}
+    if "submission" in request.GET:
+        submission = _submission(request.GET["submission"], request.user)
+        console = _console(submission, request.user, initial.get("device", ""))
+        initial = _choices_of(submission, console.get("evaluation")) | initial
+        opening = page.Opening(
+            source=submission.source,
+            name=f"submission {submission} by {submission.agent}",
+            key=f"submission:{submission.pk}",
+        )
+    elif "kernel" in request.GET:
+        opening = page.Opening(
+            source=_kernel(request),
+            name=request.GET["kernel"],
+            key=f"kernel:{request.GET['kernel']}",
+        )
+    form = SubmissionForm(initial=initial | {"source": opening.source}, user=request.user)
+    return _workbench(request, form, opening, console)
+
+
+def _choices_of(submission: Submission, evaluation: Evaluation | None) -> dict[str, str]:
+    known = {"task": submission.task_version.task.slug, "direction": submission.direction}
+    if evaluation is not None:
+        known["device"] = evaluation.device_id
+    if evaluation is not None and evaluation.mode != Mode.AUDIT:
+        known["mode"] = evaluation.mode
+    return known
+
+
+def _kernel(request: HttpRequest) -> str:
+    slug, path = request.GET.get("task", ""), request.GET.get("kernel", "")
+    version = _open_version(slug, request.user)
+    if version is None:
+        raise Http404(f"There is no task {slug!r} that takes submissions.")
+    text = page.kernel_source(version, path, request.GET.get("direction", ""), request.user)
+    if text is None:
+        raise Http404(f"The task {slug!r} shows no kernel {path!r}.")
+    return text
+
+
+def _submission(key: str, user: Viewer) -> Submission:
+    try:
+        submission = find_submission(UUID(key), user)
+    except ValueError:
+        submission = None
+    if submission is None:
+        raise Http404("There is no such submission, or it is private.")
+    return submission
+
+
+def _console(submission: Submission, user: Viewer, device: str) -> dict[str, Any]:
+    """The newest evaluation of a submission, on that device if there is one."""
+    rows = visible_evaluations(user).filter(submission=submission).exclude(mode=Mode.AUDIT.value)
+    newest = list(rows.order_by("-created_at")[:20])
+    evaluation = next((e for e in newest if e.device_id == device), newest[0] if newest else None)
+    if evaluation is None:
+        return {"submission": submission}
+    return live_context(evaluation, user, timezone.now()) | {"submission": submission}
+
+
+def _enter(user: User, form: SubmissionForm) -> Submission | None:
+    """The stored submission, or None with the reason on the form."""
+    values = form.cleaned_data
+    version = _open_version(values["task"], user)
+    by_agent = values["written_by"] == "agent"
+    if version is None:
+        form.add_refusal("task", "this task takes no submissions any more")
+        return None
+    try:
+        return submit_kernel(
+            user=user,
+            task_version=version,
+            source=values["source"],
+            device=values["device"],
+            direction=values["direction"] or "forward",
+            mode=values["mode"],
+            agent=values["agent"] if by_agent else "",
+            language_model=values["language_model"] if by_agent else "",
+            private=values["private"],
+            now=timezone.now(),
+        )
+    except SubmissionError as error:
+        form.add_refusal(error.field, error.reason)
+        return None
+
+
+def _workbench(
+    request: HttpRequest,
+    form: SubmissionForm,
+    opening: page.Opening | None = None,
+    console: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    user, now = request.user, timezone.now()
+    queues = queue_overview(user, now)
+    agents, language_models = author_names(user)
+    chosen = _chosen_device(form, [queue.device for queue in queues])
+    slug, direction = form["task"].value() or "", form["direction"].value() or ""
+    context = {
+        "form": form,
+        "opening": opening or page.Opening(),
+        "modes": [(mode.value, label, text) for mode, label, text in MODES],
+        "chosen_mode": form["mode"].value(),
+        "chosen_device": chosen.slug if chosen else "",
+        "written_by": form["written_by"].value(),
+        "queues": queues,
+        "expected": {
+            queue.device.slug: {
+                "modes": estimates(queue.device.slug),
+                "before": wait_of_people(queue.device.slug),
+            }
+            for queue in queues
+        },
+        "quota": quota(user, now) if user.is_authenticated else None,
+        "agents": agents,
+        "language_models": language_models,
+        "task_facts": _task_facts(user),
+        "brief": _brief(_open_version(slug, user), direction, chosen, user),
+        "host": request.build_absolute_uri("/").rstrip("/"),
+    }
+    template = f"{_FOLDER}/workbench.html"
+    return render(request, template, (console or {}) | context, status=status)
+
+
+def _task_facts(user: Viewer) -> dict[str, dict[str, Any]]:
+    """What the page's script needs to know of each task; without loading their documents."""
+    known = evaluable_tasks(user).values_list("slug", "current_version__document__directions")
+    return {slug: {"directions": directions or ["forward"]} for slug, directions in known}
+
+
+def _chosen_device(form: SubmissionForm, devices: list[Device]) -> Device | None:
+    wanted = form["device"].value()
+    first = devices[0] if devices else None
+    return next((device for device in devices if device.slug == wanted), first)
+
+
+def _brief(
+    version: TaskVersion | None, direction: str, device: Device | None, user: Viewer
+) -> page.Brief | None:
+    return None if version is None else page.brief(version, direction, device, user)
+
+
+def _device(slug: str) -> Device | None:
+    return Device.objects.filter(slug=slug).first()
+
+
+def _open_version(slug: str, user: Viewer) -> TaskVersion | None:
+    task: Task | None = find_task(slug, user) if slug else None
+    return task.current_version if task else None

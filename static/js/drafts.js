@@ -1,0 +1,55 @@
+// Texts of the editor as this browser keeps them: the draft of each task, direction and language, and what it replaced.
+
+const MOST_KEPT = 10;
+
+function read(name) {
+  let text = null;
+  try {
+    text = localStorage.getItem(name);
+    return text === null ? null : JSON.parse(text);
+  } catch {
+    return text && { text, base: "" }; // a draft as it was kept before, or no storage
+  }
+}
+
+function write(name, value) {
+  try {
+    if (value === null) localStorage.removeItem(name);
+    else localStorage.setItem(name, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const draftName = (key) => `kbench-draft:${key}`;
+const keptName = (key) => `kbench-kept:${key}`;
+
+export function draft(key) {
+  const found = read(draftName(key));
+  return found && typeof found.text === "string" ? found : null;
+}
+
+// `base` says what the text was begun from. False if the browser keeps nothing; the older texts give way first.
+export function saveDraft(key, text, base) {
+  const value = text ? { text, base, at: Date.now() } : null;
+  if (write(draftName(key), value)) return true;
+  write(keptName(key), null);
+  return write(draftName(key), value);
+}
+
+export function forgetDraft(key) {
+  write(draftName(key), null);
+}
+
+export function kept(key) {
+  const found = read(keptName(key));
+  return Array.isArray(found) ? found.filter((each) => typeof each?.text === "string") : [];
+}
+
+// Puts a text aside, the newest first, each only once.
+export function keep(key, text) {
+  if (!text.trim()) return;
+  const others = kept(key).filter((each) => each.text !== text);
+  write(keptName(key), [{ text, at: Date.now() }, ...others].slice(0, MOST_KEPT));
+}

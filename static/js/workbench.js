@@ -1,0 +1,277 @@
+// The workbench: the editor and what it keeps, the task beside it, and the console that a submission fills.
+import { draft, forgetDraft, keep, kept, saveDraft } from "./drafts.js";
+
+const SAVE_MS = 400;
+const form = document.getElementById("submit-form");
+const source = document.getElementById("id_source");
+const file = document.getElementById("id_file");
+const task = document.getElementById("id_task");
+const device = document.getElementById("id_device");
+const direction = document.getElementById("id_direction");
+const brief = document.getElementById("brief");
+const consoleBox = document.getElementById("console");
+const draftState = document.getElementById("draft-state");
+const command = document.getElementById("curl");
+const facts = JSON.parse(document.getElementById("task-facts").textContent);
+const expected = JSON.parse(document.getElementById("expected").textContent);
+
+let editor = null; // until it has loaded, and where it cannot, the textarea itself
+let saving = 0;
+let base = form.dataset.opening; // what the text was begun from
+let pristine = source.value; // the text as it was put in: nobody's work yet
+let held = ""; // the key under which the text is kept
+let sent = "";
+
+const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value || "";
+const language = () => device.selectedOptions[0]?.dataset.language || "cpp";
+const key = () => `${task.value}:${direction.value}:${language()}`;
+const isTouched = () => source.value.trim() !== "" && source.value !== pristine;
+const say = (text) => { draftState.textContent = text; };
+
+// What the page opened with is put in for nobody's work; a draft counts as work.
+function show(text, { from = base, untouched = true } = {}) {
+  base = from;
+  pristine = untouched ? text : null;
+  source.value = text;
+  editor?.set(text);
+  showKept();
+}
+
+function save() {
+  clearTimeout(saving);
+  saving = 0;
+  if (!isTouched()) return;
+  say(saveDraft(held, source.value, base) ? "Kept in this browser until you submit." : "This browser keeps no drafts: copy your text before you leave.");
+}
+
+function typed() {
+  pristine = pristine === source.value ? pristine : null;
+  if (!source.value) forgetDraft(held);
+  clearTimeout(saving);
+  saving = setTimeout(save, SAVE_MS);
+}
+
+// Earlier texts of this task: each can be had back, and takes the place of the present one, which is kept in turn.
+function showKept() {
+  const list = document.getElementById("kept-texts");
+  const rows = kept(held).filter((each) => each.text !== source.value);
+  document.getElementById("kept").hidden = !rows.length;
+  list.replaceChildren(...rows.map((each) => {
+    const item = document.createElement("li");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "link-button";
+    const lines = each.text.trimEnd().split("\n");
+    button.textContent = `${new Date(each.at).toLocaleString()}, ${lines.length} lines: ${lines[0].slice(0, 60)}`;
+    button.addEventListener("click", () => {
+      replace(each.text, "kept");
+      say("The earlier text is back; the one before it is among the earlier ones.");
+    });
+    item.append(button);
+    return item;
+  }));
+}
+
+// Puts another text in; what was there is kept, if anybody worked on it.
+function replace(text, from) {
+  save();
+  if (isTouched()) keep(held, source.value);
+  show(text, { from, untouched: from !== "kept" });
+  if (from === "kept") saveDraft(held, text, from);
+  else forgetDraft(held);
+  editor?.focus();
+}
+
+const starter = () => {
+  const data = document.getElementById("starter");
+  return data ? JSON.parse(data.textContent) : "";
+};
+
+// The text of the task, direction and language that are chosen now.
+function turn() {
+  save();
+  held = key();
+  const found = draft(held);
+  if (found && found.text !== source.value) {
+    show(found.text, { from: found.base, untouched: false });
+    say("Your draft of this task is back.");
+  } else if (!isTouched()) {
+    show(starter(), { from: "starter" });
+    say("");
+  }
+  showKept();
+}
+
+// What the page was opened with: a draft that was begun from it goes on, any other is put aside.
+function open() {
+  held = key();
+  const found = draft(held);
+  const opening = form.dataset.opening;
+  if (form.dataset.bound === "yes") {
+    pristine = null; // refused: the text came back with the page
+    save();
+  } else if (!found) {
+    if (!source.value) show(starter(), { from: "starter" });
+  } else if (!opening || found.base === opening) {
+    show(found.text, { from: found.base, untouched: false });
+    say("Your draft from before is back.");
+  } else if (found.text !== source.value) {
+    keep(held, found.text);
+    say("Your draft from before is among the earlier texts below.");
+  }
+  showKept();
+}
+
+function showFacts() {
+  const known = facts[task.value];
+  for (const option of direction.options) option.disabled = Boolean(known) && !known.directions.includes(option.value);
+  if (direction.selectedOptions[0]?.disabled && known) direction.value = known.directions[0];
+  direction.closest(".field").hidden = Boolean(known) && known.directions.length < 2;
+}
+
+function showCommand() {
+  const values = { task: task.value || "softmax", language: language(), device: device.value, mode: chosen("mode") };
+  if (direction.value && direction.value !== "forward") values.direction = direction.value;
+  if (chosen("written_by") === "agent") {
+    values.agent = form.elements.agent.value;
+    values.model = form.elements.language_model.value;
+  }
+  if (form.elements.private.checked) values.private = true;
+  const parts = Object.entries(values).filter(([, value]) => value !== "").map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  const suffix = language() === "cuda" ? "cu" : "cpp";
+  const object = `{${parts.join(", ")}, source: $source}`.replaceAll("'", "'\\''");
+  command.textContent = `jq -n --rawfile source kernel.${suffix} '${object}' |\n  curl -H "Authorization: Bearer $KBENCH_TOKEN" -H "Content-Type: application/json" -d @- ${command.dataset.host}/api/v1/submissions`;
+}
+
+// How long each mode takes on the chosen device, by what its like took there lately.
+function showTimes() {
+  const known = expected[device.value]?.modes || {};
+  for (const line of form.querySelectorAll(".took")) {
+    const words = known[line.dataset.mode];
+    line.textContent = words ? `Takes ${words}.` : "Nobody has tried it here yet.";
+  }
+  for (const line of form.querySelectorAll("[data-queue]")) line.hidden = line.dataset.queue !== device.value;
+  for (const line of form.querySelectorAll(".before")) {
+    const words = expected[line.dataset.device]?.before;
+    line.textContent = words ? `: ${words}` : "";
+  }
+}
+
+function showAuthor() {
+  for (const field of form.querySelectorAll('[data-for="agent"]')) field.hidden = chosen("written_by") !== "agent";
+}
+
+async function take(chosenFile) {
+  if (!chosenFile) return;
+  const text = await chosenFile.text();
+  file.value = "";
+  const byName = chosenFile.name.endsWith(".cu") ? "cuda" : "cpp";
+  if (language() !== byName) {
+    const fitting = [...device.options].find((option) => option.dataset.language === byName);
+    if (fitting) {
+      device.value = fitting.value;
+      device.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  }
+  replace(text, "file");
+  pristine = null;
+  save();
+  say(`${chosenFile.name} is in the editor.`);
+}
+
+// "Start from this" brings a source into the editor without leaving the page.
+async function startFrom(link) {
+  const text = link.dataset.starter === undefined ? await (await fetch(link.dataset.source)).text() : starter();
+  replace(text, link.dataset.opening);
+  say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept below." : ""}`);
+}
+
+function marks() {
+  const data = document.getElementById("diagnostics");
+  if (editor && data) editor.mark(JSON.parse(data.textContent));
+}
+
+async function loadEditor() {
+  try {
+    const { createEditor } = await import("./editor.js");
+    const label = document.querySelector('label[for="id_source"]');
+    label.id = "source-label";
+    label.removeAttribute("for");
+    editor = createEditor(source, {
+      nonce: form.dataset.nonce, label: "source-label", description: "source-help", onSubmit: () => form.requestSubmit(),
+    });
+    marks();
+  } catch {
+    say("The editor did not load; this plain field does the same.");
+  }
+  form.dataset.editor = editor ? "yes" : "no";
+}
+
+source.addEventListener("input", typed);
+source.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+});
+file.addEventListener("change", () => take(file.files[0]));
+const box = source.closest(".editor");
+box.addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("dropping"); });
+box.addEventListener("dragleave", () => box.classList.remove("dropping"));
+box.addEventListener("drop", (event) => {
+  event.preventDefault();
+  event.stopPropagation();
+  box.classList.remove("dropping");
+  take(event.dataTransfer.files[0]);
+}, { capture: true });
+for (const moment of ["pagehide", "visibilitychange"]) window.addEventListener(moment, save, { capture: true });
+form.addEventListener("change", (event) => {
+  showFacts();
+  showTimes();
+  showAuthor();
+  showCommand();
+  // Without a task there is no starter to wait for; with one its brief brings it.
+  if ([task, device, direction].includes(event.target)) turn();
+});
+form.addEventListener("input", showCommand);
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-opening]");
+  const place = event.target.closest('a[href^="#L-"], a[href="#id_source"]');
+  if (link && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    startFrom(link).catch(() => { location.href = link.href; });
+  } else if (place && editor) {
+    event.preventDefault();
+    if (place.hash === "#id_source") editor.focus();
+    else editor.goTo(Number(place.hash.slice(3)));
+  }
+});
+document.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.elt !== form) return;
+  save();
+  sent = source.value;
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  const { target } = event.detail;
+  if (target === brief && !isTouched() && !draft(held)) show(starter(), { from: "starter" });
+});
+// What the console shows has reached the site: the draft has served, unless it has been changed since.
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target !== consoleBox || !consoleBox.querySelector("#live")) return;
+  if (sent === source.value) {
+    forgetDraft(held);
+    pristine = source.value;
+    say("The site has this text.");
+  }
+  base = `submission:${consoleBox.querySelector("[data-submission]").dataset.submission}`;
+  kbench.follow();
+  consoleBox.scrollIntoView({ block: "nearest", behavior: "smooth" });
+});
+document.addEventListener("htmx:sendError", () => say("The site does not answer. Your text is kept in this browser."));
+document.addEventListener("htmx:responseError", () => say("The site refused that. Your text is kept in this browser."));
+document.addEventListener("kbench:live", marks);
+
+showFacts();
+showTimes();
+showAuthor();
+showCommand();
+open();
+loadEditor();
+if (form.dataset.bound === "yes") document.getElementById("form-errors")?.scrollIntoView({ block: "center" });

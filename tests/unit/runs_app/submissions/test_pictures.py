@@ -1,0 +1,163 @@
+"""The pictures of a result: what they say, and where their marks lie."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.baselines.selectors import Baselines
+from runs_app.models import Evaluation
+from runs_app.submissions.page import workload_rows
+from runs_app.submissions.pictures.headline import Headline, headline
+from runs_app.submissions.pictures.plot import axis_of, times
+from runs_app.submissions.pictures.roofline import roofline
+from runs_app.submissions.pictures.workloads import hidden_sentence, workload_plot
+from runs_app.submissions.selectors import rivals
+from tests import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+PEAK = {"bytes_per_s": 1e9, "flop_per_s": 1e10, "fraction": 0.5, "source": "measured"}
+
+
+def finished(**overrides: Any) -> Evaluation:
+    return factories.make_finished_evaluation(**({"mode": "ranked"} | overrides))
+
+
+def head(evaluation: Evaluation, known: Baselines | None = None) -> Headline:
+    document = evaluation.result.document
+    found = headline(
+        evaluation,
+        document,
+        workload_rows(document),
+        rivals(evaluation, evaluation.submission.author),
+        known or Baselines(),
+    )
+    assert found is not None
+    return found
+
+
+def test_an_axis_goes_by_powers_of_two_and_holds_one() -> None:
+    axis = axis_of([3.0, 5.0])
+    assert (axis.low, axis.high) == (0, 3)
+    assert axis.at(1.0) < axis.at(2.0) < axis.at(4.0)
+    assert math.isclose(axis.at(4.0) - axis.at(2.0), axis.at(2.0) - axis.at(1.0), abs_tol=0.02)
+    assert [tick.label for tick in axis.ticks()] == ["1×", "2×", "4×", "8×"]
+    assert axis_of([]).ticks()[1].is_one
+    assert len(axis_of([1e-9, 1e9]).ticks()) <= 17
+    assert times(0.25) == "0.25×"
+
+
+def test_the_number_is_the_speedup_and_the_picture_has_its_rivals() -> None:
+    version = factories.make_task_version()
+    best = finished(task_version=version, result={"latency_ns": 500.0})
+    own = finished(task_version=version)
+    shown = head(own)
+    assert (shown.number, shown.unit, shown.kind) == ("1.50", "×", "faster")
+    assert shown.interval.startswith("1.4")
+    assert shown.picture is not None
+    speeds = {row.label: row.value for row in shown.picture.rows}
+    assert speeds == {
+        "Leader": "3×", "Physical limit": "3×", "This kernel": "1.5×", "Best baseline": "1×",
+        "PyTorch compiled": "1×", "PyTorch eager": "0.75×",
+    }  # fmt: skip
+    assert any("50.0 % of the speed of the leader" in note for note in shown.notes)
+    assert "It leads its board." in head(best).notes
+
+
+def test_the_author_s_last_is_told_apart() -> None:
+    version = factories.make_task_version()
+    user = factories.make_user()
+    finished(task_version=version, user=user, result={"latency_ns": 4000.0})
+    finished(task_version=version, result={"latency_ns": 100.0})
+    own = finished(task_version=version, user=user, now=factories.later(9))
+    assert any("4× as fast as your last before it" in note for note in head(own).notes)
+
+
+@pytest.mark.parametrize(
+    ("mode", "changes", "words"),
+    [
+        ("quick", {}, "nobody has measured them on this device yet"),
+        ("test", {}, "too few calls"),
+        ("ranked", {}, "could be measured"),
+        ("ranked", {"pending_baselines": ("eager",)}, "still being measured"),
+    ],
+)
+def test_a_speedup_that_is_missing_says_why(
+    client: Client, mode: str, changes: dict[str, Any], words: str
+) -> None:
+    alone = factories.make_workload_result(baselines={}, speedups={})
+    result = {"workloads": (alone,), "speedups": {}, "hidden_speedups": {}, **changes}
+    evaluation = finished(mode=mode, result=result)
+    shown = head(evaluation)
+    assert words in shown.missing
+    assert (shown.number, shown.unit) == ("1.00", "µs")
+    page = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+    assert words in page
+
+
+def test_known_baselines_stand_in_and_are_called_so() -> None:
+    alone = factories.make_workload_result(baselines={}, speedups={})
+    result = {"workloads": (alone,), "speedups": {}, "hidden_speedups": {}}
+    shown = head(finished(mode="quick", result=result), Baselines(times_ns={"eager": 3000.0}))
+    assert "from an earlier evaluation" in shown.missing
+    assert shown.picture is not None
+    assert ("This kernel", "3×") in [(row.label, row.value) for row in shown.picture.rows]
+
+
+def test_a_wrong_result_has_no_headline(client: Client) -> None:
+    wrong = finished(verdict=Verdict.WRONG_RESULT)
+    document = wrong.result.document
+    assert headline(wrong, document, [], [], Baselines()) is None
+    page = client.get(f"/submissions/{wrong.submission_id}/").content.decode()
+    assert "hero-value" not in page
+
+
+def test_a_noisy_time_says_what_it_means() -> None:
+    noisy = factories.make_workload_result(measurement=factories.make_measurement(1000.0, 0.45))
+    shown = head(finished(result={"workloads": (noisy,)}))
+    assert any("±45 % only" in note for note in shown.notes)
+
+
+def test_each_workload_has_its_interval_and_hidden_ones_stay_hidden(client: Client) -> None:
+    evaluation = finished()
+    document = evaluation.result.document
+    picture = workload_plot([row for row in workload_rows(document) if not row.hidden])
+    assert picture is not None
+    [row] = picture.rows
+    assert (row.label, row.value) == ("N=256", "1.5×")
+    own = next(mark for mark in row.marks if mark.kind == "own")
+    assert own.low is not None
+    assert own.high is not None
+    assert own.low < own.at < own.high
+    page = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+    assert "N=256" in page
+    assert "1777" not in page
+
+
+@pytest.mark.parametrize(
+    ("public", "hidden", "words"),
+    [(2.0, 1.0, "expect the latter"), (1.0, 2.0, "nothing speaks of tuning"), (2.0, 2.0, "alike")],
+)
+def test_hidden_against_public_in_words(public: float, hidden: float, words: str) -> None:
+    evaluation = Evaluation(speedup_eager=public, hidden_speedup=hidden)
+    assert words in hidden_sentence(evaluation)
+    assert hidden_sentence(Evaluation(speedup_eager=1.0)) == ""
+
+
+def test_a_roofline_lies_below_its_roof() -> None:
+    work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
+    document = finished(result={"workloads": (work,)}).result.document
+    document["environment"] = {"peaks": {"measured": PEAK}}
+    picture = roofline(document, workload_rows(document))
+    assert picture is not None
+    [roof], [point] = picture.roofs, picture.points
+    slope, flat = roof.segments
+    assert slope.y1 > slope.y2 == flat.y1 == flat.y2
+    assert (slope.x2, slope.y2) == (flat.x1, flat.y1)
+    assert "4.00 FLOP a byte, 4.00 GFLOP/s: 100 % of what" in point.words
+    assert roofline({**document, "environment": {}}, workload_rows(document)) is None

@@ -1,0 +1,187 @@
+"""The workbench: what it opens with, what a script gets, and what nobody may read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from gpu_runner.data.evaluation import BuildReport
+from gpu_runner.data.verdict import Verdict
+from runs_app.models import Submission
+from tests import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+LOG = "kernel.cpp:1:14: error: 'vec' was not declared in this scope\n"
+
+
+@pytest.fixture
+def ada() -> User:
+    """Somebody with an account."""
+    return factories.make_user(username="ada")
+
+
+@pytest.fixture
+def signed_in(client: Client, ada: User) -> Client:
+    """Her browser."""
+    client.force_login(ada)
+    return client
+
+
+def form(**overrides: Any) -> dict[str, Any]:
+    """What the form sends for a good submission."""
+    fields = {
+        "task": "scale", "direction": "forward", "device": "cpu", "mode": "ranked",
+        "source": factories.SOURCE, "written_by": "person",
+    }  # fmt: skip
+    return fields | overrides
+
+
+def shown(client: Client, address: str) -> str:
+    """Text of a page that is there."""
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def source_of(page: str) -> str:
+    """What the editor holds."""
+    found = re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL)
+    assert found is not None
+    return found[1].strip()
+
+
+def test_the_task_stands_beside_the_editor(client: Client) -> None:
+    factories.make_task_version()
+    page = shown(client, "/submit/?task=scale")
+    assert "void scale(float* out, const float* x, int N)" in page
+    assert "N=256" in page
+    assert "1777" not in page, "a hidden workload is shown"
+    assert "1 more is hidden" in page
+    assert "kbench-good" in page
+    assert 'id="starter"' in page
+
+
+def test_what_becomes_public_is_said_before(signed_in: Client) -> None:
+    factories.make_task_version()
+    page = shown(signed_in, "/submit/?task=scale")
+    assert "Becomes public at once" in page
+    assert "the name ada" in page
+    assert "Stays private" in page
+
+
+def test_it_opens_with_a_kernel_of_the_task(client: Client) -> None:
+    factories.make_task_version()
+    page = shown(client, "/submit/?task=scale&kernel=kernels/good.cpp")
+    assert "out[0] = N * x[0];" in source_of(page)
+    text = client.get("/submit/source/?task=scale&kernel=kernels/good.cpp")
+    assert text.content.decode() == factories.SOURCE
+    assert text["Content-Type"].startswith("text/plain")
+    assert "// your kernel" in source_of(shown(client, "/submit/?task=scale&kernel=starter"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "task=scale&kernel=notes.json",
+        "task=scale&kernel=../secret",
+        "task=nothing&kernel=starter",
+        "submission=none",
+        "submission=00000000-0000-0000-0000-000000000000",
+    ],
+)
+def test_what_nobody_may_read_opens_nothing(client: Client, query: str) -> None:
+    factories.make_task_version()
+    assert client.get(f"/submit/?{query}").status_code == 404
+    assert client.get(f"/submit/source/?{query}").status_code == 404
+
+
+def test_it_opens_with_a_submission_and_its_verdict(client: Client) -> None:
+    build = BuildReport(
+        ok=False, cached=False, duration_s=0.1, log=LOG, command="", compiler="g++", digest=""
+    )
+    done = factories.make_finished_evaluation(Verdict.COMPILE_ERROR, result={"build": build})
+    page = shown(client, f"/submit/?submission={done.submission_id}")
+    assert "out[0] = N * x[0];" in source_of(page)
+    assert f'data-opening="submission:{done.submission_id}"' in page
+    assert '<option value="scale" selected>' in page
+    assert "Compile error" in page
+    assert "&#x27;vec&#x27; was not declared" in page or "'vec' was not declared" in page
+    marks = re.search(r'<script id="diagnostics"[^>]*>(.*?)</script>', page)
+    assert marks is not None
+    assert '"line": 1, "column": 14, "severity": "error"' in marks[1]
+
+
+def test_a_private_submission_opens_for_its_author_alone(signed_in: Client, ada: User) -> None:
+    mine = factories.make_submission(user=ada, private=True)
+    assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 200
+    assert Client().get(f"/submit/?submission={mine.pk}").status_code == 404
+    stranger = Client()
+    stranger.force_login(factories.make_user())
+    assert stranger.get(f"/submit/?submission={mine.pk}").status_code == 404
+
+
+def test_a_script_gets_the_console(signed_in: Client) -> None:
+    factories.make_task_version()
+    answer = signed_in.post("/submit/", form(), **HTMX)
+    submission = Submission.objects.get()
+    assert answer.status_code == 200
+    assert answer["HX-Replace-Url"] == f"/submit/?submission={submission.pk}"
+    text = answer.content.decode()
+    assert f'data-submission="{submission.pk}"' in text
+    assert 'id="live"' in text
+    assert "<html" not in text
+
+
+def test_a_script_gets_the_reasons_of_a_refusal(signed_in: Client) -> None:
+    factories.make_task_version()
+    answer = signed_in.post("/submit/", form(source=""), **HTMX)
+    assert answer.status_code == 422
+    assert answer["HX-Retarget"] == "#refusal"
+    assert "Paste the kernel" in answer.content.decode()
+    assert Submission.objects.count() == 0
+
+
+def test_a_stranger_s_script_is_sent_to_sign_in(client: Client) -> None:
+    factories.make_task_version()
+    answer = client.post("/submit/", form(), **HTMX)
+    assert answer["HX-Redirect"].startswith("/sign-in/?next=/submit/%3Ftask%3Dscale")
+    assert Submission.objects.count() == 0
+
+
+def test_one_may_start_from_the_leader_and_from_one_s_own(signed_in: Client, ada: User) -> None:
+    version = factories.make_task_version()
+    best = factories.make_finished_evaluation(
+        task_version=version, mode="ranked", result={"latency_ns": 10.0}
+    )
+    own = factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
+    hidden = factories.make_finished_evaluation(task_version=version, private=True, mode="ranked")
+    text = shown(signed_in, "/submit/task/?task=scale&device=cpu&direction=forward")
+    assert "the leader" in text
+    assert f"/submissions/{best.submission_id}/source/" in text
+    assert f"your {own.submission}" in text
+    assert str(hidden.submission_id) not in text
+
+
+def test_the_part_of_a_task_that_is_none_is_not_there(client: Client) -> None:
+    assert client.get("/submit/task/?task=nothing").status_code == 404
+    assert "Choose a task" in shown(client, "/submit/task/")
+
+
+def test_its_queries_do_not_grow_with_rows(
+    signed_in: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
+    version = factories.make_task_version()
+    for _ in range(6):
+        factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
+    with django_assert_max_num_queries(60) as few:
+        shown(signed_in, "/submit/?task=scale")
+    for _ in range(6):
+        factories.make_finished_evaluation(task_version=version, user=ada, mode="ranked")
+    with django_assert_max_num_queries(len(few)):
+        shown(signed_in, "/submit/?task=scale")
