@@ -5,7 +5,7 @@ EXTRAS ?= site,runner,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install packages up test coverage lint redteam bench format lock clean
+.PHONY: help install packages up test coverage lint redteam bench bench-site format lock clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -51,6 +51,11 @@ bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measu
 	$(BIN)/python -m tests.bench.optimise --device cpu --task matrix_mul softmax --evaluations 16
 	$(BIN)/python -m tests.bench.asks
 	$(BIN)/python -m tests.bench.turnaround --device cpu --only idle,wrong --samples 6
+
+bench-site: $(STAMP) ## pages, watchers and ingest of a site with a million evaluations; ARGS="--evaluations 20000"
+	$(BIN)/python -m tests.bench.scale $(ARGS)
+	@PYTHON="$(PYTHON)" scripts/system-packages initdb
+	scripts/with-postgres $(BIN)/python -m tests.bench.scale $(ARGS)
 
 format: $(STAMP) ## rewrite the code as `make lint` wants it
 	$(BIN)/ruff check --fix .

@@ -11,6 +11,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
 
 from runs_app.messaging import broadcast
+from runs_app.messaging.hub import hub
 from runs_app.models import EvaluationEvent
 from runs_app.optimisation.selectors.runs import EVENTS_AT_ONCE, find_run, run_events, run_summary
 from runs_app.queue.events import events, queue_events
@@ -23,6 +24,7 @@ _LARGEST_SEQ = 2**31 - 1
 class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Joins a group, replays what `?since=N` missed, then forwards; sends no event twice."""
 
+    channel_layer_alias = ""  # the process's hub listens for all
     group = ""
     last_seq = 0
 
@@ -38,10 +40,14 @@ class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def follow(self, group: str) -> None:
         """Join first and read afterwards, so that nothing falls between the two."""
         self.group = group
-        await self.channel_layer.group_add(group, self.channel_name)
+        self.held: list[tuple[int, str]] | None = []
+        await hub().join(group, self)
         await self.accept()
         for event in await database_sync_to_async(self.missed)():
             await self._send_once(event["seq"], json.dumps(event))
+        while self.held:
+            await self._send_once(*self.held.pop(0))
+        self.held = None
 
     def missed(self) -> list[dict[str, Any]]:
         """Stored events after those that the client has seen."""
@@ -53,9 +59,12 @@ class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         is_number = value.isascii() and value.isdigit()
         return min(int(value[:10]), _LARGEST_SEQ) if is_number else default
 
-    async def site_event(self, message: dict[str, Any]) -> None:
-        """Forward what `broadcast` sent."""
-        await self._send_once(message["seq"], message["text"])
+    async def hear(self, seq: int, text: str) -> None:
+        """Forward what `broadcast` sent, after what was missed."""
+        if self.held is not None:
+            self.held.append((seq, text))
+        else:
+            await self._send_once(seq, text)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Ignore what clients send: these sockets only tell."""
@@ -63,12 +72,13 @@ class _ReplayConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def disconnect(self, code: int) -> None:
         """Leave the group."""
         if self.group:
-            await self.channel_layer.group_discard(self.group, self.channel_name)
+            await hub().leave(self.group, self)
 
     async def _send_once(self, seq: int, text: str) -> None:
         if seq == 0 or seq > self.last_seq:
             self.last_seq = seq or self.last_seq
-            await self.send(text_data=text)
+            # without the layers that parse what a consumer sends: a thousand hear at once
+            await self.base_send({"type": "websocket.send", "text": text})
 
 
 class EvaluationConsumer(_ReplayConsumer):

@@ -61,6 +61,8 @@ def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
     call_workers: how many calls of language models may wait for an answer at once.
     """
     daphne = ["-m", "daphne", "--bind", host, "--port", str(port), "--verbosity", "0"]
+    # after a restart of the site all its watchers come back at once
+    daphne += ["--websocket_connect_timeout", "60"]
     return [
         Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
         Program(name="ingest", command=manage("ingest_events")),

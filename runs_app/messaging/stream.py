@@ -74,11 +74,12 @@ class EventStream:
             return self.read(block_ms)
         return entries
 
-    def done(self, entry: Entry) -> None:
-        """Forget an entry that is in the database now."""
+    def done(self, *entries: Entry) -> None:
+        """Forget entries that are in the database now."""
+        ids = [entry.id for entry in entries]
         with self.redis.pipeline(transaction=True) as pipe:
-            pipe.xack(EVENT_STREAM, GROUP, entry.id)
-            pipe.xdel(EVENT_STREAM, entry.id)
+            pipe.xack(EVENT_STREAM, GROUP, *ids)
+            pipe.xdel(EVENT_STREAM, *ids)
             pipe.execute()
 
     def set_aside(self, entry: Entry, reason: str) -> None:

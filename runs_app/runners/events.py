@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import transaction
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.event import Event, EventKind, RunnerState
+from gpu_runner.data.event import Event, EventKind, JobKind, RunnerState
 from gpu_runner.data.verdict import Stage
 from runs_app.baselines import services as baselines
 from runs_app.checks import services as checks
@@ -25,6 +26,10 @@ from runs_app.work import journal, lifecycle
 _LONGEST_TEXT = 10_000  # characters that are stored of a runner's words
 
 
+_PROGRESS = (EventKind.ALIVE, EventKind.STARTED, EventKind.STAGE)
+"""Kinds of event that change nothing but the row of their own job."""
+
+
 @transaction.atomic
 def record_event(*, event: Event, now: datetime) -> bool:
     """Store one event and what follows from it; False if it was known before.
@@ -33,31 +38,87 @@ def record_event(*, event: Event, now: datetime) -> bool:
     counted before. Others change nothing; an evaluation keeps them. Raises `EventError` or
     `DataError` for an event that cannot be true; nothing is stored then.
     """
-    payload = storable(event.payload)
-    if event.kind is EventKind.RUNNER:
-        return record_runner(state=codec.decode(RunnerState, payload), now=now)
-    job = _locked(event)
-    if event.attempt > job.attempt:
-        raise EventError(f"attempt {event.attempt} has not begun")
-    if event.attempt != job.attempt or job.is_over or event.seq <= job.last_seq:
-        return journal.keep_late(job, event, payload, now)
-    job.last_seq, job.last_event_at = event.seq, now
-    _HANDLERS[event.kind](job, event.seq, payload, now)
-    return True
+    batch = _Batch(now)
+    counted = batch.record(event)
+    batch.save()
+    return counted
 
 
-def _locked(event: Event) -> RunnerJob:
-    """The locked row of the event's job; a runner of an earlier version does not say its kind."""
-    for kind in [event.job] if event.job else lifecycle.MODELS:
-        try:
-            return lifecycle.lock(lifecycle.MODELS[kind], event.job_id)
-        except (ObjectDoesNotExist, ValidationError, ValueError):
-            continue
-    raise EventError(f"there is no {event.job or 'job'} {event.job_id!r}")
+@transaction.atomic
+def record_events(*, events: Sequence[Event], now: datetime) -> None:
+    """Store many in their order, in one transaction; raises as `record_event`, for all of them."""
+    with journal.together():
+        waiting = list(events)
+        while waiting:
+            # what is no progress may change other rows: after it all are read again
+            ends = (n for n, event in enumerate(waiting, 1) if event.kind not in _PROGRESS)
+            stop = next(ends, len(waiting))
+            batch = _Batch(now, waiting[:stop])
+            for event in waiting[:stop]:
+                batch.record(event)
+            batch.save()
+            del waiting[:stop]
+
+
+class _Batch:
+    """Rows that are locked together, and saved once each: the last event alone is no progress."""
+
+    def __init__(self, now: datetime, events: Sequence[Event] = ()) -> None:
+        """Lock the evaluations of these events."""
+        self.now = now
+        ids = {_identity(event) for event in events if event.job is JobKind.EVALUATION}
+        known = [found for found in ids if found is not None] if len(ids) > 1 else []
+        self.locked = lifecycle.lock_evaluations(known) if known else {}
+        self.moved: dict[UUID, RunnerJob] = {}
+
+    def record(self, event: Event) -> bool:
+        """Apply an event; False if it changes nothing."""
+        payload = storable(event.payload)
+        if event.kind is EventKind.RUNNER:
+            self.save()
+            return record_runner(state=codec.decode(RunnerState, payload), now=self.now)
+        job = self._locked(event)
+        if event.attempt > job.attempt:
+            raise EventError(f"attempt {event.attempt} has not begun")
+        if event.attempt != job.attempt or job.is_over or event.seq <= job.last_seq:
+            self.save()
+            return journal.keep_late(job, event, payload, self.now)
+        job.last_seq, job.last_event_at = event.seq, self.now
+        if event.kind in _PROGRESS:
+            self.moved[job.pk] = job
+        else:
+            self.save()
+        _HANDLERS[event.kind](job, event.seq, payload, self.now)
+        return True
+
+    def save(self) -> None:
+        """Save the rows on which runners have worked."""
+        for job in self.moved.values():
+            lifecycle.save_progress(job)
+        self.moved.clear()
+
+    def _locked(self, event: Event) -> RunnerJob:
+        """The locked row of the event's job; an earlier runner does not say its kind."""
+        identity = _identity(event)
+        if event.job is JobKind.EVALUATION and identity in self.locked:
+            return self.locked[identity]
+        for kind in [event.job] if event.job else lifecycle.MODELS:
+            try:
+                return lifecycle.lock(lifecycle.MODELS[kind], event.job_id)
+            except (ObjectDoesNotExist, ValidationError, ValueError):
+                continue
+        raise EventError(f"there is no {event.job or 'job'} {event.job_id!r}")
+
+
+def _identity(event: Event) -> UUID | None:
+    try:
+        return UUID(event.job_id)
+    except ValueError:
+        return None
 
 
 def _alive(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> None:
-    job.save(update_fields=["last_seq", "last_event_at"])
+    """Nothing but that it is alive."""
 
 
 def _started(job: RunnerJob, seq: int, payload: dict[str, Any], now: datetime) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +25,20 @@ def write(
 
     Of an evaluation it is stored as well. Of others only the queue is told, and no `payload`.
     """
+    say(job, kind, payload, now=now, seq=seq)
+    if isinstance(job, Evaluation):
+        job.save(update_fields=["events_stored"])
+
+
+def say(
+    job: RunnerJob,
+    kind: str,
+    payload: dict[str, Any],
+    *,
+    now: datetime,
+    seq: int | None = None,
+) -> None:
+    """The same before the caller saves the job, with all that has changed."""
     if isinstance(job, Evaluation):
         event = _append(job, kind, payload, now, attempt=job.attempt, seq=seq)
         broadcast.send_event(job, event)
@@ -41,19 +58,43 @@ def keep_late(job: RunnerJob, event: Event, payload: dict[str, Any], now: dateti
     kept = {key: value for key, value in payload.items() if key != "result"}
     columns = {"attempt": event.attempt, "seq": event.seq, "ignored": True}
     _append(job, event.kind.value, kept, now, **columns)
+    job.save(update_fields=["events_stored"])
     return True
+
+
+_held: ContextVar[list[EvaluationEvent] | None] = ContextVar("held", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Store the events of what is within at its end, all at once.
+
+    Use it within one transaction. An event that is sent twice there fails it as a whole.
+    """
+    events: list[EvaluationEvent] = []
+    token = _held.set(events)
+    try:
+        yield
+        EvaluationEvent.objects.bulk_create(events)
+    finally:
+        _held.reset(token)
 
 
 def _append(
     evaluation: Evaluation, kind: str, payload: dict[str, Any], now: datetime, **columns: Any
 ) -> EvaluationEvent:
-    evaluation.events_stored += 1
-    evaluation.save(update_fields=["events_stored"])
-    return EvaluationEvent.objects.create(
+    event = EvaluationEvent(
         evaluation=evaluation,
-        position=evaluation.events_stored,
+        position=evaluation.events_stored + 1,
         kind=kind,
         payload=payload,
         created_at=now,
         **columns,
     )
+    held = _held.get()
+    if held is None:
+        event.save(force_insert=True)
+    else:
+        held.append(event)
+    evaluation.events_stored += 1
+    return event

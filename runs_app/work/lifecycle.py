@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from gpu_runner.data.event import JobKind
 from gpu_runner.data.verdict import Mode, Verdict
@@ -37,15 +38,36 @@ def find(condition: Q) -> list[RunnerJob]:
     return [job for model in MODELS.values() for job in model._default_manager.filter(condition)]
 
 
+_MOVING = (
+    *("status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at"),
+)
+_OF_EVALUATIONS = (*_MOVING, "events_stored")
+"""Columns that change while a runner works."""
+
+
+def _lockable(model: type[J]) -> QuerySet[J]:
+    """Rows to be locked; of an evaluation also what its watchers are told, but no long texts."""
+    rows = model._default_manager.select_for_update(of=("self",))
+    if model is Evaluation:
+        rows = rows.select_related("task_version", "submission")
+        rows = rows.defer("task_version__document", "submission__source")
+    return rows
+
+
 def lock(model: type[J], job_id: UUID | str) -> J:
     """The job's row, locked until the transaction ends."""
-    return model._default_manager.select_for_update(of=("self",)).get(pk=job_id)
+    return _lockable(model).get(pk=job_id)
+
+
+def lock_evaluations(ids: Collection[UUID]) -> dict[UUID, Evaluation]:
+    """Those evaluations of these that there are, locked in the order of their keys."""
+    rows = _lockable(Evaluation).filter(pk__in=ids).order_by("pk")
+    return {row.pk: row for row in rows}
 
 
 def lock_in(seen: J, status: Status) -> J | None:
     """The locked row if it has that status still, else None."""
-    rows = type(seen)._default_manager.select_for_update(of=("self",))
-    return rows.filter(pk=seen.pk, status=status).first()
+    return _lockable(type(seen)).filter(pk=seen.pk, status=status).first()
 
 
 def evaluate(
@@ -90,11 +112,18 @@ def queue_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
 def progress(
     job: RunnerJob, kind: str, payload: dict[str, Any], *, now: datetime, seq: int
 ) -> None:
-    """A runner works at the job, says its event `seq`; the caller has put the rest on the row."""
+    """A runner works at the job, says its event `seq`; the caller puts the rest on the row.
+
+    Afterwards the caller saves it with `save_progress`, of several events once.
+    """
     job.started_at = job.started_at or now
     job.status = Status.RUNNING
-    job.save()
-    journal.write(job, kind, payload, now=now, seq=seq)
+    journal.say(job, kind, payload, now=now, seq=seq)
+
+
+def save_progress(job: RunnerJob) -> None:
+    """Save what changes while a runner works."""
+    job.save(update_fields=_OF_EVALUATIONS if isinstance(job, Evaluation) else _MOVING)
 
 
 def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | None = None) -> None:
@@ -158,8 +187,8 @@ def end(
     job.status, job.finished_at = status, now
     if isinstance(job, Evaluation):
         audit_state.inherit(job)
+    journal.say(job, status.lower(), payload, now=now, seq=seq)
     job.save()
-    journal.write(job, status.lower(), payload, now=now, seq=seq)
     if isinstance(job, Evaluation):
         _tell_who_waits(job, now)
 

@@ -19,7 +19,7 @@ def check(evaluation: Evaluation, result: EvaluationResult) -> None:
         "attempt": (result.attempt, evaluation.attempt),
         "mode": (result.mode.value, evaluation.mode),
         "device": (result.device, evaluation.device_id),
-        "task_digest": (result.task_digest, evaluation.task_version.data.digest()),
+        "task_digest": (result.task_digest, evaluation.task_version.digest),
         "solution_digest": (result.solution_digest, evaluation.submission.digest),
     }
     for field, (found, expected) in facts.items():

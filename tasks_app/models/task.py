@@ -70,6 +70,11 @@ class Task(models.Model):
         return reverse("task", args=[self.slug])
 
 
+_MOST_KNOWN = 10_000
+_hidden_names: dict[str, tuple[str, ...]] = {}
+"""By digest, which stands for all of a version: it never changes."""
+
+
 class TaskVersion(models.Model):
     """An immutable snapshot of a task: all scores attach to it.
 
@@ -183,5 +188,11 @@ class TaskVersion(models.Model):
 
     @property
     def hidden_names(self) -> tuple[str, ...]:
-        """Names of the hidden workloads, which admins alone may see."""
-        return tuple(w["name"] for w in self.document["workloads"] if w.get("hidden"))
+        """Names of the hidden workloads, which admins alone may see; the document is read once."""
+        known = _hidden_names.get(self.digest)
+        if known is None:
+            known = tuple(w["name"] for w in self.document["workloads"] if w.get("hidden"))
+            if len(_hidden_names) >= _MOST_KNOWN:
+                _hidden_names.clear()
+            _hidden_names[self.digest] = known
+        return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +16,9 @@ from redis.exceptions import RedisError
 
 from gpu_runner.data.codec import DataError
 from runs_app.errors import EventError
-from runs_app.messaging import queues
+from runs_app.messaging import broadcast, queues
 from runs_app.messaging.stream import BATCH, Entry, EventStream
-from runs_app.runners.events import record_event
+from runs_app.runners.events import record_event, record_events
 from runs_app.runners.reconcile import reconcile
 from runs_app.runners.reconcile_runs import reconcile_runs
 
@@ -69,13 +70,28 @@ class Command(BaseCommand):
         """Record one batch; if that was all there is, reconcile. Returns the batch's size."""
         close_old_connections()
         entries = stream.read(block_ms)
-        for entry in entries:
-            if self.stopping:
-                break
-            self._record(stream, entry)
+        if not self._record_together(stream, entries):
+            for entry in entries:
+                if self.stopping:
+                    break
+                self._record(stream, entry)
         if len(entries) < BATCH and not stream.backlog:
             self._reconcile()
         return len(entries)
+
+    def _record_together(self, stream: EventStream, entries: Sequence[Entry]) -> bool:
+        """Record a batch in one transaction; False if one of them, whichever, cannot be."""
+        if len(entries) < 2:
+            return False
+        try:
+            events = [entry.event() for entry in entries]
+            with broadcast.together():
+                record_events(events=events, now=timezone.now())
+        except Exception as error:
+            log.debug("a batch is recorded one by one: %s", error)
+            return False
+        stream.done(*entries)
+        return True
 
     def _record(self, stream: EventStream, entry: Entry) -> None:
         try:
