@@ -1,0 +1,1 @@
+"""Help: the documents as pages, and a search over pages, tasks, authors and submissions."""

@@ -1,0 +1,153 @@
+"""A search over documents, tasks, authors, submissions and runs, as somebody may see them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
+
+from runs_app.models import Agent, LanguageModel
+from runs_app.optimisation.selectors.runs import visible_runs
+from runs_app.work.access import visible_submissions
+from tasks_app.documents import Section, documents
+from tasks_app.people import Viewer
+from tasks_app.selectors import published_tasks
+
+LONGEST = 200
+"""Characters of a question."""
+_OF_EACH = 8
+_SNIPPET = 160
+_IDENTITY = re.compile(r"[0-9a-f]{6,32}")
+_TITLE, _HEADING, _TEXT = 12, 6, 1
+"""How much a word counts, by where it is found."""
+_PAGES = (
+    ("home", "Home", "start front first"),
+    ("tasks", "Tasks", "problems kernels"),
+    ("leaderboard", "Leaderboard", "boards ranking agents models"),
+    ("runs", "Runs", "optimisation"),
+    ("run-start", "Start a run", "optimise new"),
+    ("submit", "Submit a kernel", "new editor"),
+    ("queue", "Queue and runners", "devices waiting"),
+    ("language-models", "Language models", "prices calls"),
+    ("verifiers", "Verifiers", "votes"),
+    ("api-docs", "API", "token curl"),
+    ("documents", "Documents", "help manual method glossary"),
+    ("account", "Account", "token password profile"),
+)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that was found."""
+
+    kind: str
+    """What it is, in a word for people."""
+    title: str
+    address: str
+    detail: str = ""
+
+
+def search(question: str, user: Viewer, limit: int = _OF_EACH) -> list[Hit]:
+    """What fits all words of the question, by kind; of an empty one, the pages alone."""
+    words = question.lower().split()
+    if not words:
+        return list(_pages(words))
+    kinds = (_pages(words), _tasks(words, user), _authors(words, user), _models(words))
+    found = [hit for hits in kinds for hit in _first(hits, limit)]
+    return found + _identities(words, user) + _first(_documents(words), limit)
+
+
+def _first(hits: Iterator[Hit], limit: int) -> list[Hit]:
+    return [hit for hit, _ in zip(hits, range(limit), strict=False)]
+
+
+def _pages(words: Sequence[str]) -> Iterator[Hit]:
+    for name, title, others in _PAGES:
+        text = f"{title} {others}".lower()
+        if all(word in text for word in words):
+            yield Hit("Page", title, reverse(name))
+
+
+def _tasks(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
+    del user  # published tasks are everybody's
+    rows = published_tasks()
+    for word in words:
+        rows = rows.filter(Q(slug__icontains=word) | Q(title__icontains=word))
+    for slug, title in rows.order_by("slug").values_list("slug", "title")[:_OF_EACH]:
+        yield Hit("Task", slug, reverse("task", args=[slug]), title)
+
+
+def _authors(words: Sequence[str], user: Viewer) -> Iterator[Hit]:
+    """Agents and people who have entered something that `user` may see."""
+    entered = visible_submissions(user).filter(agent=OuterRef("pk")).order_by()
+    rows = Agent.objects.filter(Exists(entered))
+    for word in words:
+        rows = rows.filter(name__icontains=word)
+    for agent in rows.order_by("name")[:_OF_EACH]:
+        yield Hit(agent.get_kind_display(), agent.name, agent.get_absolute_url())
+
+
+def _models(words: Sequence[str]) -> Iterator[Hit]:
+    rows = LanguageModel.objects.all()
+    for word in words:
+        rows = rows.filter(name__icontains=word)
+    for model in rows.order_by("name")[:_OF_EACH]:
+        yield Hit("Language model", model.name, model.get_absolute_url())
+
+
+def _identities(words: Sequence[str], user: Viewer) -> list[Hit]:
+    """Submissions and runs by the beginning of their id."""
+    text = "".join(words).replace("-", "")
+    if not _IDENTITY.fullmatch(text):
+        return []
+    between = (UUID(text.ljust(32, "0")), UUID(text.ljust(32, "f")))
+    submissions = visible_submissions(user).filter(pk__range=between)[:_OF_EACH]
+    runs = visible_runs(user).filter(pk__range=between)[:_OF_EACH]
+    found = [
+        Hit("Submission", str(each.pk)[:8], each.get_absolute_url(), each.task_version.task.slug)
+        for each in submissions
+    ]
+    return found + [
+        Hit("Run", str(each), each.get_absolute_url(), each.task_version.task.slug) for each in runs
+    ]
+
+
+def _documents(words: Sequence[str]) -> Iterator[Hit]:
+    """Sections that hold all words; last decisions, first what has them in title or heading."""
+    scored = [
+        (_score(words, document.title, section), document, section)
+        for document in documents()
+        for section in document.sections
+    ]
+    scored.sort(key=lambda each: ("/" in each[1].name, -each[0], each[1].name))
+    for score, document, section in scored:
+        if score:
+            anchor = f"#{section.anchor}" if section.level > 1 else ""
+            title = document.title if section.level < 2 else f"{document.title}: {section.heading}"
+            snippet = _snippet(words, section.text)
+            yield Hit("Document", title, document.address + anchor, snippet)
+
+
+def _score(words: Sequence[str], title: str, section: Section) -> int:
+    """0 unless every word occurs; a title counts for the section that opens its document."""
+    places = (
+        (title.lower() if section.level < 2 else "", _TITLE),
+        (section.heading.lower(), _HEADING),
+        (section.text.lower(), _TEXT),
+    )
+    scores = [sum(weight for text, weight in places if word in text) for word in words]
+    return sum(scores) if all(scores) else 0
+
+
+def _snippet(words: Sequence[str], text: str) -> str:
+    """A piece of the text around the first of the words."""
+    lower = text.lower()
+    at = min((lower.find(word) for word in words if word in lower), default=0)
+    start = text.rfind(" ", 0, max(at - _SNIPPET // 4, 0)) + 1
+    piece = text[start : start + _SNIPPET]
+    before, after = ("… " if start else ""), ("…" if start + _SNIPPET < len(text) else "")
+    return f"{before}{piece}{after}"

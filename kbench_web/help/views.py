@@ -1,0 +1,63 @@
+"""Documents as pages, and the search."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from kbench_web.help.page import shelves, summary
+from kbench_web.help.search import LONGEST
+from kbench_web.help.search import search as find
+from tasks_app.documents import find_document
+
+_SUGGESTED = 5
+
+
+@require_safe
+def document_list(request: HttpRequest) -> HttpResponse:
+    """All documents, by what one needs them for."""
+    rows = [(shelf, [(each, summary(each)) for each in shelf.documents]) for shelf in shelves()]
+    return render(request, "kbench_web/help/documents.html", {"shelves": rows})
+
+
+@require_safe
+def document(request: HttpRequest, name: str) -> HttpResponse:
+    """One document, with its sections beside it."""
+    found = find_document(name)
+    if found is None:
+        raise Http404(f"There is no document {name}.")
+    context = {
+        "document": found,
+        "sections": [section for section in found.sections if section.level == 2],
+        "shelves": [shelf for shelf in shelves() if not shelf.folded],
+    }
+    return render(request, "kbench_web/help/document.html", context)
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """What a question finds."""
+    question = request.GET.get("q", "").strip()
+    refusal = _refusal(question)
+    hits = [] if refusal or not question else find(question, request.user)
+    context = {"question": question[:LONGEST], "hits": hits, "refusal": refusal}
+    status = 400 if refusal else 200
+    return render(request, "kbench_web/help/search.html", context, status=status)
+
+
+@require_safe
+def suggestions(request: HttpRequest) -> HttpResponse:
+    """The same for the palette, as JSON: a few of each kind; pages alone for an empty question."""
+    question = request.GET.get("q", "").strip()
+    if refusal := _refusal(question):
+        return JsonResponse({"detail": refusal}, status=400)
+    hits = find(question, request.user, _SUGGESTED)
+    return JsonResponse({"hits": [asdict(hit) for hit in hits]})
+
+
+def _refusal(question: str) -> str:
+    """Why a question is not asked; empty if it is."""
+    return f"A question has at most {LONGEST} characters." if len(question) > LONGEST else ""

@@ -1,0 +1,121 @@
+// The palette (Ctrl+K): jumps to pages, tasks, authors, submissions and documents. And shortcuts, with their list (?).
+(() => {
+  "use strict";
+
+  const PACE_MS = 120;
+  const GO_MS = 1500;
+  const OFF = "kbench-shortcuts-off";
+  const PLACES = { h: "/", t: "/tasks/", l: "/leaderboard/", r: "/runs/", s: "/submit/", q: "/queue/", d: "/docs/" };
+
+  const palette = document.getElementById("palette");
+  const list = document.getElementById("palette-hits");
+  const input = document.getElementById("palette-question");
+  const shortcuts = document.getElementById("shortcuts");
+  const toggle = document.getElementById("shortcuts-on");
+  let timer = 0;
+  let asked = 0;
+  let chosen = -1;
+
+  function choose(place) {
+    const rows = [...list.children];
+    chosen = rows.length ? (place + rows.length) % rows.length : -1;
+    rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === chosen)));
+    if (chosen < 0) input.removeAttribute("aria-activedescendant");
+    else {
+      input.setAttribute("aria-activedescendant", rows[chosen].id);
+      rows[chosen].scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  function row(hit, index) {
+    const item = document.createElement("li");
+    item.id = `hit-${index}`;
+    item.setAttribute("role", "option");
+    item.dataset.address = hit.address;
+    for (const [name, text] of [["tag", hit.kind], ["title", hit.title], ["detail", hit.detail]]) {
+      const part = document.createElement("span");
+      part.className = name;
+      part.textContent = text;
+      item.append(part);
+    }
+    return item;
+  }
+
+  async function ask() {
+    const number = ++asked;
+    const response = await fetch(`${palette.dataset.url}?q=${encodeURIComponent(input.value)}`);
+    if (number !== asked || !response.ok) return;
+    const { hits } = await response.json();
+    list.replaceChildren(...hits.map(row));
+    document.getElementById("palette-none").hidden = hits.length > 0;
+    choose(0);
+  }
+
+  function soon() {
+    clearTimeout(timer);
+    timer = setTimeout(() => ask().catch(() => {}), PACE_MS);
+  }
+
+  function open() {
+    if (palette.open) return;
+    shortcuts.close();
+    palette.showModal();
+    input.select();
+    soon();
+  }
+
+  const go = (address) => { location.href = address; };
+
+  input.addEventListener("input", soon);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") choose(chosen + 1);
+    else if (event.key === "ArrowUp") choose(chosen - 1);
+    else if (event.key === "Enter" && chosen >= 0) go(list.children[chosen].dataset.address);
+    else return;
+    event.preventDefault();
+  });
+  list.addEventListener("click", (event) => {
+    const item = event.target.closest("[data-address]");
+    if (item) go(item.dataset.address);
+  });
+  for (const dialog of [palette, shortcuts]) {
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  }
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-palette]")) {
+      event.preventDefault();
+      open();
+    }
+    if (event.target.closest("[data-shortcuts]")) shortcuts.showModal();
+  });
+
+  // Keys alone do something only while nobody types, and only if they are wanted.
+  const isOn = () => { try { return !localStorage.getItem(OFF); } catch { return true; } };
+  toggle.checked = isOn();
+  toggle.addEventListener("change", () => {
+    try {
+      if (toggle.checked) localStorage.removeItem(OFF);
+      else localStorage.setItem(OFF, "1");
+    } catch {
+      // Storage is blocked: the choice lasts as long as the page.
+    }
+  });
+  const isTyping = (node) => node.closest("input, textarea, select, [contenteditable], dialog, [role=application]");
+  let going = 0;
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      open();
+      return;
+    }
+    const alone = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!alone || !toggle.checked || isTyping(event.target)) return;
+    if (event.key === "?") shortcuts.showModal();
+    else if (event.key === "/") open();
+    else if (going && PLACES[event.key]) go(PLACES[event.key]);
+    else if (event.key !== "g") return;
+    event.preventDefault();
+    clearTimeout(going);
+    going = event.key === "g" ? setTimeout(() => { going = 0; }, GO_MS) : 0;
+  });
+})();

@@ -1,0 +1,99 @@
+"""The search finds what somebody may see, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_queue(jobs: object) -> None:
+    """Nothing is sent to a runner."""
+
+
+def titles(client: Client, question: str) -> list[tuple[str, str]]:
+    hits = client.get("/search/suggestions/", {"q": question}).json()["hits"]
+    return [(hit["kind"], hit["title"]) for hit in hits]
+
+
+def test_it_finds_pages_tasks_authors_models_and_documents(client: Client) -> None:
+    version = factories.make_task_version(name="row_softmax", title="Softmax of rows")
+    factories.make_finished_evaluation(
+        task_version=version, agent="softmaxer", language_model="soft-model"
+    )
+    found = titles(client, "soft")
+    assert ("Task", "row_softmax") in found
+    assert ("Agent", "softmaxer") in found
+    assert ("Language model", "soft-model") in found
+    assert ("Task", "row_softmax") in titles(client, "ROWS soft")
+    assert ("Page", "Queue and runners") in titles(client, "queue")
+    assert ("Document", "Glossary: Trust") in titles(client, "poison guard")
+    assert titles(client, "nosuchwordanywhere") == []
+
+
+def test_an_empty_question_offers_pages(client: Client) -> None:
+    kinds = {kind for kind, _ in titles(client, " ")}
+    assert kinds == {"Page"}
+
+
+def test_a_submission_is_found_by_the_beginning_of_its_id(client: Client) -> None:
+    evaluation = factories.make_finished_evaluation()
+    identity = str(evaluation.submission_id)
+    assert titles(client, identity[:8]) == [("Submission", identity[:8])]
+    assert titles(client, identity) == [("Submission", identity[:8])]
+    assert titles(client, identity[:4]) == []
+
+
+def test_private_submissions_and_their_agents_are_their_authors_alone(client: Client) -> None:
+    user = factories.make_user()
+    evaluation = factories.make_finished_evaluation(user=user, private=True, agent="hidden-agent")
+    identity = str(evaluation.submission_id)[:8]
+    assert titles(client, "hidden-agent") == titles(client, identity) == []
+    client.force_login(factories.make_user())
+    assert titles(client, "hidden-agent") == titles(client, identity) == []
+    client.force_login(user)
+    assert ("Agent", "hidden-agent") in titles(client, "hidden-agent")
+    assert titles(client, identity) == [("Submission", identity)]
+
+
+def test_a_draft_is_not_found(client: Client) -> None:
+    version = factories.make_task_version(name="secret_task")
+    version.task.state = "retired"
+    version.task.save()
+    assert titles(client, "secret_task") == []
+
+
+def test_the_page_says_what_it_found_and_what_not(client: Client) -> None:
+    factories.make_task_version(name="row_softmax", title="<b>rows</b>")
+    text = client.get("/search/", {"q": "row_soft"}).content.decode()
+    assert "/tasks/row_softmax/" in text
+    assert "<b>rows</b>" not in text
+    assert "Nothing has all these words" in client.get("/search/?q=zzzyyy").content.decode()
+    assert "Nothing has" not in client.get("/search/").content.decode()
+
+
+def test_a_question_that_is_too_long_is_refused(client: Client) -> None:
+    answer = client.get("/search/", {"q": "x" * 201})
+    assert answer.status_code == 400
+    assert "at most 200 characters" in answer.content.decode()
+    assert client.get("/search/suggestions/", {"q": "x" * 201}).status_code == 400
+    assert client.post("/search/").status_code == 405
+
+
+def test_queries_do_not_grow_with_rows(client: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as seen:
+            client.get("/search/?q=soft")
+        return len(seen)
+
+    few = queries()
+    for place in range(6):
+        version = factories.make_task_version(name=f"softmax{place}")
+        factories.make_finished_evaluation(task_version=version, agent=f"soft{place}")
+    assert queries() == few
