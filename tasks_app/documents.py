@@ -21,6 +21,7 @@ from markdown_it.token import Token
 
 FOLDER = Path(settings.BASE_DIR) / "docs"
 GLOSSARY = "glossary"
+_LONGEST_NAME = 100
 _NAME = re.compile(r"[\w-]+(/[\w-]+)*")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 _RENDERER = RendererHTML()
@@ -65,10 +66,9 @@ def document_names() -> list[str]:
 
 def find_document(name: str) -> Document | None:
     """The document of this name, or None."""
-    path = FOLDER / f"{name}.md"
-    if not _NAME.fullmatch(name) or not path.is_file():
+    if not _is_document(name):
         return None
-    return _read(name, path.stat().st_mtime_ns)
+    return _read(name, (FOLDER / f"{name}.md").stat().st_mtime_ns)
 
 
 def documents() -> list[Document]:
@@ -80,6 +80,11 @@ def terms() -> dict[str, str]:
     """Words of the glossary, as they are written there, with their meaning as HTML."""
     path = FOLDER / f"{GLOSSARY}.md"
     return _terms(path.stat().st_mtime_ns)
+
+
+def _is_document(name: str) -> bool:
+    is_name = len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+    return is_name and (FOLDER / f"{name}.md").is_file()
 
 
 @lru_cache(maxsize=256)
@@ -156,7 +161,7 @@ def _target(href: str, name: str) -> str:
         return href
     path, _, anchor = href.partition("#")
     place = posixpath.normpath(posixpath.join(posixpath.dirname(name), path.removesuffix(".md")))
-    if not path.endswith(".md") or not (FOLDER / f"{place}.md").is_file():
+    if not path.endswith(".md") or not _is_document(place):
         return ""
     return reverse("document", args=[place]) + (f"#{anchor}" if anchor else "")
 

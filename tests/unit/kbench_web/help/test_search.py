@@ -74,8 +74,8 @@ def test_the_page_says_what_it_found_and_what_not(client: Client) -> None:
     text = client.get("/search/", {"q": "row_soft"}).content.decode()
     assert "/tasks/row_softmax/" in text
     assert "<b>rows</b>" not in text
-    assert "Nothing has all these words" in client.get("/search/?q=zzzyyy").content.decode()
-    assert "Nothing has" not in client.get("/search/").content.decode()
+    assert "these words. Try fewer" in client.get("/search/?q=zzzyyy").content.decode()
+    assert "these words. Try fewer" not in client.get("/search/").content.decode()
 
 
 def test_a_question_that_is_too_long_is_refused(client: Client) -> None:
