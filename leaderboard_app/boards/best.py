@@ -1,9 +1,7 @@
-"""The fastest results of each owner and problem, as plain rows, and a page of them in full."""
+"""The fastest results of each owner and problem, as plain rows of the database."""
 
 from __future__ import annotations
 
-import math
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 from uuid import UUID
@@ -11,15 +9,13 @@ from uuid import UUID
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from leaderboard_app.boards.intervals import LATENCY, Factors, spread, spreads
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
-from runs_app.models import Evaluation, Result
+from runs_app.models import Evaluation
 from tasks_app.people import shown_name_of
 from tasks_app.selectors import task_writers
 
 _CHUNK = 100
-"""Entries that are loaded at once when all are asked for, with their results."""
-_KEPT_INTERVALS = 65536
+"""Entries that are loaded at once when all are asked for."""
 
 
 class _Place(NamedTuple):
@@ -37,6 +33,8 @@ class _Row(NamedTuple):
     submission: UUID
     submitter: str
     agent: str
+    agent_id: int
+    kind: str
     language_model: str | None
     task: str
     direction: str
@@ -47,7 +45,9 @@ class _Row(NamedTuple):
     best: float | None
     best_spread: float | None
     eager: float | None
+    eager_spread: float | None
     compiled: float | None
+    compiled_spread: float | None
     hidden_speedup: float | None
     floor_fraction: float | None
     score: float | None
@@ -56,9 +56,11 @@ class _Row(NamedTuple):
 
 _COLUMNS = (
     "pk", "submission_id", shown_name_of("submission__author"), "submission__agent__name",
-    "submission__language_model__name", "task_version__task__slug", "direction", "device_id",
-    "finished_at", "latency_ns", "latency_spread", "speedup_best", "speedup_spread",
-    "speedup_eager", "speedup_compiled", "hidden_speedup", "floor_fraction", "score", "audited",
+    "submission__agent_id", "submission__agent__kind", "submission__language_model__name",
+    "task_version__task__slug", "direction", "device_id", "finished_at",
+    "latency_ns", "latency_spread", "speedup_best", "speedup_spread",
+    "speedup_eager", "eager_spread", "speedup_compiled", "compiled_spread",
+    "hidden_speedup", "floor_fraction", "score", "audited",
 )  # fmt: skip
 _ORDERS = {
     Sort.LATENCY: ("latency_ns", "latency_spread"),
@@ -108,25 +110,21 @@ def ranked_entries(rows: QuerySet[Evaluation], owner: Sequence[str], sort: Sort)
 
 
 def best_of(rows: QuerySet[Evaluation], owner: Sequence[str]) -> list[Entry]:
-    """The fastest of each owner and problem, with the intervals of their results.
+    """The fastest of each owner and problem."""
+    return entries_of(_fastest(rows, owner))
 
-    The rows' own spreads would not do: they are symmetric, and know the best baseline only.
-    """
-    found = [_Row(*columns) for columns in _fastest(rows, owner).values_list(*_COLUMNS)]
-    return _entries(found)
+
+def entries_of(rows: QuerySet[Evaluation]) -> list[Entry]:
+    """All of these rows as boards show them."""
+    return _entries([_Row(*columns) for columns in rows.values_list(*_COLUMNS)])
 
 
 def _order(place: _Place, sign: int) -> Estimate | None:
     """The value to be ordered by, larger first."""
     if place.value is None:
         return None
-    known = spread(place.value, _factors(place.spread))
+    known = Estimate.around(place.value, place.spread)
     return known if sign > 0 else Estimate(-known.value, -known.high, -known.low)
-
-
-def _factors(width: float | None) -> Factors:
-    """A relative half width, as factors down and up."""
-    return (math.exp(-(width or 0.0)), math.exp(width or 0.0))
 
 
 def _fastest(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evaluation]:
@@ -149,49 +147,28 @@ def _filled(places: Sequence[Ranked[_Place]]) -> list[Ranked[Entry]]:
 
 
 def _entries(rows: Sequence[_Row]) -> list[Entry]:
-    factors = _intervals([row.pk for row in rows])
     writers = task_writers() if rows else ()
-    return [
-        _entry(row, factors.get(row.pk, {}), wrote=(row.task, row.submitter) in writers)
-        for row in rows
-    ]
+    return [_entry(row, wrote=(row.task, row.submitter) in writers) for row in rows]
 
 
-_known_intervals: OrderedDict[UUID, dict[str, Factors]] = OrderedDict()
-
-
-def _intervals(keys: Sequence[UUID]) -> dict[UUID, dict[str, Factors]]:
-    """Intervals of evaluations; read once from each result that no baselines will join.
-
-    Of those that are kept, the ones that were asked for longest ago give way.
-    """
-    found = {key: _known_intervals[key] for key in keys if key in _known_intervals}
-    missing = [key for key in keys if key not in found]
-    for start in range(0, len(missing), _CHUNK):
-        results = Result.objects.filter(pk__in=missing[start : start + _CHUNK])
-        for key, document in results.values_list("pk", "document"):
-            found[key] = spreads(document)
-            if not document.get("pending_baselines"):
-                _known_intervals[key] = found[key]
-    for key in found.keys() & _known_intervals.keys():
-        _known_intervals.move_to_end(key)
-    while len(_known_intervals) > _KEPT_INTERVALS:
-        _known_intervals.popitem(last=False)
-    return found
-
-
-def _entry(row: _Row, factors: dict[str, Factors], *, wrote: bool) -> Entry:
-    speedups = {"best": row.best, "eager": row.eager, "compiled": row.compiled}
+def _entry(row: _Row, *, wrote: bool) -> Entry:
+    speedups = {
+        "best": (row.best, row.best_spread),
+        "eager": (row.eager, row.eager_spread),
+        "compiled": (row.compiled, row.compiled_spread),
+    }
     return Entry(
         evaluation_id=str(row.pk),
         submission_id=str(row.submission),
-        author=Author(row.submitter, row.agent, row.language_model or ""),
+        author=Author(row.submitter, row.agent, row.language_model or "", row.kind, row.agent_id),
         problem=Problem(row.task, row.direction),
         device=row.device,
         finished_at=row.finished_at,
-        latency=spread(row.latency_ns, factors.get(LATENCY)),
+        latency=Estimate.around(row.latency_ns, row.latency_spread),
         speedups={
-            name: spread(value, factors.get(name)) for name, value in speedups.items() if value
+            name: Estimate.around(value, width)
+            for name, (value, width) in speedups.items()
+            if value
         },
         hidden_speedup=row.hidden_speedup,
         floor_fraction=row.floor_fraction,

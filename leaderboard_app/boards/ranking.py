@@ -49,17 +49,28 @@ class Estimate:
         """An estimate without noise, such as a count."""
         return cls(value, value, value)
 
+    @classmethod
+    def around(cls, value: float, width: float | None) -> Estimate:
+        """With a relative half width, which holds of the logarithm; exact where there is none."""
+        factor = math.exp(width or 0.0)
+        return cls(value, value / factor, value * factor)
+
     def overlaps(self, other: Estimate) -> bool:
         """Whether the two intervals share a point, so that neither is shown to be better."""
         return self.low <= other.high and other.low <= self.high
 
 
 class Author(NamedTuple):
-    """Who entered a solution and what wrote it; `language_model` is empty for people."""
+    """Who entered a solution and what wrote it; `language_model` is empty for people.
+
+    `kind` is one of `Agent.Kind`, `agent_id` the agent's key.
+    """
 
     submitter: str
     agent: str
     language_model: str
+    kind: str = ""
+    agent_id: int = 0
 
 
 Owner = Callable[[Author], str]

@@ -46,6 +46,8 @@ class Evaluation(RunnerJob):
     speedup_compiled = models.FloatField(null=True, blank=True)
     latency_spread = models.FloatField(null=True, blank=True)
     speedup_spread = models.FloatField(null=True, blank=True)  # of the best; see the class
+    eager_spread = models.FloatField(null=True, blank=True)
+    compiled_spread = models.FloatField(null=True, blank=True)
     hidden_speedup = models.FloatField(null=True, blank=True)  # against eager, the only one there
     floor_fraction = models.FloatField(null=True, blank=True)
     score = models.FloatField(null=True, blank=True)

@@ -47,6 +47,10 @@ def apply(evaluation: Evaluation, result: EvaluationResult) -> None:
         evaluation.latency_spread = _spread([_kernel(w)] for w in public)
         if evaluation.speedup_best is not None:
             evaluation.speedup_spread = _spread([_kernel(w), _best(w)] for w in public)
+        for name in ("eager", "compiled"):
+            if name in result.speedups:
+                width = _spread([_kernel(w), w.baselines.get(name)] for w in public)
+                setattr(evaluation, f"{name}_spread", width)
 
 
 def _spread(workloads: Iterable[list[Measurement | None]]) -> float | None:

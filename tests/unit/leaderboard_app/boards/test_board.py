@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.test import Client
 from django.utils import timezone
 
@@ -23,6 +26,8 @@ from tasks_app.models import TaskVersion
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+
+migration = importlib.import_module("runs_app.migrations.0029_spreads")
 
 ENTRIES = Query(device="cpu")
 AGENTS = Query(device="cpu", by=By.AGENT)
@@ -149,9 +154,19 @@ def test_language_models_stand_apart_from_agents(version: TaskVersion) -> None:
     assert [r.row.owner for r in board.groups] == ["beta", "alpha"]
 
 
-def test_intervals_come_from_the_result(version: TaskVersion) -> None:
-    ranked(version)
+def test_intervals_come_from_the_workloads(version: TaskVersion) -> None:
+    """Each speedup has the noise of both its times; the migration finds the same in documents."""
+    evaluation = ranked(version)
     [row] = selectors.board(ENTRIES, selectors.board_tasks()).entries
+    for name in ("eager", "compiled"):
+        estimate = row.row.speedups[name]
+        assert estimate.high / estimate.value == pytest.approx(math.exp(math.hypot(0.01, 0.01)))
+        assert estimate.low == pytest.approx(estimate.value**2 / estimate.high)
+    found = (evaluation.eager_spread, evaluation.compiled_spread)
+    Evaluation.objects.update(eager_spread=None, compiled_spread=None)
+    migration.fill(apps, None)
+    evaluation.refresh_from_db()
+    assert (evaluation.eager_spread, evaluation.compiled_spread) == found
     assert row.row.latency.low < row.row.latency.value < row.row.latency.high
     assert row.row.speedup is not None
     assert row.row.speedup.low < 1.5 < row.row.speedup.high

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from leaderboard_app.boards import best, selectors, views
+from leaderboard_app.boards import selectors, views
 from leaderboard_app.boards.query import Query
 from runs_app.models import Evaluation, Result
 from tests import factories
@@ -37,32 +36,24 @@ def asked(client: Client, address: str) -> list[str]:
     return [query["sql"] for query in queries.captured_queries]
 
 
-def test_a_page_loads_the_results_that_it_shows(
+@pytest.mark.parametrize("by", ["", "by=submission&", "by=agent&", "by=model&"])
+def test_no_board_reads_a_result(client: Client, by: str) -> None:
+    """Documents are large; rows repeat what boards need of them."""
+    fill(2)
+    for address in (f"/leaderboard/?{by}device=cpu", f"/api/v1/leaderboard?{by}device=cpu"):
+        assert [sql for sql in asked(client, address) if _RESULTS in sql] == []
+
+
+def test_a_page_loads_the_rows_that_it_shows(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "PAGE_ROWS", 2)
     fill(3)
-    documents = [sql for sql in asked(client, "/leaderboard/?device=cpu") if _RESULTS in sql]
-    assert [sql.split(" IN (")[1].count(",") + 1 for sql in documents] == [2]
-    documents = [sql for sql in asked(client, "/leaderboard/?device=cpu&page=2") if _RESULTS in sql]
-    assert [sql.split(" IN (")[1].count(",") + 1 for sql in documents] == [1]
-
-
-def test_a_board_of_groups_reads_each_result_once(client: Client) -> None:
-    fill(2)
-    address = "/leaderboard/?by=agent&device=cpu"
-    assert len([sql for sql in asked(client, address) if _RESULTS in sql]) == 1
-    assert [sql for sql in asked(client, address) if _RESULTS in sql] == []
-
-
-def test_of_kept_intervals_the_oldest_give_way(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(best, "_known_intervals", OrderedDict())
-    monkeypatch.setattr(best, "_KEPT_INTERVALS", 2)
-    fill(3)
-    client.get("/leaderboard/?by=agent&device=cpu")
-    assert len(best._known_intervals) == 2
+    address = "/leaderboard/?by=submission&device=cpu"
+    for page, rows in ((1, 2), (2, 1)):
+        queries = asked(client, f"{address}&page={page}")
+        [loaded] = [sql for sql in queries if '"runs_app_evaluation"."id" IN (' in sql]
+        assert loaded.split(" IN (")[1].count(",") + 1 == rows
 
 
 def test_more_rows_are_not_more_statements(client: Client) -> None:
@@ -103,7 +94,6 @@ def test_pages_answer_where_nothing_can_be_kept(client: Client, settings: Any) -
 
 def test_the_default_device_is_asked_only_without_one(client: Client) -> None:
     fill(1)
-    client.get("/leaderboard/")  # from now on the intervals are kept
     for path in ("/leaderboard/", "/api/v1/leaderboard"):
         named, unnamed = asked(client, f"{path}?device=cpu"), asked(client, path)
         assert len(unnamed) == len(named) + 1
@@ -130,6 +120,3 @@ def test_the_api_loads_the_rows_that_it_is_asked_for(
     assert client.get(f"{address}&after=2").json()["rows"] == whole[2:]
     assert client.get(f"{address}&limit=1&format=csv").content.count(b"\n") == 2
     assert client.get(f"{address}&limit=0").status_code == 422
-    monkeypatch.setattr(best, "_known_intervals", OrderedDict())
-    [documents] = [sql for sql in asked(client, f"{address}&limit=2") if _RESULTS in sql]
-    assert documents.split(" IN (")[1].count(",") + 1 == 2
