@@ -8,8 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema, Status
 
 from leaderboard_app.boards import export, selectors
+from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.query import By, QueryError, parse_query
 from runs_app.api_body import one_of
+from runs_app.transfer import parquet
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
@@ -25,17 +28,35 @@ class Refusal(Schema):
 class BoardIn(Schema):
     """What the board is to show; every parameter may be left out."""
 
-    by: str = Field("", description="submission, agent or model", json_schema_extra=one_of("", *By))
+    by: str = Field(
+        "",
+        description="What a row stands for; if left out, submission where a task, an agent or a"
+        " language model is named, else leaders.",
+        json_schema_extra=one_of("", *By),
+    )
+    over: str = Field(
+        "",
+        description="By agent or model, over which problems each is judged.",
+        json_schema_extra=one_of("", *Over),
+    )
     device: str = Field("", description="A device's name; the latest result's, if left out.")
     task: str = ""
     scenario: str = ""
     dtype: str = ""
-    direction: str = Field(
-        "",
-        description="forward or backward, where a task has it",
+    direction: str = Field("", description="forward or backward, where a task has it")
+    who: str = Field(
+        "", description="Whose kernels.", json_schema_extra=one_of("", "person", "agent", "shipped")
     )
+    agent: str = Field("", description="Kernels of the agent of this name.")
+    model: str = Field("", description="Kernels of the language model of this name.")
+    since: str = Field(
+        "", description="Results of this day (UTC) and later.", examples=["2026-11-25"]
+    )
+    until: str = Field("", description="Results of this day (UTC) and earlier.")
     p: str = Field("", description="The p of fast_p, 0 to 16; 1 if left out.")
-    sort: str = Field("", description="speedup, latency, fast, correct, score or floor")
+    sort: str = Field(
+        "", description="speedup, latency, fast, correct, score, floor, newest or task"
+    )
     verified: str = Field(
         "",
         description="1: only results whose submission passed an audit.",
@@ -46,7 +67,7 @@ class BoardIn(Schema):
         description="1: with contaminated tasks, which a board over tasks leaves out.",
         json_schema_extra=one_of("", "0", "1", "false", "true"),
     )
-    format: str = Field("json", json_schema_extra=one_of("json", "csv"))
+    format: str = Field("json", json_schema_extra=one_of("json", "csv", "parquet"))
 
 
 class PageIn(Schema):
@@ -64,7 +85,7 @@ class ContaminatedOut(Schema):
 
 
 class BoardOut(Schema):
-    """A ranked board. Rows by submission and rows by agent or model have different fields."""
+    """A board. Rows of different kinds of board have different fields."""
 
     by: str
     device: str
@@ -79,39 +100,37 @@ class BoardOut(Schema):
     rows: list[dict[str, Any]]
 
 
-_AS_CSV = {"responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}}
+_FILE = {"schema": {"type": "string", "format": "binary"}}
+_FILES = {"text/csv": {"schema": {"type": "string"}}, "application/vnd.apache.parquet": _FILE}
+_AS_FILES = {"responses": {200: {"content": _FILES}}}
 
 
 @router.get(
     "/leaderboard",
     response={200: BoardOut, 422: Refusal},
     summary="The leaderboard",
-    openapi_extra=_AS_CSV,
+    openapi_extra=_AS_FILES,
 )
 def show_leaderboard(
     request: HttpRequest,
     filters: Query[BoardIn],
     page: Query[PageIn],
 ) -> Any:
-    """Answer with the ranked rows, as JSON or with `format=csv` as a file.
+    """Answer with the rows, as JSON or with `format=csv` or `format=parquet` as a file.
 
     A page of them is read at the cost of its rows: `limit` of them, `after` so many.
     """
     tasks = selectors.board_tasks()
     try:
-        if filters.format not in ("json", "csv"):
-            raise QueryError("format", f"{filters.format[:20]!r} is not one of json, csv")
+        _check_format(filters.format)
         query = parse_query(filters.dict(), selectors.choices(tasks), selectors.default_device)
     except QueryError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
-    board = selectors.board(query, tasks)
+    board = board_of(query, tasks)
     stop = None if page.limit is None else page.after + page.limit
     rows = export.records(board, page.after, stop)
-    if filters.format == "csv":
-        response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
-        name = f"kbench-{query.by}-{query.device}.csv"
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+    if filters.format != "json":
+        return _file(rows, f"kbench-{query.by}-{query.device}", filters.format)
     return {
         "by": query.by.value,
         "device": query.device,
@@ -125,3 +144,20 @@ def show_leaderboard(
         "problems": len(board.problems),
         "rows": rows,
     }
+
+
+def _check_format(format: str) -> None:
+    if format not in ("json", "csv", "parquet"):
+        raise QueryError("format", f"{format[:20]!r} is not one of json, csv, parquet")
+    if format == "parquet" and (reason := parquet.missing()):
+        raise QueryError("format", reason)
+
+
+def _file(rows: list[dict[str, Any]], name: str, format: str) -> HttpResponse:
+    if format == "csv":
+        response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    else:
+        content = parquet.table_of(rows)
+        response = HttpResponse(content, content_type="application/vnd.apache.parquet")
+    response["Content-Disposition"] = f'attachment; filename="{name}.{format}"'
+    return response

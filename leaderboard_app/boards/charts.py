@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from leaderboard_app.boards.ranking import Group, fast_curve
+from leaderboard_app.boards.groups import Group
+from leaderboard_app.boards.history import Day, progress
+from leaderboard_app.boards.ranking import fast_curve
 
 _LINES = COLOURS = 8
 """Lines of a chart, and colours of the page's palette."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
-def fast_p_figure(groups: Sequence[Group]) -> dict[str, Any]:
+def fast_p_figure(groups: Sequence[Group], p: float) -> dict[str, Any]:
     """Curves of fast_p over p for the first groups, each name in its own colour and dash."""
     traces = []
     taken: set[int] = set()
@@ -34,7 +36,91 @@ def fast_p_figure(groups: Sequence[Group]) -> dict[str, Any]:
                 "</extra>",
             }
         )
-    return {"data": traces, "layout": _layout()}
+    return {"data": traces, "layout": _layout() | {"shapes": _mark(p)}}
+
+
+def cost_figure(groups: Sequence[Group]) -> dict[str, Any] | None:
+    """Money for each solved problem against the speedup; a line joins those nobody beats in both.
+
+    None where fewer than two names were paid for.
+    """
+    paid = [
+        (group.usd_per_solved, speedup.value, group.owner)
+        for group in groups
+        if group.usd_per_solved and (speedup := group.speedup()) is not None
+    ]
+    if len(paid) < 2:
+        return None
+    paid.sort(key=lambda point: (point[0], -point[1]))
+    front, best = [], 0.0
+    for point in paid:
+        if point[1] > best:
+            front.append(point)
+            best = point[1]
+    return {
+        "data": [
+            _points(front, "Nobody is cheaper and faster", mode="lines", colour=1),
+            _points(paid, "Each name", mode="markers+text", colour=0),
+        ],
+        "layout": _plain_layout("USD for each solved problem", "speedup, geometric mean")
+        | {"xaxis": {"type": "log", "title": {"text": "USD for each solved problem"}}},
+    }
+
+
+def progress_figure(days: Iterable[tuple[Day, ...]]) -> dict[str, Any] | None:
+    """Problems with a result, and those faster than every baseline, by day.
+
+    None before the second day.
+    """
+    points = progress(days)
+    if len(points) < 2:
+        return None
+    x = [day.isoformat() for day, _, _ in points]
+    names = ("with a correct result", "faster than the best baseline")
+    lines = [
+        {
+            "type": "scatter", "mode": "lines", "name": name, "x": x,
+            "y": [point[place + 1] for point in points],
+            "line": {"shape": "hv", "width": 2}, "meta": {"colour": place},
+        }
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    return {"data": lines, "layout": _plain_layout("", "problems")}
+
+
+def _points(
+    points: Sequence[tuple[float, float, str]], name: str, *, mode: str, colour: int
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "name": name,
+        "x": [usd for usd, _, _ in points],
+        "y": [speedup for _, speedup, _ in points],
+        "text": [owner for _, _, owner in points],
+        "textposition": "top center",
+        "meta": {"colour": colour},
+        "hovertemplate": "%{text}: %{x:.3g} USD, %{y:.3g}×<extra></extra>",
+    }
+
+
+def _mark(p: float) -> list[dict[str, Any]]:
+    """A line at the p that the table shows."""
+    if p <= 0:
+        return []
+    line = {"width": 1, "dash": "dot", "color": "#8a8f98"}
+    return [{"type": "line", "x0": p, "x1": p, "yref": "paper", "y0": 0, "y1": 1, "line": line}]
+
+
+def _plain_layout(x: str, y: str) -> dict[str, Any]:
+    return {
+        "xaxis": {"title": {"text": x}},
+        "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
+        "margin": {"l": 60, "r": 16, "t": 16, "b": 52},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "y": -0.28},
+        "height": 320,
+    }
 
 
 def _free_slot(name: str, taken: set[int]) -> int:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from datetime import date
 from enum import StrEnum
 from urllib.parse import urlencode
 
+from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.ranking import THRESHOLDS, Owner, Sort
 
 _LONGEST = 100
+_LONGEST_NAME = 150
+_FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
 _MOST_NAMED = 20
 
 
 class By(StrEnum):
-    """What a row of the board stands for."""
+    """What a row of the board stands for; of a matrix, a cell is one agent's best of a problem."""
 
+    LEADERS = "leaders"
+    MATRIX = "matrix"
     SUBMISSION = "submission"
     AGENT = "agent"
     MODEL = "model"
@@ -31,9 +37,18 @@ class By(StrEnum):
     @property
     def sorts(self) -> tuple[Sort, ...]:
         """Orders that make sense for these rows."""
+        if self is By.LEADERS:
+            return (Sort.SPEEDUP, Sort.NEWEST, Sort.TASK, Sort.FLOOR)
+        if self is By.MATRIX:
+            return (Sort.TASK,)
         if self is By.SUBMISSION:
             return (Sort.SPEEDUP, Sort.LATENCY, Sort.SCORE, Sort.FLOOR)
         return (Sort.FAST, Sort.SPEEDUP, Sort.CORRECT, Sort.SCORE, Sort.FLOOR)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a row stands for many results of one name."""
+        return self in (By.AGENT, By.MODEL)
 
 
 class QueryError(ValueError):
@@ -50,11 +65,17 @@ class Query:
     """Which results a board shows, how it groups and how it orders them. Empty means any."""
 
     by: By = By.SUBMISSION
+    over: Over = Over.COMMON
     device: str
     task: str = ""
     scenario: str = ""
     dtype: str = ""
     direction: str = ""
+    who: str = ""  # one of `Agent.Kind`
+    agent: str = ""
+    model: str = ""
+    since: date | None = None  # of the result's end, in UTC, both days included
+    until: date | None = None
     p: float = 1.0
     sort: Sort = Sort.SPEEDUP
     verified: bool = False  # only what passed an audit
@@ -71,15 +92,21 @@ class Query:
         Changing `by` or `task` drops the order, which may make no sense there.
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)} | changes
+        by, task = By(str(values["by"])), str(values["task"])
         if {"by", "task"} & set(changes) and "sort" not in changes:
-            values["sort"] = default_sort(By(str(values["by"])), str(values["task"]))
-        usual = {"by": By.SUBMISSION, "p": 1.0, "verified": False, "contaminated": False} | {
-            "sort": default_sort(By(str(values["by"])), str(values["task"]))
+            values["sort"] = default_sort(by, task)
+        usual = {
+            "by": default_by(task, str(values["agent"]), str(values["model"])),
+            "over": Over.COMMON,
+            "p": 1.0,
+            "verified": False,
+            "contaminated": False,
+            "sort": default_sort(by, task),
         }
         shown = {
             name: f"{value:g}" if isinstance(value, float | bool) else str(value)
             for name, value in values.items()
-            if value != "" and value != usual.get(name)
+            if value not in ("", None) and value != usual.get(name)
         }
         return urlencode(shown)
 
@@ -93,11 +120,30 @@ class Choices:
     scenarios: tuple[str, ...]
     dtypes: tuple[str, ...]
     directions: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+
+
+def default_by(task: str, agent: str = "", model: str = "") -> By:
+    """The board of an address that names none: entries of something chosen, else leaders."""
+    return By.SUBMISSION if task or agent or model else By.LEADERS
 
 
 def default_sort(by: By, task: str) -> Sort:
     """The order of a board that names none."""
-    return Sort.SPEEDUP if by is By.SUBMISSION or task else Sort.FAST
+    if by is By.MATRIX:
+        return Sort.TASK
+    return Sort.FAST if by.is_grouped and not task else Sort.SPEEDUP
+
+
+def check_names(values: Mapping[str, str], also: Collection[str] = ()) -> None:
+    """Refuse a parameter that boards do not have, but for those of the caller."""
+    known = [field.name for field in fields(Query)] + list(also)
+    for name in values:
+        if name not in known:
+            raise QueryError(
+                name[:_LONGEST],
+                f"boards have no parameter {name[:_LONGEST]!r}; known: {', '.join(known)}",
+            )
 
 
 def parse_query(
@@ -107,11 +153,22 @@ def parse_query(
 
     `default_device` is asked only where they name no device.
     """
-    by = By(_one_of(values, "by", [by.value for by in By], By.SUBMISSION.value))
     task = _one_of(values, "task", choices.tasks)
+    agent, model = _name(values, "agent"), _name(values, "model")
+    usual = default_by(task, agent, model)
+    by = By(_one_of(values, "by", [by.value for by in By], usual.value))
     sort = _one_of(values, "sort", [s.value for s in by.sorts], default_sort(by, task).value)
+    since, until = _day(values, "since"), _day(values, "until")
+    if since and until and until < since:
+        raise QueryError("until", f"{until} is before {since}, which `since` names")
     return Query(
         by=by,
+        over=Over(_one_of(values, "over", [over.value for over in Over], Over.COMMON.value)),
+        who=_one_of(values, "who", choices.kinds),
+        agent=agent,
+        model=model,
+        since=since,
+        until=until,
         device=_one_of(values, "device", choices.devices) or default_device(),
         task=task,
         scenario=_one_of(values, "scenario", choices.scenarios),
@@ -142,6 +199,27 @@ def _hint(value: str, allowed: Collection[str]) -> str:
         return f"known: {', '.join(allowed) or 'none yet'}"
     near = difflib.get_close_matches(value, allowed)
     return f"like it: {', '.join(near)}" if near else f"it has {len(allowed)}, none of a like name"
+
+
+def _name(values: Mapping[str, str], name: str) -> str:
+    """A name that anybody may have given; one that nobody has finds nothing."""
+    value = values.get(name, "").strip()
+    if len(value) > _LONGEST_NAME or not value.isprintable():
+        raise QueryError(name, f"is no name of at most {_LONGEST_NAME} characters")
+    return value
+
+
+def _day(values: Mapping[str, str], name: str) -> date | None:
+    text = values.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        raise QueryError(name, f"{text[:_LONGEST]!r} is no day such as 2026-11-25") from None
+    if not _FIRST_DAY <= found <= _LAST_DAY:
+        raise QueryError(name, f"{found} is not between {_FIRST_DAY} and {_LAST_DAY}")
+    return found
 
 
 def _flag(values: Mapping[str, str], name: str) -> bool:

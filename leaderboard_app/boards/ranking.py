@@ -27,6 +27,8 @@ class Sort(StrEnum):
     CORRECT = "correct"
     SCORE = "score"
     FLOOR = "floor"
+    NEWEST = "newest"
+    TASK = "task"
 
 
 class Problem(NamedTuple):
@@ -78,16 +80,6 @@ Owner = Callable[[Author], str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
-    """How many ranked evaluations of one author and problem were judged, and were correct."""
-
-    author: Author
-    problem: Problem
-    judged: int
-    accepted: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Entry:
     """One correct ranked evaluation, as the boards see it.
 
@@ -129,73 +121,6 @@ class Entry:
         if public is None or not self.hidden_speedup:
             return None
         return public.value / self.hidden_speedup
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """One owner's best results over all problems of a board.
-
-    `attempted` and `problems` count problems, `judged` and `accepted` evaluations.
-    """
-
-    owner: str
-    entries: tuple[Entry, ...]
-    attempted: int
-    problems: int
-    judged: int
-    accepted: int
-    fast: Estimate
-
-    @property
-    def solved(self) -> int:
-        """Number of problems with a correct result."""
-        return len(self.entries)
-
-    @property
-    def verified(self) -> int:
-        """Number of solved problems whose result passed an audit."""
-        return sum(entry.verified for entry in self.entries)
-
-    @property
-    def correct_share(self) -> float:
-        """Share of the board's problems with a correct result."""
-        return len(self.entries) / self.problems if self.problems else 0.0
-
-    def speedup(self, baseline: str = "best") -> Estimate | None:
-        """Geometric mean over the solved problems that have this baseline."""
-        return geometric_mean(
-            [entry.speedups[baseline] for entry in self.entries if baseline in entry.speedups]
-        )
-
-    @property
-    def eager(self) -> Estimate | None:
-        """Speedup against the eager baseline."""
-        return self.speedup("eager")
-
-    @property
-    def compiled(self) -> Estimate | None:
-        """Speedup against the compiled baseline."""
-        return self.speedup("compiled")
-
-    @property
-    def speedups(self) -> list[Estimate]:
-        """Speedups against the best baseline, one per solved problem."""
-        return [entry.speedup for entry in self.entries if entry.speedup is not None]
-
-    @property
-    def score(self) -> float | None:
-        """Geometric mean of the P scores."""
-        return _mean_of(entry.score for entry in self.entries)
-
-    @property
-    def floor_fraction(self) -> float | None:
-        """Geometric mean of the fractions of the physical limit."""
-        return _mean_of(entry.floor_fraction for entry in self.entries)
-
-    @property
-    def hidden_ratio(self) -> float | None:
-        """Geometric mean of the public-to-hidden ratios."""
-        return _mean_of(entry.hidden_ratio for entry in self.entries)
 
 
 T = TypeVar("T")
@@ -247,94 +172,39 @@ def fast_curve(speedups: Sequence[Estimate], problems: int) -> list[tuple[float,
     return [(p, fast_p(speedups, problems, p).value) for p in ps]
 
 
-def best_entries(entries: Iterable[Entry], owner: Owner) -> list[Entry]:
-    """The fastest entry of each owner, problem and device."""
-    best: dict[tuple[str, Problem, str], Entry] = {}
-    for entry in entries:
-        key = (owner(entry.author), entry.problem, entry.device)
-        held = best.get(key)
-        if held is None or entry.latency.value < held.latency.value:
-            best[key] = entry
-    return list(best.values())
-
-
-def group_entries(
-    entries: Iterable[Entry], tallies: Iterable[Tally], owner: Owner, problems: int, p: float
-) -> list[Group]:
-    """One `Group` per owner in `tallies`; one without a single correct result is there as well."""
-    solved: dict[str, list[Entry]] = {}
-    for entry in best_entries(entries, owner):
-        solved.setdefault(owner(entry.author), []).append(entry)
-    tried: dict[str, list[Tally]] = {}
-    for tally in tallies:
-        tried.setdefault(owner(tally.author), []).append(tally)
-    return [
-        _group(name, solved.get(name, []), rows, problems, p)
-        for name, rows in tried.items()
-        if name
-    ]
-
-
-def rank_groups(groups: Iterable[Group], sort: Sort) -> list[Ranked[Group]]:
-    """Rank groups; those without the value that `sort` needs come last, with rank 0."""
-    return rank(list(groups), lambda group: _group_value(group, sort), lambda g: g.owner)
-
-
 def rank(
-    rows: Sequence[T], value: Callable[[T], Estimate | None], name: Callable[[T], str]
+    rows: Sequence[T],
+    value: Callable[[T], Estimate | None],
+    name: Callable[[T], str],
+    second: Callable[[T], Estimate | None] = lambda row: None,
 ) -> list[Ranked[T]]:
     """Order rows, larger values first; a rank is one more than the number of rows before the tie.
 
     A row ties with the first row of a tie while their intervals overlap, because neither is shown
     to be better; where they do not, a new rank begins. Rows for which `value` is None come last,
-    with rank 0. `name` orders rows of equal value.
+    with rank 0. `second` orders rows of equal value, and parts them where its intervals do not
+    overlap; then `name` does.
     """
-    known = [(row, estimate) for row in rows if (estimate := value(row)) is not None]
-    known.sort(key=lambda pair: (-pair[1].value, name(pair[0])))
+    known = [(row, estimate, second(row)) for row in rows if (estimate := value(row)) is not None]
+    known.sort(key=lambda e: (-e[1].value, -(e[2].value if e[2] else 0.0), name(e[0])))
     places: list[int] = []
-    for index, (_, estimate) in enumerate(known):
+    for index, entry in enumerate(known):
         leader = places[-1] if places else 0
-        ties = bool(leader) and estimate.overlaps(known[leader - 1][1])
+        ties = bool(leader) and _is_tie(entry, known[leader - 1])
         places.append(leader if ties else index + 1)
     shared = Counter(places)
     result = [
-        Ranked(place, shared[place] > 1, row) for place, (row, _) in zip(places, known, strict=True)
+        Ranked(place, shared[place] > 1, row)
+        for place, (row, _, _) in zip(places, known, strict=True)
     ]
     rest = sorted((row for row in rows if value(row) is None), key=name)
     return result + [Ranked(0, tied=False, row=row) for row in rest]
 
 
-def _group(
-    name: str, best: Sequence[Entry], tallies: Sequence[Tally], problems: int, p: float
-) -> Group:
-    speedups = [entry.speedup for entry in best if entry.speedup is not None]
-    return Group(
-        owner=name,
-        entries=tuple(sorted(best, key=lambda entry: entry.problem)),
-        attempted=len({tally.problem for tally in tallies}),
-        problems=problems,
-        judged=sum(tally.judged for tally in tallies),
-        accepted=sum(tally.accepted for tally in tallies),
-        fast=fast_p(speedups, problems, p),
-    )
-
-
-def _mean_of(values: Iterable[float | None]) -> float | None:
-    mean = geometric_mean([Estimate.exact(v) for v in values if v is not None and v > 0])
-    return None if mean is None else mean.value
-
-
-def _group_value(group: Group, sort: Sort) -> Estimate | None:
-    if sort is Sort.FAST:
-        return group.fast
-    if sort is Sort.CORRECT:
-        return Estimate.exact(group.correct_share)
-    if sort is Sort.SCORE:
-        return _exact(group.score)
-    if sort is Sort.FLOOR:
-        return _exact(group.floor_fraction)
-    return group.speedup()
-
-
-def _exact(value: float | None) -> Estimate | None:
-    return None if value is None else Estimate.exact(value)
+def _is_tie(
+    row: tuple[object, Estimate, Estimate | None], leader: tuple[object, Estimate, Estimate | None]
+) -> bool:
+    """Whether neither is shown to be better: by the value, or if that is equal by the second."""
+    if row[1].value != leader[1].value:
+        return row[1].overlaps(leader[1])
+    return row[2] is None or leader[2] is None or row[2].overlaps(leader[2])

@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 
 from leaderboard_app.boards import recent, selectors
+from leaderboard_app.boards.board import top
 
 register = template.Library()
 
@@ -17,7 +18,7 @@ _ROWS = 10
 def task_boards(slug: str) -> dict[str, Any]:
     """The first rows of a task's board, one table a device."""
     tables = [
-        (device, selectors.top(device.slug, task=slug, limit=_ROWS))
+        (device, top(device.slug, task=slug, limit=_ROWS))
         for device in selectors.devices_with_results()
     ]
     return {"tables": [(device, rows) for device, rows in tables if rows], "slug": slug}

@@ -18,6 +18,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
+from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Sort
 from runs_app.models import Evaluation
@@ -55,7 +56,7 @@ def ranked(
 
 def shown(query: Query = ENTRIES) -> list[str]:
     """Ids of the evaluations on a board by submission, in order."""
-    found = selectors.board(query, selectors.board_tasks())
+    found = board_of(query, selectors.board_tasks())
     return [ranked_row.row.evaluation_id for ranked_row in found.entries]
 
 
@@ -138,7 +139,7 @@ def test_agents_keep_their_failures_and_a_system_error_is_not_one(version: TaskV
     Evaluation.objects.filter(pk=lost.pk).update(
         status="FINISHED", verdict="SYSTEM_ERROR", finished_at=timezone.now()
     )
-    groups = {r.row.owner: r.row for r in selectors.board(AGENTS, selectors.board_tasks()).groups}
+    groups = {r.row.owner: r.row for r in board_of(AGENTS, selectors.board_tasks()).groups}
     assert (groups["robot"].judged, groups["robot"].accepted) == (2, 1)
     assert (groups["loser"].solved, groups["loser"].attempted) == (0, 1)
     assert groups["robot"].problems == 1
@@ -150,14 +151,14 @@ def test_language_models_stand_apart_from_agents(version: TaskVersion) -> None:
     ranked(version, speedup=1.9, user=user, agent="robot", language_model="beta")
     ranked(version, user=user)
     query = Query(device="cpu", by=By.MODEL, task="scale")
-    board = selectors.board(query, selectors.board_tasks())
+    board = board_of(query, selectors.board_tasks())
     assert [r.row.owner for r in board.groups] == ["beta", "alpha"]
 
 
 def test_intervals_come_from_the_workloads(version: TaskVersion) -> None:
     """Each speedup has the noise of both its times; the migration finds the same in documents."""
     evaluation = ranked(version)
-    [row] = selectors.board(ENTRIES, selectors.board_tasks()).entries
+    [row] = board_of(ENTRIES, selectors.board_tasks()).entries
     for name in ("eager", "compiled"):
         estimate = row.row.speedups[name]
         assert estimate.high / estimate.value == pytest.approx(math.exp(math.hypot(0.01, 0.01)))
@@ -201,7 +202,7 @@ def test_an_empty_board_says_what_to_do(client: Client) -> None:
 
 def test_json_export(client: Client, version: TaskVersion) -> None:
     evaluation = ranked(version)
-    answer = client.get("/api/v1/leaderboard?device=cpu").json()
+    answer = client.get("/api/v1/leaderboard?by=submission&device=cpu").json()
     assert (answer["by"], answer["device"], answer["problems"]) == ("submission", "cpu", 1)
     [row] = answer["rows"]
     assert row["evaluation_id"] == str(evaluation.pk)

@@ -10,6 +10,8 @@ from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards import selectors
+from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.board import top
 from leaderboard_app.boards.query import By, Query
 from runs_app.models import Evaluation
 from tasks_app.curation.decisions.services import mark_contaminated
@@ -45,7 +47,7 @@ def pair() -> dict[str, Evaluation]:
 def test_boards_of_authors_leave_them_out(by: By, pair: dict[str, Evaluation]) -> None:
     def group(**fields: Any) -> Any:
         query = Query(device="cpu", by=by, **fields)
-        return selectors.board(query, selectors.board_tasks()).groups[0].row
+        return board_of(query, selectors.board_tasks()).groups[0].row
 
     clean = group()
     assert (clean.problems, clean.solved, clean.attempted, clean.judged) == (1, 1, 1, 1)
@@ -81,13 +83,13 @@ def test_pages_say_what_is_left_out_and_how_to_see_it(
 def test_the_first_page_has_no_board_of_contaminated_results_alone(client: Client) -> None:
     evaluation = ranked("known", 8)
     assert "Furthest ahead" in client.get("/").content.decode()
-    assert selectors.top("cpu")
+    assert top("cpu")
     mark_contaminated(
         task=evaluation.task_version.task,
         user=factories.make_admin(), reason=REASON, now=factories.NOW,
     )  # fmt: skip
-    assert selectors.top("cpu") == []
-    assert selectors.top("cpu", task="known")
+    assert top("cpu") == []
+    assert top("cpu", task="known")
     cache.clear()  # else the first page says so within half a minute
     assert "No ranked result yet" in client.get("/").content.decode()
 

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from leaderboard_app.boards.query import By, Choices, Query, QueryError, parse_query
+from leaderboard_app.boards.query import (
+    By,
+    Choices,
+    Query,
+    QueryError,
+    check_names,
+    parse_query,
+)
 from leaderboard_app.boards.ranking import Sort
 
 CHOICES = Choices(
@@ -15,6 +22,7 @@ CHOICES = Choices(
     scenarios=("llm",),
     dtypes=("float32",),
     directions=("forward",),
+    kinds=("agent", "person", "shipped"),
 )
 
 
@@ -24,7 +32,27 @@ def parse(**values: str) -> Query:
 
 
 def test_nothing_asked_for_is_the_board_of_the_default_device() -> None:
-    assert parse() == Query(device="cpu")
+    assert parse() == Query(device="cpu", by=By.LEADERS)
+
+
+def test_something_chosen_is_a_board_of_its_entries() -> None:
+    for chosen in ({"task": "softmax"}, {"agent": "robot"}, {"model": "brain-1"}):
+        assert parse(**chosen).by is By.SUBMISSION
+        assert "by=" not in parse(**chosen).address()
+
+
+def test_days_names_and_kinds_live_in_the_address() -> None:
+    query = parse(since="2026-01-02", until="2026-01-03", who="agent", by="model", over="own")
+    address = "by=model&over=own&device=cpu&who=agent&since=2026-01-02&until=2026-01-03"
+    assert query.address() == address
+    assert parse(**dict(part.split("=") for part in address.split("&"))) == query
+
+
+def test_an_unknown_parameter_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(QueryError, match="boards have no parameter 'foo'; known: by, over") as told:
+        check_names({"by": "agent", "page": "2", "foo": "1"}, also=["page"])
+    assert told.value.field == "foo"
+    check_names({"by": "agent", "page": "2"}, also=["page"])
 
 
 def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None:
@@ -47,6 +75,11 @@ def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None
         ("p", "17"),
         ("sort", "fast"),
         ("verified", "perhaps"),
+        ("who", "robots"),
+        ("over", "there"),
+        ("since", "yesterday"),
+        ("since", "0001-01-01"),
+        ("until", "2026-13-01"),
     ],
 )
 def test_a_value_that_means_nothing_names_its_field(field: str, value: str) -> None:
@@ -54,6 +87,17 @@ def test_a_value_that_means_nothing_names_its_field(field: str, value: str) -> N
         parse(**{field: value})
     assert caught.value.field == field
     assert value in caught.value.reason
+
+
+@pytest.mark.parametrize("value", ["x" * 151, "a\0b", "a\nb"])
+def test_a_name_that_cannot_be_one_is_refused(value: str) -> None:
+    with pytest.raises(QueryError, match="agent: is no name"):
+        parse(agent=value)
+
+
+def test_the_days_are_in_order() -> None:
+    with pytest.raises(QueryError, match="until: 2026-01-01 is before 2026-01-02"):
+        parse(since="2026-01-02", until="2026-01-01")
 
 
 def test_of_many_names_those_like_it_are_said() -> None:
@@ -73,7 +117,7 @@ def test_the_address_leaves_defaults_out_and_leads_back() -> None:
 
 
 def test_another_tab_drops_an_order_that_it_does_not_know() -> None:
-    address = parse(sort="latency").address(by=By.AGENT)
+    address = parse(by="submission", sort="latency").address(by=By.AGENT)
     assert address == "by=agent&device=cpu"
     assert parse(**dict(part.split("=") for part in address.split("&"))).sort is Sort.FAST
 

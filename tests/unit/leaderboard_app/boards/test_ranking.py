@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from leaderboard_app.boards.groups import Tally, best_entries, group_entries, rank_groups
 from leaderboard_app.boards.ranking import (
     Author,
     Entry,
@@ -15,18 +16,15 @@ from leaderboard_app.boards.ranking import (
     Problem,
     Ranked,
     Sort,
-    Tally,
-    best_entries,
     fast_curve,
     fast_p,
     geometric_mean,
-    group_entries,
     rank,
-    rank_groups,
 )
 
 SOFTMAX = Problem("softmax", "forward")
 RMS_NORM = Problem("rms_norm", "forward")
+FOUR = {SOFTMAX, RMS_NORM, Problem("a", "forward"), Problem("b", "forward")}
 
 
 def author(agent: str = "", submitter: str = "ada") -> Author:
@@ -116,7 +114,7 @@ def test_groups_state_coverage_and_keep_the_unsuccessful() -> None:
         entry("5", 9.0),
     ]
     tallies = [tally("x", 2, 2), tally("x", 1, 0, RMS_NORM), tally("y", 1, 0), tally("", 1, 1)]
-    made = group_entries(rows, tallies, lambda who: who.agent, problems=4, p=1)
+    made = group_entries(rows, tallies, lambda who: who.agent, problems=FOUR, p=1)
     groups = {group.owner: group for group in made}
     assert set(groups) == {"x", "y"}
     x = groups["x"]
@@ -137,7 +135,7 @@ def test_groups_rank_by_the_share_of_problems_before_the_size_of_one_success() -
         entry("3", 2.0, author=author("broad"), problem=RMS_NORM),
     ]
     tallies = [tally("narrow", 1, 1), tally("broad", 1, 1), tally("broad", 1, 1, RMS_NORM)]
-    groups = group_entries(rows, tallies, lambda who: who.agent, problems=2, p=1)
+    groups = group_entries(rows, tallies, lambda who: who.agent, problems={SOFTMAX, RMS_NORM}, p=1)
     assert [r.row.owner for r in rank_groups(groups, Sort.FAST)] == ["broad", "narrow"]
     assert [r.row.owner for r in rank_groups(groups, Sort.SPEEDUP)] == ["narrow", "broad"]
 

@@ -8,6 +8,7 @@ from django.test import Client
 
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from leaderboard_app.boards import selectors
+from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.query import By, Query
 from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation
@@ -31,11 +32,11 @@ def pair() -> tuple[Evaluation, Evaluation]:
 
 
 def test_boards_say_what_is_verified(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
-    rows = client.get("/api/v1/leaderboard?device=cpu").json()["rows"]
+    rows = client.get("/api/v1/leaderboard?by=submission&device=cpu").json()["rows"]
     assert [(row["agent"], row["audited"], row["verified"]) for row in rows] == [
         ("swift", "passed", True), ("slow", "none", False),
     ]  # fmt: skip
-    for address in ("/leaderboard/?device=cpu", "/tasks/scale/", "/"):
+    for address in ("/leaderboard/?by=submission&device=cpu", "/tasks/scale/", "/"):
         text = client.get(address).content.decode()
         assert "</span> verified</a>" in text, address
         if address != "/":  # which shows leaders alone
@@ -52,9 +53,7 @@ def test_verified_only(pair: tuple[Evaluation, Evaluation], client: Client) -> N
     text = client.get("/leaderboard/?device=cpu&verified=1").content.decode()
     assert 'name="verified" value="1" checked' in text
     assert "slow" not in text
-    board = selectors.board(
-        Query(device="cpu", by=By.AGENT, verified=True), selectors.board_tasks()
-    )
+    board = board_of(Query(device="cpu", by=By.AGENT, verified=True), selectors.board_tasks())
     assert {row.row.owner: row.row.solved for row in board.groups} == {"swift": 1, "slow": 0}
 
 

@@ -1,0 +1,134 @@
+"""Makes the board that a query asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from leaderboard_app.boards import filtering
+from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
+from leaderboard_app.boards.groups import (
+    Group,
+    Over,
+    Tally,
+    attempts,
+    group_entries,
+    in_common,
+    rank_groups,
+)
+from leaderboard_app.boards.history import Leader
+from leaderboard_app.boards.leading import leaders
+from leaderboard_app.boards.matrix import Matrix, matrix
+from leaderboard_app.boards.query import By, Query, default_sort
+from leaderboard_app.boards.ranking import Entry, Problem, Ranked
+from leaderboard_app.boards.selectors import BoardTask
+from leaderboard_app.boards.spending import with_spending
+from runs_app.models import Agent
+
+_OWNERS = {
+    By.SUBMISSION: ("submission__author", "submission__agent"),
+    By.MATRIX: ("submission__agent",),
+    By.AGENT: ("submission__agent",),
+    By.MODEL: ("submission__language_model",),
+}
+"""Columns under which results are put together; the fastest of each problem stands for them."""
+_KINDS = (Agent.Kind.AGENT.value, Agent.Kind.PERSON.value, Agent.Kind.SHIPPED.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Names that are ranked against each other: agents, people and shipped kernels stand apart.
+
+    `over` is what they were judged over, which is their own attempts where no two names attempted
+    the same. `problems` counts what they have in common, or the whole board's; `left_out` names
+    have not attempted all of these.
+    """
+
+    kind: str
+    over: Over
+    problems: int
+    groups: tuple[Ranked[Group], ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A board: of `leaders`, `entries`, `sections` or the `matrix`, as the query says.
+
+    `contaminated` are the tasks of the selection that are marked so: they are left out, unless
+    the query counts all.
+    """
+
+    query: Query
+    problems: tuple[Problem, ...]
+    contaminated: tuple[BoardTask, ...] = ()
+    entries: RankedEntries = field(default_factory=RankedEntries)
+    sections: tuple[Section, ...] = ()
+    leaders: tuple[Leader, ...] = ()
+    matrix: Matrix = field(default_factory=Matrix)
+
+    @property
+    def groups(self) -> tuple[Ranked[Group], ...]:
+        """The rows of all sections."""
+        return tuple(ranked for section in self.sections for ranked in section.groups)
+
+
+def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
+    """The board for `query`."""
+    problems = filtering.problems_of(query, tasks)
+    marked = tuple(t for t in filtering.chosen_tasks(query, tasks) if t.contaminated)
+    found = Board(query=query, problems=problems, contaminated=marked)
+    rows = filtering.eligible(query)
+    if query.by is By.LEADERS:
+        return replace(found, leaders=leaders(query, rows, problems, tasks))
+    if query.by is By.SUBMISSION:
+        return replace(found, entries=ranked_entries(rows, _OWNERS[query.by], query.sort))
+    best = best_of(rows, _OWNERS[query.by])
+    tallies = filtering.tallies(filtering.judged(query))
+    if query.by is By.MATRIX:
+        return replace(found, matrix=matrix(best, attempts(tallies, By.AGENT.owner)))
+    return replace(found, sections=tuple(_sections(query, best, tallies, problems)))
+
+
+def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
+    """The first rows of a device's board by submission."""
+    query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
+    return ranked_entries(filtering.eligible(query), _OWNERS[By.AGENT], query.sort)[:limit]
+
+
+def _sections(
+    query: Query, best: Sequence[Entry], tallies: Sequence[Tally], problems: Sequence[Problem]
+) -> list[Section]:
+    kinds = _KINDS if query.by is By.AGENT else ("",)
+    sections = []
+    for kind in kinds:
+        mine = [tally for tally in tallies if not kind or tally.author.kind == kind]
+        if mine:
+            sections.append(_section(query, kind, best, mine, problems))
+    return [section for section in sections if section.groups]
+
+
+def _section(
+    query: Query,
+    kind: str,
+    best: Sequence[Entry],
+    tallies: Sequence[Tally],
+    problems: Sequence[Problem],
+) -> Section:
+    owner = query.by.owner
+    tried = attempts(tallies, owner)
+    over, names, counted = query.over, tuple(tried), set(problems)
+    if over is Over.COMMON:
+        names, shared = in_common(tried)
+        over, names, counted = (over, names, shared) if names else (Over.OWN, tuple(tried), counted)
+    mine = [tally for tally in tallies if owner(tally.author) in names]
+    entries = [entry for entry in best if owner(entry.author) in names]
+    groups = group_entries(entries, mine, owner, counted, query.p, over)
+    groups = with_spending(query, groups, {problem.task for problem in counted})
+    return Section(
+        kind=kind,
+        over=over,
+        problems=len(counted),
+        groups=tuple(rank_groups(groups, query.sort)),
+        left_out=tuple(sorted(set(tried) - set(names))),
+    )

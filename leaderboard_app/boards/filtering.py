@@ -1,0 +1,102 @@
+"""The evaluations that a board is about: those that stand on it, and all that were judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards.groups import Tally
+from leaderboard_app.boards.query import Query
+from leaderboard_app.boards.ranking import Author, Problem
+from leaderboard_app.boards.selectors import BoardTask
+from runs_app.integrity.eligibility import eligible_evaluations, judged_evaluations
+from runs_app.models import Audited, Evaluation
+from tasks_app.people import shown_name_of
+
+_AUTHOR = (
+    "submitter",
+    "submission__agent__name",
+    "submission__language_model__name",
+    "submission__agent__kind",
+    "submission__agent_id",
+)
+
+
+def chosen_tasks(query: Query, tasks: Iterable[BoardTask]) -> list[BoardTask]:
+    """The tasks of the selection, contaminated ones too."""
+    return [
+        task
+        for task in tasks
+        if query.task in ("", task.slug)
+        and query.scenario in ("", task.scenario)
+        and query.dtype in ("", task.dtype)
+        and (not query.direction or query.direction in task.directions)
+    ]
+
+
+def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]:
+    """The problems that a board is about, solved or not."""
+    return tuple(
+        Problem(task.slug, direction)
+        for task in chosen_tasks(query, tasks)
+        if query.counts_all or not task.contaminated
+        for direction in task.directions
+        if query.direction in ("", direction)
+    )
+
+
+def eligible(query: Query) -> QuerySet[Evaluation]:
+    """What stands on the board."""
+    rows = matching(query, eligible_evaluations())
+    return rows.filter(audited=Audited.PASSED) if query.verified else rows
+
+
+def judged(query: Query) -> QuerySet[Evaluation]:
+    """All that was judged, right or wrong."""
+    return matching(query, judged_evaluations())
+
+
+def matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    """Those of these rows that the filters leave."""
+    wanted: dict[str, Any] = {
+        "device_id": query.device,
+        "task_version__task__slug": query.task,
+        "task_version__task__scenario": query.scenario,
+        "task_version__dtype": query.dtype,
+        "direction": query.direction,
+        "submission__agent__kind": query.who,
+        "submission__agent__name": query.agent,
+        "submission__language_model__name": query.model,
+    }
+    if query.since:
+        wanted["finished_at__gte"] = datetime.combine(query.since, time(), UTC)
+    if query.until:
+        wanted["finished_at__lt"] = datetime.combine(query.until, time(), UTC) + timedelta(days=1)
+    if not query.counts_all:
+        rows = rows.filter(task_version__task__contaminated="")
+    return rows.filter(**{name: value for name, value in wanted.items() if value})
+
+
+def tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
+    """By author and problem: how many were judged, and how many of these were right."""
+    keys = (*_AUTHOR, "task_version__task__slug", "direction")
+    counted = (
+        rows.order_by()
+        .annotate(submitter=shown_name_of("submission__author"))
+        .values(*keys)
+        .annotate(judged=Count("pk"), accepted=Count("pk", filter=Q(verdict=Verdict.CORRECT.value)))
+        .values_list(*keys, "judged", "accepted")
+    )
+    return [
+        Tally(
+            author=Author(submitter, agent, model or "", kind, key),
+            problem=Problem(task, direction),
+            judged=count,
+            accepted=accepted,
+        )
+        for submitter, agent, model, kind, key, task, direction, count, accepted in counted
+    ]

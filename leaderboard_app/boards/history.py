@@ -1,0 +1,107 @@
+"""How boards came to be: the fastest time of each day, and who led a week ago."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django.db.models import Max, Min, QuerySet
+from django.db.models.functions import TruncDate
+
+from leaderboard_app.boards.ranking import Entry, Problem
+from runs_app.models import Evaluation
+
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Day:
+    """The fastest time so far, in nanoseconds, and the best speedup so far, after a day."""
+
+    day: date
+    latency_ns: float
+    speedup: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leader:
+    """Who leads a problem, who did a week ago, and its fastest times by day.
+
+    `days` begins with the first result, and has a day for each on which the record fell.
+    """
+
+    entry: Entry
+    title: str
+    before: Entry | None
+    days: tuple[Day, ...] = ()
+
+    @property
+    def problem(self) -> Problem:
+        """What it leads."""
+        return self.entry.problem
+
+    @property
+    def movement(self) -> str:
+        """What a week changed: new, taken, improved or same."""
+        if self.before is None:
+            return "new"
+        if self.before.evaluation_id == self.entry.evaluation_id:
+            return "same"
+        return "improved" if self.before.author.agent_id == self.entry.author.agent_id else "taken"
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast as the leader a week ago; None without one."""
+        return self.before.latency.value / self.entry.latency.value if self.before else None
+
+    @property
+    def trend(self) -> list[float]:
+        """Speeds in calls a second, record by record: up is better."""
+        return [1e9 / day.latency_ns for day in self.days]
+
+    @property
+    def trend_words(self) -> str:
+        """What the trend shows, for those who see none."""
+        if len(self.days) < 2:
+            return "one record so far"
+        first, last = self.days[0], self.days[-1]
+        gain = first.latency_ns / last.latency_ns
+        return f"{len(self.days)} records since {first.day}, {gain:.2f} times as fast by now"
+
+
+def days_of(rows: QuerySet[Evaluation]) -> dict[Problem, tuple[Day, ...]]:
+    """By problem, the days on which its record fell; rows are correct results."""
+    keys = ("task_version__task__slug", "direction", "day")
+    found = (
+        rows.order_by()
+        .annotate(day=TruncDate("finished_at"))
+        .values(*keys)
+        .annotate(latency=Min("latency_ns"), speedup=Max("speedup_best"))
+        .order_by("day")
+        .values_list(*keys, "latency", "speedup")
+    )
+    days: dict[Problem, list[Day]] = {}
+    for task, direction, day, latency, speedup in found:
+        held = days.setdefault(Problem(task, direction), [])
+        last = held[-1] if held else None
+        if last is None or latency < last.latency_ns:
+            best = max(filter(None, (speedup, last.speedup if last else None)), default=None)
+            held.append(Day(day, latency, best))
+    return {problem: tuple(held) for problem, held in days.items()}
+
+
+def progress(days: Iterable[tuple[Day, ...]]) -> list[tuple[date, int, int]]:
+    """By day on which a record fell: problems with a result, and those faster than baselines."""
+    solved: dict[date, int] = {}
+    faster: dict[date, int] = {}
+    for records in days:
+        solved[records[0].day] = solved.get(records[0].day, 0) + 1
+        first = next((d.day for d in records if d.speedup is not None and d.speedup > 1), None)
+        if first is not None:
+            faster[first] = faster.get(first, 0) + 1
+    points, totals = [], [0, 0]
+    for day in sorted(solved.keys() | faster.keys()):
+        totals = [totals[0] + solved.get(day, 0), totals[1] + faster.get(day, 0)]
+        points.append((day, totals[0], totals[1]))
+    return points

@@ -1,0 +1,114 @@
+"""Problems against agents: one colour for each best result, on a scale of doublings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from leaderboard_app.boards.ranking import Entry, Problem
+
+MOST_COLUMNS = 24
+"""Agents shown; those that solved most."""
+NOISE = 0.02
+"""A speedup within this of 1 is neither faster nor slower, where no interval is known."""
+DEEPEST = 4
+"""Doublings after which the colour does not change any more."""
+SHADES = (
+    ("s4", "1/8× and less"), ("s3", "1/4×"), ("s2", "1/2×"), ("s1", "slower"), ("n", "noise"),
+    ("f1", "faster"), ("f2", "2×"), ("f3", "4×"), ("f4", "8× and more"),
+)  # fmt: skip
+"""Classes of cells with the speedup from which, or down to which, they are used."""
+_KINDS = ("agent", "person", "shipped", "")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An agent's best result of a problem; without an entry it only attempted, or did not."""
+
+    entry: Entry | None = None
+    attempted: bool = False
+
+    @property
+    def level(self) -> int:
+        """Doublings against the best baseline, rounded away from 0; 0 in the band of noise."""
+        speedup = self.entry.speedup if self.entry else None
+        if speedup is None:
+            return 0
+        low, high = speedup.low, speedup.high
+        if low <= 1.0 <= high or abs(math.log(speedup.value)) <= math.log1p(NOISE):
+            return 0
+        doublings = math.log2(speedup.value)
+        deep = min(DEEPEST, math.ceil(abs(doublings)))
+        return deep if doublings > 0 else -deep
+
+    @property
+    def shade(self) -> str:
+        """Class of the colour: f1 to f4 are faster, s1 to s4 slower, n is noise."""
+        if self.entry is None:
+            return "failed" if self.attempted else "none"
+        if self.entry.speedup is None:
+            return "unknown"
+        return f"{'f' if self.level > 0 else 's'}{abs(self.level)}" if self.level else "n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """An agent of the matrix."""
+
+    name: str
+    kind: str
+    agent_id: int
+    solved: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """Cells by problem, in the order of the columns; `left_out` agents did not fit."""
+
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple[Problem, tuple[Cell, ...]], ...] = ()
+    left_out: int = 0
+
+
+def matrix(entries: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> Matrix:
+    """Of the best results of each agent; `tried` has what each was judged on, right or wrong."""
+    best = {(entry.author.agent, entry.problem): entry for entry in entries}
+    all_columns = _columns(best.values(), tried)
+    columns = sorted(all_columns[:MOST_COLUMNS], key=lambda column: _KINDS.index(column.kind))
+    attempted = {name: set(problems) for name, problems in tried.items()}
+    problems = sorted({problem for _, problem in best} | set().union(*attempted.values(), set()))
+    rows = tuple(
+        (problem, tuple(_cell(column, problem, best, attempted) for column in columns))
+        for problem in problems
+    )
+    return Matrix(
+        columns=tuple(columns), rows=rows, left_out=max(0, len(all_columns) - MOST_COLUMNS)
+    )
+
+
+def _columns(best: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> Sequence[Column]:
+    """Those that solved most come first."""
+    solved: dict[str, list[Entry]] = {name: [] for name in tried}
+    for entry in best:
+        solved.setdefault(entry.author.agent, []).append(entry)
+    columns = [
+        Column(
+            name=name,
+            kind=entries[0].author.kind if entries else "",
+            agent_id=entries[0].author.agent_id if entries else 0,
+            solved=len(entries),
+        )
+        for name, entries in solved.items()
+    ]
+    return sorted(columns, key=lambda column: (-column.solved, column.name))
+
+
+def _cell(
+    column: Column,
+    problem: Problem,
+    best: Mapping[tuple[str, Problem], Entry],
+    attempted: Mapping[str, set[Problem]],
+) -> Cell:
+    entry = best.get((column.name, problem))
+    return Cell(entry, attempted=problem in attempted.get(column.name, ()))
