@@ -19,6 +19,9 @@ from leaderboard_app.boards.ranking import (
     rank,
 )
 
+LEAST_COMMON = 5
+"""Problems that names must share to be compared, where two of them share so many."""
+
 
 class Over(StrEnum):
     """Over which problems a name is judged, on a board by agent or language model."""
@@ -168,22 +171,26 @@ def attempts(tallies: Iterable[Tally], owner: Owner) -> dict[str, set[Problem]]:
 def in_common(tried: Mapping[str, Collection[Problem]]) -> tuple[tuple[str, ...], set[Problem]]:
     """Names that can be compared, and the problems that all of them attempted.
 
-    Names join by how much they attempted, and of these groups the one with the most names times
-    problems is taken, of two names at least. Nothing where no two names attempted the same.
+    Those that attempted most join first; one joins if `LEAST_COMMON` problems stay in common, or
+    where no two share so many, a single one. Nothing where no two names attempted the same.
     """
-    names = sorted(tried, key=lambda name: (-len(tried[name]), name))
-    best: tuple[tuple[str, ...], set[Problem]] = ((), set())
+    for least in (LEAST_COMMON, 1):
+        names, shared = _joined(tried, least)
+        if len(names) > 1:
+            return names, shared
+    return (), set()
+
+
+def _joined(
+    tried: Mapping[str, Collection[Problem]], least: int
+) -> tuple[tuple[str, ...], set[Problem]]:
+    names: list[str] = []
     shared: set[Problem] = set()
-    joined: list[str] = []
-    for name in names:
-        mine = set(tried[name])
-        both = shared & mine if joined else mine
-        if not both:
-            continue
-        joined, shared = [*joined, name], both
-        if len(joined) > 1 and len(joined) * len(shared) >= len(best[0]) * len(best[1]):
-            best = (tuple(joined), set(shared))
-    return best
+    for name in sorted(tried, key=lambda name: (-len(tried[name]), name)):
+        left = shared & set(tried[name]) if names else set(tried[name])
+        if len(left) >= least:
+            names, shared = [*names, name], left
+    return tuple(names), shared
 
 
 def rank_groups(groups: Iterable[Group], sort: Sort) -> list[Ranked[Group]]:

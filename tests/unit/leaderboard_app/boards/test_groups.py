@@ -1,0 +1,162 @@
+"""Agents and language models: compared over the same problems, apart by kind, with their cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards import selectors
+from leaderboard_app.boards.board import Section
+from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.charts import cost_figure
+from leaderboard_app.boards.groups import Group, Over, in_common
+from leaderboard_app.boards.query import By, Query
+from leaderboard_app.boards.ranking import Estimate, Problem
+from runs_app.models import Agent, Run
+from tasks_app.models import TaskVersion
+from tests import factories
+from tests.unit.leaderboard_app.boards.test_board import ranked
+
+pytestmark = pytest.mark.django_db
+
+
+def problems(*names: str) -> set[Problem]:
+    return {Problem(name, "forward") for name in names}
+
+
+def test_names_are_compared_over_what_all_of_them_attempted() -> None:
+    tried = {
+        "broad": problems(*"abcdefgh"),
+        "equal": problems(*"cdefghij"),
+        "small": problems("a", "b"),
+    }
+    assert in_common(tried) == (("broad", "equal"), problems(*"cdefgh"))
+    few = {"one": problems("a", "b"), "two": problems("b"), "other": problems("z")}
+    assert in_common(few) == (("one", "two"), problems("b"))
+    assert in_common({"one": problems("a"), "two": problems("b")}) == ((), set())
+    assert in_common({}) == ((), set())
+
+
+@pytest.fixture
+def versions() -> list[TaskVersion]:
+    """Two public tasks."""
+    return [factories.make_task_version(name=name) for name in ("first", "second")]
+
+
+def sections(**fields: Any) -> dict[str, Section]:
+    query = Query(device="cpu", by=By.AGENT, **fields)
+    found = board_of(query, selectors.board_tasks())
+    return {section.kind: section for section in found.sections}
+
+
+def names(section: Section) -> list[tuple[int, str]]:
+    return [(ranked.rank, ranked.row.owner) for ranked in section.groups]
+
+
+def test_equal_shares_are_told_apart_by_the_speedup(versions: list[TaskVersion]) -> None:
+    """Sorted by name, and called a tie, they would say nothing."""
+    ranked(versions[0], speedup=1.5, agent="a-slower")
+    ranked(versions[0], speedup=4.0, agent="z-faster")
+    assert names(sections()["agent"]) == [(1, "z-faster"), (2, "a-slower")]
+
+
+def test_people_agents_and_the_sites_own_stand_apart(versions: list[TaskVersion]) -> None:
+    ranked(versions[0], agent="robot")
+    ranked(versions[0], speedup=2.0, user=factories.make_user(username="ada"))
+    shipped = ranked(versions[0], speedup=3.0, agent="own")
+    Agent.objects.filter(name="own").update(kind=Agent.Kind.SHIPPED, owner=None)
+    found = sections()
+    assert {kind: names(section) for kind, section in found.items()} == {
+        "agent": [(1, "robot")], "person": [(1, "ada")], "shipped": [(1, "own")],
+    }  # fmt: skip
+    assert set(sections(who="person")) == {"person"}
+    assert found["shipped"].groups[0].row.agent_id == shipped.submission.agent_id
+
+
+def test_in_common_or_by_own_attempts_or_over_all(
+    versions: list[TaskVersion], client: Client
+) -> None:
+    """A third one attempted nothing of what both others did."""
+    first, second = versions
+    ranked(first, speedup=2.0, agent="broad")
+    ranked(second, speedup=8.0, agent="broad")
+    ranked(first, speedup=3.0, agent="narrow")
+    ranked(second, verdict=Verdict.WRONG_RESULT, agent="remote")
+
+    common = sections()["agent"]
+    assert (common.over, common.problems, common.left_out) == (Over.COMMON, 1, ("remote",))
+    assert names(common) == [(1, "narrow"), (2, "broad")]
+    own = {r.row.owner: r.row for r in sections(over=Over.OWN)["agent"].groups}
+    assert {name: (row.solved, row.problems) for name, row in own.items()} == {
+        "broad": (2, 2), "narrow": (1, 1), "remote": (0, 1),
+    }  # fmt: skip
+    whole = {r.row.owner: r.row for r in sections(over=Over.ALL)["agent"].groups}
+    assert whole["narrow"].correct_share == 0.5
+    alone = sections(agent="broad")["agent"]
+    assert alone.over is Over.OWN
+
+    page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
+    assert "Over the 1 problem that all 2 attempted. Without remote" in page
+    assert "by=submission&amp;device=cpu&amp;agent=narrow" in page
+    page = client.get("/leaderboard/?device=cpu&by=agent&over=own").content.decode()
+    assert "Each over what it attempted itself" in page
+    page = client.get("/leaderboard/?device=cpu&by=agent&over=all").content.decode()
+    assert "Over all 2 problems of the board, attempted or not." in page
+
+
+def test_a_name_leads_to_its_entries(versions: list[TaskVersion], client: Client) -> None:
+    mine = ranked(versions[0], agent="robot", language_model="brain")
+    other = ranked(versions[0], agent="other")
+    for chosen in ("agent=robot", "model=brain"):
+        page = client.get(f"/leaderboard/?by=submission&device=cpu&{chosen}").content.decode()
+        assert str(mine.submission_id) in page
+        assert str(other.submission_id) not in page
+
+
+def test_money_and_tokens_are_those_of_public_runs(
+    versions: list[TaskVersion], client: Client
+) -> None:
+    ranked(versions[0], agent="robot")
+    agent = Agent.objects.get(name="robot")
+    for private, usd in ((False, 1.5), (False, 0.5), (True, 9.0)):
+        run = factories.make_run(task_version=versions[0])
+        Run.objects.filter(pk=run.pk).update(agent=agent, private=private, usd=usd, tokens=1000)
+    [group] = [r.row for r in sections()["agent"].groups]
+    assert (group.usd, group.tokens, group.usd_per_solved) == (2.0, 2000, 2.0)
+    page = client.get("/leaderboard/?device=cpu&by=agent").content.decode()
+    assert "2.00 USD" in page
+    assert "2,000 tokens" in page
+    [row] = client.get("/api/v1/leaderboard?device=cpu&by=agent").json()["rows"]
+    assert (row["usd"], row["tokens"], row["kind"], row["over"]) == (2.0, 2000, "agent", "own")
+
+
+def group(name: str, usd: float, speedup: float) -> Group:
+    from leaderboard_app.boards.ranking import Author, Entry
+
+    entry = Entry(
+        evaluation_id=name,
+        submission_id=name,
+        author=Author(name, name, ""),
+        problem=Problem("a", "forward"),
+        device="cpu",
+        finished_at=factories.NOW,
+        latency=Estimate.exact(1.0),
+        speedups={"best": Estimate.exact(speedup)},
+    )
+    return Group(
+        owner=name, entries=(entry,), attempted=1, problems=1, judged=1, accepted=1,
+        fast=Estimate.exact(1.0), usd=usd,
+    )  # fmt: skip
+
+
+def test_cost_against_speedup_joins_those_whom_nobody_beats_in_both() -> None:
+    rows = [group("cheap", 1.0, 1.5), group("worse", 2.0, 1.2), group("best", 4.0, 3.0)]
+    figure = cost_figure(rows)
+    assert figure is not None
+    front, everybody = figure["data"]
+    assert front["text"] == ["cheap", "best"]
+    assert everybody["text"] == ["cheap", "worse", "best"]
+    assert cost_figure(rows[:1]) is None

@@ -1,0 +1,191 @@
+"""Who leads each problem, what a week changed, and the matrix of tasks and agents."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards import selectors
+from leaderboard_app.boards.board import board as board_of
+from leaderboard_app.boards.history import Day, Leader, progress
+from leaderboard_app.boards.matrix import Cell
+from leaderboard_app.boards.query import By, Query
+from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Sort
+from runs_app.models import Evaluation
+from runs_app.transfer import parquet
+from tasks_app.models import TaskVersion
+from tests import factories
+from tests.unit.leaderboard_app.boards.test_board import ranked
+
+pytestmark = pytest.mark.django_db
+
+
+def of_days_ago(version: TaskVersion, days: float, **fields: Any) -> Evaluation:
+    """A result that ended so many days ago."""
+    evaluation = ranked(version, **fields)
+    moment = timezone.now() - timedelta(days=days)
+    Evaluation.objects.filter(pk=evaluation.pk).update(finished_at=moment, created_at=moment)
+    return evaluation
+
+
+def found(**fields: Any) -> dict[str, Leader]:
+    """Leaders by task."""
+    cache.clear()
+    query = Query(device="cpu", by=By.LEADERS, **fields)
+    return {
+        leader.problem.task: leader for leader in board_of(query, selectors.board_tasks()).leaders
+    }
+
+
+@pytest.fixture
+def version() -> TaskVersion:
+    return factories.make_task_version(name="first")
+
+
+def test_each_task_has_its_leader_and_different_tasks_are_not_ranked(
+    version: TaskVersion, client: Client
+) -> None:
+    other = factories.make_task_version(name="second")
+    best = ranked(version, speedup=2.0, agent="robot")
+    ranked(version, speedup=1.5, agent="slower")
+    only = ranked(other, speedup=3.0, agent="slower")
+    factories.make_task_version(name="nobody")
+    leaders = found()
+    assert {task: leader.entry.evaluation_id for task, leader in leaders.items()} == {
+        "first": str(best.pk), "second": str(only.pk),
+    }  # fmt: skip
+    assert list(leaders) == ["second", "first"]
+    assert list(found(sort=Sort.TASK)) == ["first", "second"]
+    page = client.get("/leaderboard/?device=cpu").content.decode()
+    assert "2 of 3 problems have leaders" in page
+    assert f"/submissions/{best.submission_id}/?evaluation={best.pk}" in page
+    assert '<th scope="col" class="n">Rank' not in page
+
+
+def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client) -> None:
+    old = of_days_ago(version, 30, speedup=1.0, agent="old")
+    assert found()["first"].movement == "same"
+    of_days_ago(version, 2, speedup=1.5, agent="old")
+    leader = found()["first"]
+    assert (leader.movement, leader.gain) == ("improved", pytest.approx(1.5))
+    of_days_ago(version, 0, speedup=2.0, agent="new")
+    leader = found()["first"]
+    assert (leader.movement, leader.gain) == ("taken", pytest.approx(2.0))
+    assert leader.before is not None
+    assert leader.before.evaluation_id == str(old.pk)
+    assert [day.latency_ns for day in leader.days] == [1500.0, 1000.0, 750.0]
+    assert leader.trend == sorted(leader.trend)
+    page = client.get("/leaderboard/?device=cpu").content.decode()
+    assert "new leader" in page
+    assert "3 records since" in page
+    [row] = client.get("/api/v1/leaderboard?device=cpu").json()["rows"]
+    assert (row["movement"], row["led_before"], row["records"]) == ("taken", "old", 3)
+    other = factories.make_task_version(name="second")
+    of_days_ago(other, 0)
+    assert found()["second"].movement == "new"
+
+
+def test_days_choose_what_stands(version: TaskVersion, client: Client) -> None:
+    old = of_days_ago(version, 30, agent="old")
+    new = of_days_ago(version, 2, speedup=1.1, agent="new")
+    cut = (timezone.now() - timedelta(days=10)).date()
+    for name, shown, hidden in (("since", new, old), ("until", old, new)):
+        address = f"/leaderboard/?by=submission&device=cpu&{name}={cut}"
+        page = client.get(address).content.decode()
+        assert str(shown.submission_id) in page
+        assert str(hidden.submission_id) not in page
+    assert found(since=cut)["first"].entry.evaluation_id == str(new.pk)
+
+
+def test_what_no_board_has_is_refused(client: Client, version: TaskVersion) -> None:
+    ranked(version)
+    for address in ("foo=1", "device=cpu&by=leaders&sort=latency", "since=now", "who=me"):
+        answer = client.get(f"/leaderboard/?{address}")
+        assert answer.status_code == 400
+        assert "The board below leaves your filters out" in answer.content.decode()
+    assert "boards have no parameter" in client.get("/leaderboard/?foo=1").content.decode().lower()
+    assert client.get("/leaderboard/?device=cpu&page=1").status_code == 200
+
+
+def test_progress_counts_what_is_solved_and_what_is_faster() -> None:
+    first, second = factories.NOW.date(), factories.later(86400 * 3).date()
+    slow, fast = Day(first, 2.0, 0.5), Day(second, 1.0, 1.5)
+    assert progress([(slow, fast), (fast,)]) == [(first, 1, 0), (second, 2, 2)]
+    assert progress([]) == []
+
+
+def cell(value: float, spread: float = 0.0) -> Cell:
+    entry = Entry(
+        evaluation_id="1",
+        submission_id="1",
+        author=Author("a", "a", ""),
+        problem=Problem("a", "forward"),
+        device="cpu",
+        finished_at=factories.NOW,
+        latency=Estimate.exact(1.0),
+        speedups={"best": Estimate.around(value, spread)},
+    )
+    return Cell(entry, attempted=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "shade"),
+    [
+        (1.0, 0.0, "n"), (1.01, 0.0, "n"), (1.2, 0.3, "n"), (1.2, 0.1, "f1"), (2.0, 0.0, "f1"),
+        (2.1, 0.0, "f2"), (100.0, 0.0, "f4"), (0.9, 0.0, "s1"), (0.4, 0.0, "s2"), (0.01, 0.0, "s4"),
+    ],
+)  # fmt: skip
+def test_colours_go_by_doublings_with_a_band_of_noise(
+    value: float, spread: float, shade: str
+) -> None:
+    assert cell(value, spread).shade == shade
+    assert (Cell().shade, Cell(attempted=True).shade) == ("none", "failed")
+
+
+def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
+    version: TaskVersion, client: Client
+) -> None:
+    good = ranked(version, speedup=2.5, agent="robot")
+    ranked(version, verdict=Verdict.WRONG_RESULT, agent="loser")
+    matrix = board_of(Query(device="cpu", by=By.MATRIX), selectors.board_tasks()).matrix
+    assert [column.name for column in matrix.columns] == ["robot", "loser"]
+    [(problem, cells)] = matrix.rows
+    assert problem.task == "first"
+    assert [each.shade for each in cells] == ["f2", "failed"]
+    page = client.get("/leaderboard/?device=cpu&by=matrix").content.decode()
+    assert f"/submissions/{good.submission_id}/?evaluation={good.pk}" in page
+    assert "attempted, not solved" in page
+    rows = client.get("/api/v1/leaderboard?device=cpu&by=matrix").json()["rows"]
+    assert [(row["agent"], row["solved"]) for row in rows] == [("robot", True), ("loser", False)]
+
+
+@pytest.mark.parametrize("by", ["leaders", "matrix", "submission", "agent", "model"])
+def test_every_board_can_be_taken_home(by: str, version: TaskVersion, client: Client) -> None:
+    import pyarrow.parquet
+
+    ranked(version, speedup=2.0, agent="robot", language_model="brain")
+    address = f"/api/v1/leaderboard?device=cpu&by={by}"
+    rows = client.get(address).json()["rows"]
+    answer = client.get(f"{address}&format=parquet")
+    assert answer["Content-Type"] == "application/vnd.apache.parquet"
+    assert f"kbench-{by}-cpu.parquet" in answer["Content-Disposition"]
+    table = pyarrow.parquet.read_table(io.BytesIO(answer.content)).to_pylist()
+    assert [row["speedup_best"] for row in table] == [row["speedup_best"] for row in rows] == [2.0]
+    assert client.get(f"{address}&format=csv").content.count(b"\n") == 2
+
+
+def test_without_pyarrow_the_api_says_what_to_install(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet.importlib.util, "find_spec", lambda name: None)
+    answer = client.get("/api/v1/leaderboard?format=parquet")
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "format"
+    assert "kbench[parquet]" in answer.json()["reason"]
