@@ -27,7 +27,7 @@ class Record:
 
 def record_of_the_day(now: datetime) -> Record | None:
     """Of the last day's new leaders the one with the largest speedup; else the latest leader."""
-    leading = _leading()
+    leading = leading_evaluations()
     today = leading.filter(finished_at__gt=now - DAY).order_by("-speedup_best", "pk").first()
     found = today or leading.order_by("-finished_at").first()
     if found is None:
@@ -38,7 +38,7 @@ def record_of_the_day(now: datetime) -> Record | None:
     return Record(evaluation=found, of_today=today is not None, gain=gain)
 
 
-def _leading() -> QuerySet[Evaluation]:
+def leading_evaluations() -> QuerySet[Evaluation]:
     """The fastest of each board of one task; marked tasks and imported results are left out."""
     rows = eligible_evaluations().filter(
         speedup_best__isnull=False, task_version__task__contaminated="", device__imported_from=""

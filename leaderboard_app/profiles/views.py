@@ -8,12 +8,14 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
+from leaderboard_app.profiles.selectors import Owner, agents_of
 from runs_app.errors import SubmissionError
 from runs_app.models import Agent, LanguageModel, Submission
 from runs_app.optimisation.selectors.language_models import (
@@ -31,17 +33,17 @@ from tasks_app.people import AuthenticatedRequest
 TESTS_PER_MINUTE = 6
 """Tests that the whole site may begin in a minute."""
 
-_RECENT = 50
+_RECENT = 20
 
 
 @require_safe
 def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
-    """An agent and what it entered last."""
+    """An agent or a person: what was achieved on a device, with whom, and what came last."""
     agent = get_object_or_404(Agent, pk=agent_id)
     evaluations = listed_evaluations(request.user).filter(submission__agent=agent)
-    context = {
-        "name": agent.name,
-        "kind": agent.get_kind_display(),
+    context = _achieved(request, Owner(agent)) | {
+        "agent": agent,
+        "agents": agents_of(agent, request.user),
         "evaluations": evaluations[:_RECENT],
     }
     return render(request, "leaderboard_app/profiles/author.html", context)
@@ -71,7 +73,8 @@ def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpR
         submission__origin=Submission.Origin.RUN
     )
     row = _row(model, usages(request.user, [model])[model.pk])
-    context = row | {"keyed": row, "evaluations": written[:_RECENT], **_last_test(request, model)}
+    context = row | _achieved(request, Owner(model)) | _last_test(request, model)
+    context |= {"keyed": row, "evaluations": written[:_RECENT]}
     return render(request, "leaderboard_app/profiles/language_model.html", context)
 
 
@@ -92,6 +95,15 @@ def language_model_test(request: AuthenticatedRequest, language_model_id: int) -
         except SubmissionError as error:
             messages.error(request, f"Not tested: {error}.", extra_tags="bad")
     return redirect(f"{model.get_absolute_url()}#test")
+
+
+def _achieved(request: HttpRequest, owner: Owner) -> dict[str, Any]:
+    """What an owner achieved on the device that the address names, and its runs."""
+    try:
+        found = profile(owner, request.GET.get("device", ""))
+    except NoSuchDeviceError as error:
+        raise Http404(f"{owner.row} has no ranked result on a device {error}.") from None
+    return {"profile": found, "work": work(owner, request.user)}
 
 
 def _row(model: LanguageModel, usage: Usage) -> dict[str, Any]:

@@ -1,0 +1,214 @@
+"""What the page of an agent, a person or a language model shows, ready to print."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
+from leaderboard_app.boards.selectors import BoardTask, board_tasks
+from leaderboard_app.profiles.selectors import (
+    Owner,
+    Partner,
+    Spend,
+    Tries,
+    boards_led,
+    days_of,
+    devices_of,
+    entries_of,
+    partners_of,
+    runs_of,
+    spend_of,
+    tries_of,
+)
+from runs_app.models import Device
+from runs_app.optimisation.page import RunRow, run_rows
+from tasks_app import drawings
+from tasks_app.people import Viewer
+
+_RUNS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A problem that was tried; `entry` is the best result, None where none was correct."""
+
+    problem: Problem
+    entry: Entry | None
+    judged: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strength:
+    """How it stands on the problems of one kind, such as one scenario."""
+
+    name: str
+    cells: list[Cell]
+    problems: int
+    """All of this kind, tried or not."""
+
+    @property
+    def solved(self) -> int:
+        """How many have a correct result."""
+        return sum(cell.entry is not None for cell in self.cells)
+
+    @property
+    def attempted(self) -> int:
+        """How many were tried."""
+        return len(self.cells)
+
+    @property
+    def share(self) -> float:
+        """Solved of all."""
+        return self.solved / self.problems if self.problems else 0.0
+
+    @property
+    def speedup(self) -> Estimate | None:
+        """Geometric mean over the solved ones that have a baseline."""
+        return mean_speedup(self.cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """One value a day with results, from the first to the last."""
+
+    first: str
+    last: str
+    solved: list[float | None]
+    """Problems solved so far."""
+    speedups: list[float | None]
+    """Geometric mean of the best speedups so far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What an owner has achieved on one device."""
+
+    device: Device
+    devices: list[Device]
+    whole: Strength
+    """All problems together."""
+    scenarios: list[Strength]
+    dtypes: list[Strength]
+    axis: drawings.Axis
+    """Shared by the speedups of scenarios and dtypes."""
+    judged: int
+    accepted: int
+    leads: int
+    verified: int
+    trend: Trend | None
+
+    @property
+    def correct_share(self) -> float | None:
+        """Correct of all judged evaluations."""
+        return self.accepted / self.judged if self.judged else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Whom it worked with, and its runs, as the viewer may see them."""
+
+    partners: list[Partner]
+    runs: list[RunRow]
+    spend: Spend
+
+
+class NoSuchDeviceError(LookupError):
+    """The address names a device on which the owner has no result."""
+
+
+def profile(owner: Owner, wanted: str = "") -> Profile | None:
+    """Its results on the wanted device, or on the one with most of them; None without any.
+
+    Raises `NoSuchDeviceError` for a device on which it was not judged.
+    """
+    devices = devices_of(owner)
+    named = [device for device in devices if wanted in ("", device.slug)]
+    if not named:
+        if wanted:
+            raise NoSuchDeviceError(wanted)
+        return None
+    return _profile(owner, named[0], devices)
+
+
+def work(owner: Owner, viewer: Viewer) -> Work:
+    """Its partners and runs."""
+    runs = runs_of(owner, viewer)
+    return Work(partners=partners_of(owner), runs=run_rows(runs[:_RUNS]), spend=spend_of(runs))
+
+
+def mean_speedup(cells: Iterable[Cell]) -> Estimate | None:
+    """Geometric mean over the solved ones that have a baseline."""
+    entries = (cell.entry for cell in cells if cell.entry is not None)
+    return geometric_mean([entry.speedup for entry in entries if entry.speedup is not None])
+
+
+def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
+    tasks = {task.slug: task for task in board_tasks()}
+    tries = [each for each in tries_of(owner, device) if each.problem.task in tasks]
+    cells = _cells(entries_of(owner, device), tries)
+    whole = Strength(name="", cells=cells, problems=sum(len(t.directions) for t in tasks.values()))
+    scenarios = _strengths(cells, tasks, lambda task: task.scenario)
+    dtypes = _strengths(cells, tasks, lambda task: task.dtype)
+    speedups = [each.speedup for each in (*scenarios, *dtypes)]
+    bounds = [bound for each in speedups if each for bound in (each.low, each.high)]
+    return Profile(
+        device=device,
+        devices=devices,
+        whole=whole,
+        scenarios=scenarios,
+        dtypes=dtypes,
+        axis=drawings.axis(bounds),
+        judged=sum(each.judged for each in tries),
+        accepted=sum(each.accepted for each in tries),
+        leads=boards_led(owner, device),
+        verified=sum(cell.entry is not None and cell.entry.verified for cell in cells),
+        trend=_trend(owner, device),
+    )
+
+
+def _cells(entries: Sequence[Entry], tries: Sequence[Tries]) -> list[Cell]:
+    best = {entry.problem: entry for entry in entries}
+    cells = [
+        Cell(problem=each.problem, entry=best.get(each.problem), judged=each.judged)
+        for each in tries
+    ]
+    return sorted(cells, key=lambda cell: cell.problem)
+
+
+def _strengths(
+    cells: Sequence[Cell], tasks: Mapping[str, BoardTask], kind: Callable[[BoardTask], str]
+) -> list[Strength]:
+    """Kinds of which something was tried, by the share that was solved."""
+    problems: dict[str, int] = defaultdict(int)
+    for task in tasks.values():
+        problems[kind(task)] += len(task.directions)
+    tried: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        tried[kind(tasks[cell.problem.task])].append(cell)
+    found = [Strength(name=name, cells=own, problems=problems[name]) for name, own in tried.items()]
+    return sorted(found, key=lambda strength: (-strength.share, strength.name))
+
+
+def _trend(owner: Owner, device: Device) -> Trend | None:
+    days = days_of(owner, device)
+    if not days:
+        return None
+    best: dict[Problem, float] = {}
+    solved: dict[int, float] = {}
+    speedups: dict[int, float] = {}
+    start = days[0][0].toordinal()
+    for day, problem, value in days:
+        best[problem] = max(best.get(problem, 0.0), value)
+        place = day.toordinal() - start
+        solved[place] = len(best)
+        speedups[place] = math.exp(sum(map(math.log, best.values())) / len(best))
+    length = days[-1][0].toordinal() - start + 1
+    return Trend(
+        first=f"{days[0][0]:%Y-%m-%d}",
+        last=f"{days[-1][0]:%Y-%m-%d}",
+        solved=[solved.get(place) for place in range(length)],
+        speedups=[speedups.get(place) for place in range(length)],
+    )

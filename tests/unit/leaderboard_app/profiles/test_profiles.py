@@ -1,0 +1,155 @@
+"""Profiles: what an agent, a person or a language model achieved, and what is nobody's business."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from gpu_runner.data.verdict import Verdict
+from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
+from leaderboard_app.profiles.selectors import Owner, runs_of
+from runs_app.models import Agent, Evaluation, LanguageModel
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def ranked(task: str, speedup: float, **overrides: Any) -> Evaluation:
+    """A ranked result of the agent "robot" with the language model "alpha"."""
+    verdict = overrides.pop("verdict", Verdict.CORRECT)
+    scenario = overrides.pop("scenario", "algebra")
+    result = {"latency_ns": 1500.0 / speedup, "speedups": {"best": speedup}}
+    return factories.make_finished_evaluation(
+        verdict=verdict,
+        result=result if verdict is Verdict.CORRECT else {},
+        mode="ranked",
+        task_version=overrides.pop("task_version", None)
+        or factories.make_task_version(name=task, scenario=scenario),
+        **{"agent": "robot", "language_model": "alpha", **overrides},
+    )
+
+
+@pytest.fixture
+def robot() -> Agent:
+    """An agent with two solved problems of one scenario, and a failed one of another."""
+    user = factories.make_user()
+    first = ranked("first", 2.0, user=user)
+    ranked("second", 8.0, user=user)
+    ranked("third", 1.0, user=user, scenario="llm", verdict=Verdict.WRONG_RESULT)
+    factories.make_task_version(name="never", scenario="sparse")
+    first.finished_at -= timedelta(days=3)
+    first.save()
+    return Agent.objects.get(name="robot")
+
+
+def test_it_says_what_was_solved_and_how_fast(robot: Agent) -> None:
+    found = profile(Owner(robot))
+    assert found is not None
+    assert (found.whole.solved, found.whole.attempted, found.whole.problems) == (2, 3, 4)
+    assert found.whole.speedup is not None
+    assert found.whole.speedup.value == pytest.approx(4.0)
+    assert [(row.name, row.solved, row.problems) for row in found.scenarios] == [
+        ("algebra", 2, 2),
+        ("llm", 0, 1),
+    ]
+    assert (found.judged, found.accepted, found.leads) == (3, 2, 2)
+    assert found.trend is not None
+    assert found.trend.solved == [1, None, None, 2]
+    assert found.trend.speedups[-1] == pytest.approx(4.0)
+
+
+def test_who_is_faster_elsewhere_takes_the_lead_but_not_the_place(robot: Agent) -> None:
+    version = Evaluation.objects.filter(verdict="CORRECT").order_by("created_at")[0].task_version
+    ranked("", 32.0, agent="rival", task_version=version)
+    found = profile(Owner(robot))
+    assert found is not None
+    assert found.leads == 1
+    assert found.whole.solved == 2
+
+
+def test_a_language_model_has_the_same(robot: Agent) -> None:
+    model = LanguageModel.objects.get(name="alpha")
+    found = profile(Owner(model))
+    assert found is not None
+    assert found.whole.solved == 2
+    assert [(each.row, each.solved) for each in work(Owner(model), AnonymousUser()).partners] == [
+        (robot, 2)
+    ]
+    assert [each.row for each in work(Owner(robot), AnonymousUser()).partners] == [model]
+
+
+def test_pages_show_it(client: Client, robot: Agent) -> None:
+    text = client.get(robot.get_absolute_url()).content.decode()
+    for words in ("4.00×", "of 3 tried, 4 in all", "none of 1 correct", "By scenario", "alpha"):
+        assert words in text, words
+    model = LanguageModel.objects.get(name="alpha")
+    text = client.get(model.get_absolute_url()).content.decode()
+    assert "of 3 tried, 4 in all" in text
+    assert "Agents that use it" in text
+
+
+def test_an_unknown_device_is_not_found(client: Client, robot: Agent) -> None:
+    with pytest.raises(NoSuchDeviceError):
+        profile(Owner(robot), "abacus")
+    answer = client.get(robot.get_absolute_url() + "?device=abacus")
+    assert answer.status_code == 404
+    assert client.get(robot.get_absolute_url() + "?device=cpu").status_code == 200
+    assert client.get("/agents/999999/").status_code == 404
+
+
+def test_nobody_sees_private_work_there(client: Client) -> None:
+    user = factories.make_user()
+    private = ranked("first", 2.0, user=user, private=True)
+    agent = Agent.objects.get(name="robot")
+    assert profile(Owner(agent)) is None
+    text = client.get(agent.get_absolute_url()).content.decode()
+    assert "Nothing entered yet that you may see" in text
+    assert str(private.submission_id) not in text
+    client.force_login(user)
+    assert str(private.submission_id) in client.get(agent.get_absolute_url()).content.decode()
+
+
+def test_runs_are_their_agents_persons_and_models(client: Client) -> None:
+    run = factories.make_run(usd=1.25, tokens=1000, evaluations=7)
+    hidden = factories.make_run(private=True, usd=9.0, user=run.user)
+    spend = work(Owner(run.agent), AnonymousUser()).spend
+    assert (spend.runs, spend.usd, spend.tokens, spend.evaluations) == (1, 1.25, 1000, 7)
+    assert work(Owner(run.agent), hidden.user).spend.usd == 10.25
+    text = client.get(run.agent.get_absolute_url()).content.decode()
+    assert str(run.pk) in text
+    assert str(hidden.pk) not in text
+    factories.make_evaluation(user=run.user)
+    person = Agent.objects.get(user=run.user)
+    assert list(runs_of(Owner(person), AnonymousUser())) == [run]
+
+
+def test_a_person_shows_agents_that_have_entered_something(client: Client) -> None:
+    user = factories.make_user()
+    factories.make_evaluation(user=user, agent="mine")
+    factories.make_evaluation(user=user, agent="quiet", private=True)
+    factories.make_evaluation(user=user)
+    text = client.get(Agent.objects.get(user=user).get_absolute_url()).content.decode()
+    assert "Agents of theirs" in text
+    assert "mine" in text
+    assert "quiet" not in text
+
+
+def test_queries_do_not_grow_with_rows(client: Client, robot: Agent) -> None:
+    def queries() -> int:
+        client.get(robot.get_absolute_url())  # intervals are read once from each result
+        with CaptureQueriesContext(connection) as seen:
+            client.get(robot.get_absolute_url())
+        return len(seen)
+
+    few = queries()
+    user = Evaluation.objects.order_by("created_at")[0].submission.author
+    for place in range(6):
+        ranked(f"task{place}", 2.0, user=user, language_model=f"model{place}")
+        factories.make_run(agent=robot, user=user)
+    assert queries() <= few + 1  # the first run brings the question what its best candidate is
