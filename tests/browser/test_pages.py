@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser.accessibility import violations
 from tests.browser.conftest import Stack
 from tests.browser.seed import PASSWORD
 
@@ -15,7 +16,8 @@ PAGES = (
     "/leaderboard/?device=cpu", "/leaderboard/?device=cpu&by=matrix",
     "/leaderboard/?device=cpu&by=submission", "/leaderboard/?device=cpu&by=agent", "/leaderboard/?device=cpu&by=model", "/submit/", "/queue/",
     "/runs/", "/runs/new/?task=softmax",
-    "/api/", "/sign-in/", "/sign-up/", "/nowhere/",
+    "/api/", "/sign-in/", "/sign-up/", "/nowhere/", "/language-models/", "/language-models/1/",
+    "/agents/1/", "/docs/", "/docs/results/", "/docs/glossary/", "/search/?q=softmax",
 )  # fmt: skip
 WIDTH = "document.documentElement.scrollWidth"
 
@@ -24,7 +26,7 @@ WIDTH = "document.documentElement.scrollWidth"
 def test_nothing_is_wider_than_the_screen(
     context: BrowserContext, seeded: Stack, width: int, scheme: str
 ) -> None:
-    """And every page has one heading of the first rank, and logs no error."""
+    """And every page has one heading of the first rank, logs no error, and is open to all."""
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -32,6 +34,7 @@ def test_nothing_is_wider_than_the_screen(
         page.goto(seeded.url + path)
         assert page.evaluate(WIDTH) <= width, path
         assert page.locator("h1").count() == 1, path
+        assert violations(page) == [], path
     page.goto(f"{seeded.url}/")
     page.get_by_role("link", name="islands-v2").first.click()
     expect(page.get_by_role("heading", name="Source")).to_be_visible()
@@ -141,3 +144,40 @@ def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
         f"{seeded.url}/api/v1/queue", headers={"Authorization": f"Bearer {token}"}
     )
     assert answer.status == 401
+
+
+def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -> None:
+    """By keyboard alone; keys alone can be turned off."""
+    page.goto(f"{seeded.url}/tasks/")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search")
+    expect(palette.get_by_role("option").first).to_be_visible()
+    page.keyboard.type("islands-v2")
+    expect(palette.get_by_role("option", name="islands-v2")).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="islands-v2")).to_be_visible()
+
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    page.wait_for_url("**/docs/")
+    page.keyboard.press("?")
+    page.get_by_label("Keys alone do something").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_hidden()
+
+
+def test_a_word_explains_itself_by_keyboard(page: Page, seeded: Stack) -> None:
+    """And closes on Escape; no script is needed."""
+    page.goto(f"{seeded.url}/language-models/")
+    page.get_by_role("button", name="Valid").press("Enter")
+    meaning = page.locator(".term-meaning:popover-open")
+    expect(meaning).to_contain_text("hardware found correct")
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(meaning).to_be_hidden()
