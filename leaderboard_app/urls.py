@@ -9,4 +9,5 @@ urlpatterns: list[URLResolver] = [
     path("", include("leaderboard_app.boards.urls")),
     path("", include("leaderboard_app.tasks.urls")),
     path("", include("leaderboard_app.profiles.urls")),
+    path("", include("leaderboard_app.compare.urls")),
 ]

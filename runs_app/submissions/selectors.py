@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation, Submission
-from runs_app.work.access import visible_evaluations
+from runs_app.work.access import visible_evaluations, visible_submissions
 from tasks_app.people import Viewer
 
 
@@ -48,3 +48,16 @@ def before_of(evaluation: Evaluation, user: Viewer) -> Evaluation | None:
     )
     entered = rows.exclude(submission__origin=Submission.Origin.RUN).exclude(mode=Mode.AUDIT.value)
     return entered.order_by("-submission__created_at", "-created_at").first()
+
+
+def last_before(submission: Submission, user: Viewer) -> Submission | None:
+    """The submission that its author and agent entered before it for the same problem."""
+    rows = visible_submissions(user).filter(
+        author_id=submission.author_id,
+        agent_id=submission.agent_id,
+        task_version=submission.task_version_id,
+        direction=submission.direction,
+        language=submission.language,
+        created_at__lt=submission.created_at,
+    )
+    return rows.exclude(origin=Submission.Origin.RUN).order_by("-created_at").first()

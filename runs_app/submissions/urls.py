@@ -14,6 +14,19 @@ urlpatterns = [
         name="submission-source",
     ),
     path(
+        "submissions/<uuid:submission_id>/differences/",
+        views.submission_differences,
+        name="submission-differences",
+    ),
+    path(
+        "submissions/<uuid:submission_id>/badge.svg",
+        views.submission_badge,
+        name="submission-badge",
+    ),
+    path(
+        "submissions/<uuid:submission_id>/card.png", views.submission_card, name="submission-card"
+    ),
+    path(
         "submissions/<uuid:submission_id>/rerun/",
         views.submission_rerun,
         name="submission-rerun",

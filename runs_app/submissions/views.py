@@ -9,13 +9,17 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.cache import patch_cache_control
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from gpu_runner.data.verdict import Mode
 from runs_app.errors import SubmissionError
 from runs_app.models import Evaluation, Submission
+from runs_app.submissions import card, citation
+from runs_app.submissions.differences import differences
 from runs_app.submissions.live import live_context
 from runs_app.submissions.services import cancel, rerun
 from runs_app.work.access import (
@@ -28,26 +32,53 @@ from tasks_app.models import TaskVersion
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task, shown_version
 
+_PICTURE_S = 300
+
 
 @never_cache
 @require_safe
 def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """One submission with one of its evaluations: the newest, or the one in the address."""
     submission = _submission(request, submission_id)
-    evaluations = list(
-        visible_evaluations(request.user).filter(submission=submission).order_by("-created_at")
-    )
-    wanted = request.GET.get("evaluation", "")
-    usual = [e for e in evaluations if wanted or e.mode != Mode.AUDIT]  # nobody asked for audits
-    chosen = next((e for e in usual if not wanted or str(e.pk) == wanted), None)
-    if chosen is None:
-        raise Http404("This submission has no such evaluation.")
-    context = live_context(chosen, request.user, timezone.now()) | {
+    evaluations = _evaluations(request, submission)
+    chosen = _chosen(request, submission, evaluations)
+    live = live_context(chosen, request.user, timezone.now())
+    context = live | {
         "submission": submission,
         "evaluations": evaluations,
+        "share": _share(request, chosen, live["document"] or {}),
         **_way_to_task(submission.task_version, request.user),
     }
     return render(request, "runs_app/submissions/submission.html", context)
+
+
+@never_cache
+@require_safe
+def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """What its source changed against its author's last, and against the leader."""
+    submission = _submission(request, submission_id)
+    chosen = _chosen(request, submission)
+    context = {"submission": submission, "differences": differences(chosen, request.user)}
+    return render(request, "runs_app/submissions/parts/differences.html", context)
+
+
+@require_safe
+def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Its verdict as a small SVG, for a README."""
+    submission = _submission(request, submission_id)
+    context = {"badge": card.badge(_chosen(request, submission))}
+    answer = render(
+        request, "runs_app/submissions/badge.svg", context, content_type="image/svg+xml"
+    )
+    return _kept(answer, submission)
+
+
+@require_safe
+def submission_card(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Its verdict as a PNG, for sites that show what a link leads to."""
+    submission = _submission(request, submission_id)
+    picture = card.card(_chosen(request, submission))
+    return _kept(HttpResponse(picture, content_type="image/png"), submission)
 
 
 @never_cache
@@ -131,6 +162,53 @@ def _submission(request: HttpRequest, submission_id: UUID) -> Submission:
     if submission is None:
         raise Http404("There is no such submission, or it is private.")
     return submission
+
+
+def _evaluations(request: HttpRequest, submission: Submission) -> list[Evaluation]:
+    rows = visible_evaluations(request.user).filter(submission=submission)
+    return list(rows.order_by("-created_at"))
+
+
+def _chosen(
+    request: HttpRequest, submission: Submission, evaluations: list[Evaluation] | None = None
+) -> Evaluation:
+    """The evaluation in the address, or the newest; nobody asked for audits."""
+    known = _evaluations(request, submission) if evaluations is None else evaluations
+    wanted = request.GET.get("evaluation", "")
+    usual = [e for e in known if wanted or e.mode != Mode.AUDIT]
+    chosen = next((e for e in usual if not wanted or str(e.pk) == wanted), None)
+    if chosen is None:
+        raise Http404("This submission has no such evaluation.")
+    return chosen
+
+
+def _share(
+    request: HttpRequest, evaluation: Evaluation, document: dict[str, Any]
+) -> dict[str, str]:
+    """What somebody needs who points others to a result."""
+    page = request.build_absolute_uri(evaluation.submission.get_absolute_url())
+    address = f"{page}?evaluation={evaluation.pk}"
+    picture = reverse("submission-badge", args=[evaluation.submission_id])
+    line = citation.in_a_line(evaluation)
+    return {
+        "address": address,
+        "line": line,
+        "bibtex": citation.bibtex(evaluation, document, address),
+        "markdown": f"[![{line}]({request.build_absolute_uri(picture)})]({page})",
+        "card": request.build_absolute_uri(
+            f"{reverse('submission-card', args=[evaluation.submission_id])}"
+            f"?evaluation={evaluation.pk}"
+        ),
+    }
+
+
+def _kept(answer: HttpResponse, submission: Submission) -> HttpResponse:
+    """A picture of a public submission may be kept for a while; a private one's by nobody."""
+    if submission.private:
+        patch_cache_control(answer, private=True, no_store=True)
+    else:
+        patch_cache_control(answer, public=True, max_age=_PICTURE_S)
+    return answer
 
 
 def _evaluation(request: HttpRequest, evaluation_id: UUID) -> Evaluation:

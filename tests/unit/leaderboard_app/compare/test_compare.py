@@ -1,0 +1,172 @@
+"""Submissions, agents and language models side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.models import Evaluation
+from tests import factories
+from tests.unit.conftest import as_shown
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def finished(**overrides: Any) -> Evaluation:
+    return factories.make_finished_evaluation(**({"mode": "ranked"} | overrides))
+
+
+def faster(time_ns: float) -> dict[str, Any]:
+    """A result whose one public workload takes so long."""
+    row = factories.make_workload_result(
+        measurement=factories.make_measurement(time_ns),
+        speedups={"best": 1500.0 / time_ns, "eager": 2000.0 / time_ns},
+    )
+    hidden = factories.make_workload_result(
+        name=factories.HIDDEN_WORKLOAD, parameters={"N": 1777}, hidden=True
+    )
+    return {
+        "workloads": (row, hidden),
+        "latency_ns": time_ns,
+        "speedups": {"best": 1500.0 / time_ns, "eager": 2000.0 / time_ns},
+    }
+
+
+def address(*evaluations: Evaluation, **more: str) -> str:
+    parts = [f"submission={each.submission_id}" for each in evaluations]
+    return "/compare/submissions/?" + "&".join([*parts, *(f"{k}={v}" for k, v in more.items())])
+
+
+def page(client: Client, path: str, status: int = 200) -> str:
+    answer = client.get(path)
+    assert answer.status_code == status
+    return as_shown(answer.content.decode())
+
+
+def test_two_submissions_against_the_pinned_one(client: Client) -> None:
+    version = factories.make_task_version()
+    slow = finished(task_version=version, agent="snail", result=faster(1000.0))
+    fast = finished(
+        task_version=version, agent="hare", source=factories.SOURCE + "// fast\n",
+        result=faster(500.0),
+    )  # fmt: skip
+    text = page(client, address(slow, fast))
+    assert "+100.0 %" in text
+    assert "-50.0 %" in text
+    assert ">2×</span>" in text
+    assert "1777" not in text, "a hidden workload is shown"
+    assert "// fast" in text
+    assert "hare" in text
+    assert "Direction" not in text, "what is alike is left out"
+    assert "Direction" in page(client, address(slow, fast, all="1"))
+    turned = page(client, address(slow, fast, pin=str(fast.submission_id)))
+    assert "+100.0 %" in turned
+    assert ">0.5×</span>" in turned
+
+
+def test_times_of_different_problems_do_not_compare(client: Client) -> None:
+    one = finished(task_version=factories.make_task_version())
+    other = finished(task_version=factories.make_task_version(name="twice", title="Twice"))
+    text = page(client, address(one, other))
+    assert "their times do not compare" in text
+    assert "Workload by workload" not in text
+
+
+def test_one_that_has_no_time_is_shown_with_its_verdict(client: Client) -> None:
+    version = factories.make_task_version()
+    right = finished(task_version=version)
+    wrong = finished(task_version=version, verdict=Verdict.WRONG_RESULT)
+    waits = factories.make_evaluation(task_version=version)
+    text = page(client, address(right, wrong, waits))
+    assert "Wrong result" in text
+    assert "Queued" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("submission=17", "no submission's number"),
+        ("submission=00000000-0000-0000-0000-000000000000", "does not exist, or it is private"),
+        ("submission={00000000-0000-0000-0000-000000000000}", "no submission's number"),
+    ],
+)
+def test_a_wrong_submission_is_named(client: Client, query: str, words: str) -> None:
+    assert words in page(client, f"/compare/submissions/?{query}", 400).replace("&#x27;", "'")
+
+
+def test_six_are_too_many(client: Client) -> None:
+    version = factories.make_task_version()
+    six = [finished(task_version=version) for _ in range(6)]
+    text = page(client, address(*six), 400)
+    assert "at most 5 fit side by side" in text
+
+
+def test_a_private_submission_is_compared_by_its_author_alone(client: Client) -> None:
+    user = factories.make_user()
+    mine = finished(user=user, private=True, source="// secret\n" + factories.SOURCE)
+    other = finished(task_version=mine.task_version)
+    assert "secret" not in page(client, address(mine, other), 400)
+    client.force_login(user)
+    assert "secret" in page(client, address(mine, other))
+
+
+def test_agents_over_what_they_have_in_common(client: Client) -> None:
+    shared = factories.make_task_version()
+    alone = factories.make_task_version(name="twice", title="Twice")
+    for agent, time_ns in (("snail", 1000.0), ("hare", 500.0)):
+        model = {"language_model": f"model-{agent}"}
+        finished(task_version=shared, agent=agent, result=faster(time_ns), **model)
+    finished(task_version=alone, agent="hare", result=faster(100.0))
+    text = page(client, "/compare/agents/?agent=snail&agent=hare")
+    assert "Over 1 problem that all have solved" in text
+    assert "2×" in text
+    assert "1.50×" in text
+    assert "3.00×" in text
+    models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
+    assert "model-hare" in models
+    assert "Over 1 problem" in models
+
+
+def test_agents_that_nobody_can_tell_apart_are_alike(client: Client) -> None:
+    version = factories.make_task_version()
+    for agent in ("one", "two"):
+        finished(task_version=version, agent=agent, result=faster(1000.0))
+    text = page(client, "/compare/agents/?agent=one&agent=two")
+    assert "Nowhere is one clearly first" in text
+    assert "alike" in page(client, "/compare/agents/?agent=one&agent=two&all=1")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/compare/agents/?agent=nobody", "there is no 'nobody'"),
+        ("/compare/language-models/?model=nobody", "there is no 'nobody'"),
+        ("/compare/agents/?device=abacus", "there is no result on 'abacus'"),
+        (f"/compare/agents/?agent={'x' * 200}", "too long for a name"),
+    ],
+)
+def test_a_wrong_author_is_named(client: Client, path: str, words: str) -> None:
+    assert words in page(client, path, 400).replace("&#x27;", "'")
+
+
+@pytest.mark.parametrize("path", ["submissions", "agents", "language-models"])
+def test_without_a_choice_it_says_how_to_begin(client: Client, path: str) -> None:
+    assert "None is chosen yet" in page(client, f"/compare/{path}/")
+
+
+def test_its_queries_do_not_grow_with_rows(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
+    version = factories.make_task_version()
+    rows = [finished(task_version=version, agent=f"agent-{n}") for n in range(5)]
+    with django_assert_max_num_queries(40) as first:
+        page(client, "/compare/agents/?agent=agent-0&agent=agent-1")
+    for _ in range(3):
+        finished(task_version=version, agent="agent-0")
+    with django_assert_max_num_queries(len(first)):
+        page(client, "/compare/agents/?agent=agent-0&agent=agent-1")
+    with django_assert_max_num_queries(25):
+        page(client, address(*rows))
