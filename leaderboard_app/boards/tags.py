@@ -8,6 +8,7 @@ from django import template
 
 from leaderboard_app.boards import recent, selectors
 from leaderboard_app.boards.board import top
+from tasks_app import drawings
 
 register = template.Library()
 
@@ -28,3 +29,9 @@ def task_boards(slug: str) -> dict[str, Any]:
 def solved_by() -> dict[str, selectors.Solved]:
     """By task: how many agents solved it, and the best speedup with its device."""
     return recent.solved()
+
+
+@register.simple_tag
+def solved_axis(solvers: dict[str, selectors.Solved]) -> drawings.Axis:
+    """An axis that holds the best speedups of all tasks."""
+    return drawings.axis(solved.speedup for solved in solvers.values())

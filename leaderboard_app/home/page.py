@@ -12,6 +12,7 @@ from leaderboard_app.boards.records import Record
 from runs_app.models import Device, Evaluation, Status
 from runs_app.optimisation.page import RunRow, run_rows
 from runs_app.optimisation.selectors.runs import best_so_far, running_runs
+from runs_app.queue.bar import Bar
 from runs_app.queue.loads import Load, loads
 from runs_app.work.access import listed_evaluations
 from tasks_app import drawings
@@ -27,9 +28,7 @@ class Queue:
     """A device's load as a bar; all devices' bars have the same scale."""
 
     load: Load
-    parts: list[drawings.Part]
-    words: str
-    """The bar in words."""
+    bar: Bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,14 +93,4 @@ def device_leaders() -> list[Leaders]:
 
 def _queues(found: list[Load]) -> list[Queue]:
     most = max((load.running + load.waiting for load in found), default=0)
-    return [_queue(load, most) for load in found]
-
-
-def _queue(load: Load, most: int) -> Queue:
-    words = {
-        ("running", f"{load.running} running"): load.running,
-        ("people", f"{load.people} of people waiting"): load.people,
-        ("behind", f"{load.behind} behind them"): load.behind,
-    }
-    said = ", ".join(label for (_, label), count in words.items() if count)
-    return Queue(load=load, parts=drawings.stack(words, whole=most), words=said or "nothing")
+    return [Queue(load=load, bar=load.bar(most)) for load in found]

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import Count
 
 from runs_app.models import Device, Evaluation, Status
+from runs_app.queue.bar import Bar, load_bar
 from runs_app.queue.devices import devices
 from runs_app.queue.runners import RunnerStatus, runner_list
 from runs_app.queue.selectors import PLACE_OF_PEOPLE, PLACE_OF_QUEUE, why_blocked
@@ -31,6 +32,10 @@ class Load:
     def waiting(self) -> int:
         """All that wait."""
         return self.people + self.behind
+
+    def bar(self, whole: int = 0) -> Bar:
+        """The load as a bar that so many evaluations fill."""
+        return load_bar(self.running, self.people, self.behind, whole)
 
 
 def loads(now: datetime) -> list[Load]:

@@ -20,6 +20,7 @@ from runs_app.models import (
     Status,
     Submission,
 )
+from runs_app.queue.bar import Bar, load_bar
 from runs_app.queue.devices import devices
 from runs_app.queue.runners import RunnerStatus, age, runner_list
 from runs_app.work.access import may_see
@@ -87,6 +88,11 @@ class DeviceQueue:
     def waiting_of_people(self) -> list[QueueEntry]:
         """The entries of `waiting` that people submitted, or that belong to their runs."""
         return [entry for entry in self.waiting if not entry.own]
+
+    @property
+    def bar(self) -> Bar:
+        """What runs and waits, drawn."""
+        return load_bar(len(self.running), self.depth - self.behind, self.behind)
 
     @property
     def ahead(self) -> int:
