@@ -50,6 +50,8 @@ class Document:
     title: str
     html: str
     """Everything but the title."""
+    summary: str
+    """Its first paragraph."""
     sections: tuple[Section, ...]
 
     @property
@@ -96,7 +98,7 @@ def _read(name: str, _changed_ns: int) -> Document:
     body = tokens[3:] if tokens and tokens[0].tag == "h1" else tokens
     html = _MARKDOWN.renderer.render(body, _MARKDOWN.options, {})
     html = html.replace("<table>", f"{_SCROLLABLE}<table>").replace("</table>", "</table></div>")
-    return Document(name, title, html, tuple(sections))
+    return Document(name, title, html, _first_paragraph(tokens), tuple(sections))
 
 
 def _with_anchors(tokens: Sequence[Token]) -> list[Section]:
@@ -118,6 +120,11 @@ def _with_anchors(tokens: Sequence[Token]) -> list[Section]:
     return [*found, Section(anchor, heading, level, " ".join(words))]
 
 
+def _first_paragraph(tokens: Sequence[Token]) -> str:
+    pairs = itertools.pairwise(tokens)
+    return next((_words(after) for token, after in pairs if token.type == "paragraph_open"), "")
+
+
 def _anchor(heading: str, taken: set[str]) -> str:
     """What a link may name behind `#`, as GitHub makes it of a heading."""
     base = re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-")
@@ -130,9 +137,8 @@ def _anchor(heading: str, taken: set[str]) -> str:
 
 def _words(token: Token) -> str:
     """The text of a block, without markup and line ends."""
-    parts = (
-        (child.content or " " for child in token.children) if token.children else [token.content]
-    )
+    breaks = ("softbreak", "hardbreak")
+    parts = [" " if child.type in breaks else child.content for child in token.children or [token]]
     return re.sub(r"\s+", " ", "".join(parts)).strip()
 
 

@@ -45,5 +45,5 @@ def shelves() -> list[Shelf]:
 
 def summary(document: Document) -> str:
     """How a document begins."""
-    words = next((section.text for section in document.sections if section.text), "").split()
+    words = document.summary.split()
     return " ".join(words[:_SUMMARY_WORDS]) + ("…" if len(words) > _SUMMARY_WORDS else "")

@@ -32,7 +32,7 @@ def curve(
 @register.inclusion_tag("tasks_app/drawings/interval.html")
 def interval(estimate: Any, axis: drawings.Axis) -> dict[str, Any]:
     """A ratio with `value`, `low` and `high`, or a plain one, on an axis; nothing for None."""
-    if estimate is None:
+    if estimate in (None, ""):  # what a template does not find is empty
         return {"drawn": None}
     value = getattr(estimate, "value", estimate)
     low, high = getattr(estimate, "low", None), getattr(estimate, "high", None)

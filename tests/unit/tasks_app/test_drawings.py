@@ -92,7 +92,8 @@ def test_an_interval_is_read_aloud() -> None:
     svg = rendered("{% interval each axis %}", each=estimate, axis=drawings.axis([4.0]))
     assert 'aria-label="2.00×, between 1.50× and 2.50×"' in svg
     assert 'class="interval faster"' in svg
-    assert rendered("{% interval each axis %}", each=None, axis=drawings.axis([])).strip() == ""
+    for tag in ("{% interval each axis %}", "{% interval nobody.speedup axis %}"):
+        assert rendered(tag, each=None, axis=drawings.axis([])).strip() == ""
 
 
 def test_a_bar_is_filled_by_its_parts() -> None:
