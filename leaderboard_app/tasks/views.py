@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from gpu_runner.data.verdict import Abi, Direction
+from leaderboard_app.tasks import page
 from tasks_app import selectors
 from tasks_app.formats.loader import command_argument
 from tasks_app.models import Task, TaskVersion
@@ -76,18 +77,21 @@ def _found(request: HttpRequest, slug: str) -> tuple[Task, TaskVersion]:
 def _detail(request: HttpRequest, task: Task, version: TaskVersion) -> dict[str, Any]:
     data = version.data
     files: dict[str, str] = selectors.task_document(version, request.user)["files"]
+    here = page.kinds_here()
     return {
         "task": task,
         "version": version,
         "data": data,
         "works": [(d.value, data.work.get(d)) for d in data.directions],
-        "tables": [(d.value, task_page.workload_rows(data, d)) for d in data.directions],
+        "tables": [
+            (d.value, page.workload_groups(task_page.workload_rows(data, d), here))
+            for d in data.directions
+        ],
         "hidden": task_page.hidden_count(data),
         "tolerance": task_page.tolerance_text(data),
         "entrances": task_page.entrances(data),
         "buildings": building_page.buildings(data),
-        "starter": task_page.starter(data, data.directions[0]),
-        "kernels": task_page.kernel_views(data, files),
+        "kernels": page.kernels_first_here(task_page.kernel_views(data, files), here),
         "references": task_page.reference_files(files),
         "soundness": version.report,
         "override": version.override,

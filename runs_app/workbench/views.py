@@ -18,9 +18,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect, replace_url, retarget
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import Language, Mode
 from runs_app.errors import SubmissionError
 from runs_app.models import Device, Evaluation, Submission
+from runs_app.queue.devices import devices
 from runs_app.queue.selectors import queue_overview, wait_of_people
 from runs_app.submissions.live import live_context
 from runs_app.submissions.quota import quota
@@ -105,20 +106,24 @@ def _opened(request: HttpRequest) -> HttpResponse:
             source=submission.source,
             name=f"submission {submission} by {submission.agent}",
             key=f"submission:{submission.pk}",
+            language=submission.language,
         )
     elif "kernel" in request.GET:
         opening = page.Opening(
             source=_kernel(request),
             name=request.GET["kernel"],
             key=f"kernel:{request.GET['kernel']}",
+            language="cuda" if request.GET["kernel"].endswith(".cu") else "",
         )
+    if "device" not in initial and opening.language:
+        initial["device"] = _device_for(opening.language)
     form = SubmissionForm(initial=initial | {"source": opening.source}, user=request.user)
     return _workbench(request, form, opening, console)
 
 
 def _choices_of(submission: Submission, evaluation: Evaluation | None) -> dict[str, str]:
     known = {"task": submission.task_version.task.slug, "direction": submission.direction}
-    if evaluation is not None:
+    if evaluation is not None and not evaluation.device.imported_from:
         known["device"] = evaluation.device_id
     if evaluation is not None and evaluation.mode != Mode.AUDIT:
         known["mode"] = evaluation.mode
@@ -236,6 +241,12 @@ def _brief(
     version: TaskVersion | None, direction: str, device: Device | None, user: Viewer
 ) -> page.Brief | None:
     return None if version is None else page.brief(version, direction, device, user)
+
+
+def _device_for(language: str) -> str:
+    """The first device that takes the language; empty where there is none."""
+    kind = Language(language).device_kind.value
+    return devices().filter(kind=kind).values_list("slug", flat=True).first() or ""
 
 
 def _device(slug: str) -> Device | None:

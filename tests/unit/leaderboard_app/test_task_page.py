@@ -1,0 +1,75 @@
+"""What a task's page shows first, and how one begins from it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.task import ShippedKernel, Workload
+from gpu_runner.data.verdict import DeviceKind, Language
+from tasks_app.models import TaskVersion
+from tests import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+WORKLOADS = (
+    Workload(name="gpu", parameters={"N": 123}, devices=(DeviceKind.CUDA,)),
+    Workload(name="host", parameters={"N": 45}, devices=(DeviceKind.CPU,)),
+)
+KERNELS = (
+    ShippedKernel(path="kernels/good.cu", agent="kbench-good", language=Language.CUDA),
+    ShippedKernel(path="kernels/good.cpp", agent="kbench-good", language=Language.CPP),
+)
+
+
+@pytest.fixture
+def version() -> TaskVersion:
+    """A task with workloads and kernels for GPUs, and after them for CPUs."""
+    files = {"reference.py": "", "kernels/good.cu": "// gpu", "kernels/good.cpp": "// host"}
+    return factories.make_task_version(workloads=WORKLOADS, kernels=KERNELS, files=files)
+
+
+def order(text: str, *words: str) -> list[int]:
+    return [text.index(word) for word in words]
+
+
+@pytest.mark.usefixtures("version")
+def test_what_the_site_can_measure_comes_first(client: Client) -> None:
+    factories.make_runner()
+    text = client.get("/tasks/scale/").content.decode()
+    first, second = order(text, "N=45", "N=123")
+    assert first < second
+    first, second = order(text, "kernels/good.cpp", "kernels/good.cu")
+    assert first < second
+    assert "this site has no runner for them" in text
+    opened = re.findall(r'<details class="panel"( open)?>\s*<summary>For (CPUs|CUDA GPUs)', text)
+    assert opened == [(" open", "CPUs"), ("", "CUDA GPUs")]
+
+
+@pytest.mark.usefixtures("version")
+def test_on_a_site_with_a_gpu_s_runner_the_task_s_order_stays(client: Client) -> None:
+    factories.make_runner()
+    factories.make_runner(device=factories.make_device())
+    text = client.get("/tasks/scale/").content.decode()
+    first, second = order(text, "N=123", "N=45")
+    assert first < second
+    assert "no runner for them" not in text
+
+
+@pytest.mark.usefixtures("version")
+def test_each_kernel_opens_in_the_workbench_on_a_device_that_takes_it(client: Client) -> None:
+    factories.make_device()
+    text = client.get("/tasks/scale/").content.decode()
+    links = re.findall(r'href="(/submit/\?[^"]*kernel=[^"]*)"', text)
+    assert len(links) == 2
+    for link, device in zip(sorted(links), ("cpu", "nvidia-h200"), strict=True):
+        page = client.get(link.replace("&amp;", "&")).content.decode()
+        assert re.search(rf'<option value="{device}"[^>]* selected>', page)
+
+
+def test_a_tie_is_explained_where_ranks_stand(client: Client) -> None:
+    version = factories.make_task_version()
+    factories.make_finished_evaluation(task_version=version, mode="ranked")
+    assert "a shorter time can stand lower" in client.get("/tasks/scale/").content.decode()
