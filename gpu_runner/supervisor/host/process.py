@@ -235,7 +235,8 @@ class ChildProcess:
         descriptor = stream.fileno()
         checked_at, pause_s = 0.0, _LEAST_POLL_S
         while True:
-            ready, _, _ = select.select([descriptor], [], [], pause_s)
+            has_ended = not self.running  # seen before its output: nothing is written after that
+            ready, _, _ = select.select([descriptor], [], [], 0.0 if has_ended else pause_s)
             if ready:
                 chunk = os.read(descriptor, 65536)
                 if not chunk:
@@ -248,7 +249,7 @@ class ChildProcess:
                 self._check_memory()
                 left_s = (self._memory_limit - self._used_bytes) / _FASTEST_BYTES_S
                 pause_s = min(max(left_s, _LEAST_POLL_S), _POLL_S)
-            if not ready and not self.running:
+            if has_ended and not ready:
                 return
 
     def _check_memory(self) -> None:

@@ -17,7 +17,7 @@ from gpu_runner.supervisor.host import process
 from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.leftovers import left_behind, process_table, snapshot
 from gpu_runner.supervisor.host.memory import used_bytes
-from gpu_runner.supervisor.host.process import dying_with_us
+from gpu_runner.supervisor.host.process import ChildProcess, dying_with_us
 
 SUPERVISOR = """
 import sys
@@ -115,3 +115,24 @@ def test_what_cannot_be_watched_does_not_run(monkeypatch: pytest.MonkeyPatch) ->
     made = Jail(limits=Limits(cpu_s=60, memory_bytes=1 << 28, processes=32))
     with process.ChildProcess(made, ["/bin/sh", "-c", "sleep 60; true"], jailed=False) as child:
         assert becomes(lambda: child.memory_exceeded)
+
+
+def test_the_last_words_of_a_process_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may write and end between two looks: a compiler's only message would be lost."""
+    select = process.select.select
+    looks = 0
+
+    def late(read: list[int], write: list[int], other: list[int], pause_s: float) -> object:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            return select(read, write, other, pause_s)
+        assert becomes(lambda: stat(child.pid)[1] in "ZX")
+        return [], [], []
+
+    monkeypatch.setattr(process.select, "select", late)
+    made = Jail(limits=Limits(cpu_s=60, memory_bytes=1 << 28, processes=32))
+    child = ChildProcess(made, ["/bin/sh", "-c", "sleep 0.1; echo error"], jailed=False)
+    with child:
+        assert child.wait(10) == 0
+    assert child.output == "error\n"
