@@ -8,6 +8,7 @@ from ninja.errors import HttpError, ValidationError
 
 from kbench_web.api_access import BearerAuth, Unauthorized
 from kbench_web.api_contract import Api, UnknownParameter
+from kbench_web.api_reference import Reference
 from leaderboard_app.boards.api import router as leaderboard_router
 from runs_app.api import router as runs_router
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
@@ -19,6 +20,7 @@ api = Api(
     description="Submit kernels, follow their evaluation, read the leaderboard.",
     urls_namespace="api",
     auth=BearerAuth(),
+    docs=Reference(),
 )
 api.add_router("", tasks_router)
 api.add_router("", runs_router)

@@ -7,6 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from kbench_web.api import api
+from kbench_web.api_reference import chapters
+
 
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
@@ -15,5 +18,6 @@ def api_docs(request: HttpRequest) -> HttpResponse:
         "host": request.build_absolute_uri("/").rstrip("/"),
         "per_minute": settings.API_REQUESTS_PER_MINUTE,
         "per_day": settings.MAX_SUBMISSIONS_PER_DAY,
+        "chapters": chapters(api),
     }
     return render(request, "kbench_web/api_docs.html", context)

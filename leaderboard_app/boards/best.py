@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, overload
 from uuid import UUID
 
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
+from leaderboard_app.boards.places import Place, Places, kept
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
 from runs_app.models import Evaluation
 from tasks_app.people import shown_name_of
@@ -18,7 +19,7 @@ _CHUNK = 100
 """Entries that are loaded at once when all are asked for."""
 
 
-class _Place(NamedTuple):
+class _Value(NamedTuple):
     """What an order needs of an evaluation: a plain row of the database."""
 
     pk: UUID
@@ -74,9 +75,9 @@ _ORDERS = {
 class RankedEntries(Sequence[Ranked[Entry]]):
     """Ranked entries of which only those that are looked at are loaded, with their intervals."""
 
-    def __init__(self, places: Sequence[Ranked[_Place]] = ()) -> None:
+    def __init__(self, places: Places | None = None) -> None:
         """Of these places, in order."""
-        self._places = places
+        self._places = places or Places()
 
     def __len__(self) -> int:
         """Rows of the whole board; asks nothing."""
@@ -104,9 +105,14 @@ def ranked_entries(rows: QuerySet[Evaluation], owner: Sequence[str], sort: Sort)
     """The fastest of each owner and problem, ranked; ties by the spreads that rows hold."""
     value, width = _ORDERS[sort]
     found = _fastest(rows, owner).values_list("pk", value, *([width] if width else []))
+    return RankedEntries(kept(f"{sort} {found.query}", lambda: _ranked(found, sort)))
+
+
+def _ranked(rows: Iterable[tuple[Any, ...]], sort: Sort) -> Places:
     sign = -1 if sort is Sort.LATENCY else 1
-    places = [_Place(pk, number, *(spreads or [None])) for pk, number, *spreads in found]
-    return RankedEntries(rank(places, lambda place: _order(place, sign), lambda p: str(p.pk)))
+    values = [_Value(pk, number, *(spreads or [None])) for pk, number, *spreads in rows]
+    ranked = rank(values, lambda each: _order(each, sign), lambda each: str(each.pk))
+    return Places.pack([(each.row.pk, each.rank, each.tied) for each in ranked])
 
 
 def best_of(rows: QuerySet[Evaluation], owner: Sequence[str]) -> list[Entry]:
@@ -119,7 +125,7 @@ def entries_of(rows: QuerySet[Evaluation]) -> list[Entry]:
     return _entries([_Row(*columns) for columns in rows.values_list(*_COLUMNS)])
 
 
-def _order(place: _Place, sign: int) -> Estimate | None:
+def _order(place: _Value, sign: int) -> Estimate | None:
     """The value to be ordered by, larger first."""
     if place.value is None:
         return None
@@ -136,13 +142,14 @@ def _fastest(rows: QuerySet[Evaluation], owner: Sequence[str]) -> QuerySet[Evalu
     return rows.order_by().annotate(place=place).filter(place=1)
 
 
-def _filled(places: Sequence[Ranked[_Place]]) -> list[Ranked[Entry]]:
-    rows = Evaluation.objects.filter(pk__in=[ranked.row.pk for ranked in places]).order_by()
+def _filled(places: Sequence[Place]) -> list[Ranked[Entry]]:
+    """The entries of these places; what was deleted since they were ranked is left out."""
+    rows = Evaluation.objects.filter(pk__in=[place.pk for place in places]).order_by()
     known = {columns[0]: _Row(*columns) for columns in rows.values_list(*_COLUMNS)}
-    entries = _entries([known[ranked.row.pk] for ranked in places])
+    here = [place for place in places if place.pk in known]
+    entries = _entries([known[place.pk] for place in here])
     return [
-        Ranked(ranked.rank, ranked.tied, entry)
-        for ranked, entry in zip(places, entries, strict=True)
+        Ranked(place.rank, place.tied, entry) for place, entry in zip(here, entries, strict=True)
     ]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.recent import leaders, record
 from leaderboard_app.boards.records import Record
@@ -65,18 +67,28 @@ class Leaders:
 def live(user: Viewer, now: datetime) -> Live:
     """What happens now, as `user` may see it."""
     evaluations = listed_evaluations(user)
-    here = evaluations.filter(device__imported_from="")
+    elsewhere = Device.objects.exclude(imported_from="").values("pk")
+    here = evaluations.exclude(device__in=elsewhere)
     finished = here.filter(status=Status.FINISHED)
     running = here.filter(status=Status.RUNNING)
     rows = run_rows(running_runs(user, _RUNS))
     return Live(
         at_work=list(running.order_by("background", "-started_at")[:_AT_WORK]),
-        verdicts=list(finished.order_by("-finished_at")[:_FEED]),
+        verdicts=_newest(finished),
         queues=_queues(loads(now)),
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
         runs=rows[1:],
         record=record(now),
     )
+
+
+def _newest(finished: QuerySet[Evaluation]) -> list[Evaluation]:
+    """Those that ended last. Keys come first, by an index alone.
+
+    With all that is shown of them SQLite would begin at the devices, and sort what they have.
+    """
+    keys = finished.order_by("-finished_at").values_list("pk", flat=True)[:_FEED]
+    return list(finished.filter(pk__in=list(keys)).order_by("-finished_at"))
 
 
 def device_leaders() -> list[Leaders]:

@@ -45,7 +45,7 @@ def public_suspicions(evaluation: Evaluation, document: Mapping[str, Any]) -> li
 def decision_reason(evaluation: Evaluation) -> str:
     """Why a person cleared or rejected the evaluation; empty until one did."""
     case = evaluation.quarantine_case
-    decision = case.decisions.first() if case else None
+    decision = next(iter(case.decisions.all()), None) if case else None
     return decision.reason if decision else ""
 
 

@@ -109,6 +109,11 @@ class Evaluation(RunnerJob):
             models.Index(fields=("-finished_at",), name="evaluation_newest"),
             models.Index(fields=("device", "-created_at"), name="evaluation_of_device"),
             models.Index(
+                fields=("device", "mode", "-finished_at"),
+                name="evaluation_of_mode",
+                condition=Q(status="FINISHED"),
+            ),
+            models.Index(
                 fields=("device", "-finished_at"),
                 name="evaluation_right",
                 condition=Q(mode="ranked", verdict="CORRECT"),

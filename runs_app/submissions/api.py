@@ -1,7 +1,8 @@
-"""The API's view of submissions and queues."""
+"""The API's view of submissions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,17 +19,15 @@ from runs_app.errors import SubmissionError
 from runs_app.integrity.audits import request_audit
 from runs_app.integrity.eligibility import Why, eligibilities
 from runs_app.integrity.selectors import decision_reason
-from runs_app.models import Evaluation, Submission
+from runs_app.models import Audited, BoardAudit, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
-from runs_app.queue.runners import RunnerStatus
-from runs_app.queue.selectors import QueueEntry, queue_overview
 from runs_app.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.submissions.quota import quota as quota_of
 from runs_app.submissions.services import submit
 from runs_app.work.access import (
     find_submission,
     public_reason,
-    result_document,
+    result_documents,
     visible_evaluations,
 )
 from runs_app.work.board_audit import board_audit
@@ -49,12 +48,13 @@ class Problem(Schema):
 class SubmissionIn(Body):
     """A kernel to be evaluated."""
 
-    task: str = Field(examples=["vector_add"])
+    task: str = Field(examples=["vector_add"], description="A task's name, from /tasks.")
     source: str = Field(
+        description="The kernel's source.",
         examples=[
             'extern "C" void vector_add(const float* A, const float* B, float* C, int N)'
             " { for (int i = 0; i < N; ++i) C[i] = A[i] + B[i]; }"
-        ]
+        ],
     )
     language: str = Field(
         examples=["cpp"], description="cuda or cpp", json_schema_extra=one_of(*Language)
@@ -170,43 +170,6 @@ class AuditCreated(Schema):
     url: str
 
 
-class QueueEntryOut(Schema):
-    """A place in a queue; the ids are null for what you may not see."""
-
-    position: int
-    waiting_s: float
-    evaluation: UUID | None
-    submission: UUID | None
-    task: str | None
-
-
-class RunnerOut(Schema):
-    """A runner."""
-
-    name: str
-    state: str
-    alive: bool
-    age_s: float = Field(description="Seconds since its last heartbeat.")
-    reason: str
-    jail: bool
-    version: str
-
-
-class DeviceQueueOut(Schema):
-    """A device with its queue and runners."""
-
-    device: str
-    kind: str
-    name: str
-    depth: int
-    reason: str = Field(description="Why nothing would be taken now; empty if something would.")
-    wait_p50_s: float | None
-    wait_p95_s: float | None
-    waiting: list[QueueEntryOut]
-    running: list[QueueEntryOut]
-    runners: list[RunnerOut]
-
-
 @router.post(
     "/submissions",
     response={201: SubmissionCreated, 401: Problem, 404: Problem, 422: Problem, 429: Problem},
@@ -285,26 +248,6 @@ def create_audit(
     return Status(201, {"evaluation": evaluation.pk, "url": url})
 
 
-@router.get("/queue", response=list[DeviceQueueOut], tags=["queue"], summary="Queues and runners")
-def show_queue(request: HttpRequest) -> list[dict[str, Any]]:
-    """Answer with every device's queue and runners."""
-    return [
-        {
-            "device": queue.device.slug,
-            "kind": queue.device.kind,
-            "name": queue.device.name,
-            "depth": queue.depth,
-            "reason": queue.reason,
-            "wait_p50_s": queue.wait_p50_s,
-            "wait_p95_s": queue.wait_p95_s,
-            "waiting": [_entry(entry) for entry in queue.waiting],
-            "running": [_entry(entry) for entry in queue.running],
-            "runners": [_runner(status) for status in queue.runners],
-        }
-        for queue in queue_overview(request.user, timezone.now())
-    ]
-
-
 def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
     task = find_task(payload.task, user)
     if task is None or task.current_version is None:
@@ -324,8 +267,6 @@ def _identity(text: str) -> UUID:
 
 
 def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
-    evaluations = visible_evaluations(user).filter(submission=submission)
-    whys = eligibilities(evaluations)
     return {
         "id": submission.pk,
         "url": submission.get_absolute_url(),
@@ -340,19 +281,37 @@ def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
         "origin": submission.origin,
         "source": submission.source,
         "created_at": submission.created_at,
-        "evaluations": [
-            _evaluation(row, whys[row.pk], user) for row in evaluations.order_by("-created_at")
-        ],
+        "evaluations": _evaluations(submission, user),
     }
 
 
-def _evaluation(evaluation: Evaluation, why: Why, user: Viewer) -> dict[str, Any]:
+def _evaluations(submission: Submission, user: Viewer) -> list[dict[str, Any]]:
+    """All of a submission, the newest first; how many there are costs no query more."""
+    found = visible_evaluations(user).filter(submission=submission)
+    light = found.defer("task_version__document", "submission__source")
+    rows = list(light.prefetch_related("quarantine_case__decisions").order_by("-created_at"))
+    whys, documents = eligibilities(found), result_documents(rows, user)
+    audited = {row.device_id for row in rows if row.audited != Audited.NONE}
+    audits = {device: board_audit(submission, device) for device in audited}
+    return [
+        _evaluation(row, whys[row.pk], documents.get(row.pk), user)
+        | {"audited_reason": _audited_reason(row, audits)}
+        for row in rows
+    ]
+
+
+def _audited_reason(row: Evaluation, audits: Mapping[str, BoardAudit | None]) -> str:
+    audit = audits.get(row.device_id)
+    return audit.reason if audit and row.audited != Audited.NONE else ""
+
+
+def _evaluation(
+    evaluation: Evaluation, why: Why, document: dict[str, Any] | None, user: Viewer
+) -> dict[str, Any]:
     same = ("id", "mode", "status", "verdict", "stage", "attempt", "latency_ns", "speedup_eager")
     more = ("speedup_compiled", "hidden_speedup", "floor_fraction", "score")
     trust = ("quarantine", "audited")
     times = ("created_at", "started_at", "finished_at")
-    audit = board_audit(evaluation.submission, evaluation.device_id)
-    document = result_document(evaluation, user)
     return {
         **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},
         "device": evaluation.device_id,
@@ -362,31 +321,6 @@ def _evaluation(evaluation: Evaluation, why: Why, user: Viewer) -> dict[str, Any
         "eligibility": why.eligibility.value,
         "eligibility_reason": why.label,
         "quarantine_reason": decision_reason(evaluation),
-        "audited_reason": audit.reason if audit and evaluation.audited != "none" else "",
         "awaited_baselines": baselines_awaited(evaluation, document or {}),
         "result": document,
-    }
-
-
-def _entry(entry: QueueEntry) -> dict[str, Any]:
-    row = entry.evaluation
-    return {
-        "position": entry.position,
-        "waiting_s": entry.waiting_s,
-        "evaluation": row.pk if row else None,
-        "submission": row.submission_id if row else None,
-        "task": row.task_version.task.slug if row else None,
-    }
-
-
-def _runner(status: RunnerStatus) -> dict[str, Any]:
-    runner = status.runner
-    return {
-        "name": runner.name,
-        "state": runner.state,
-        "alive": status.alive,
-        "age_s": status.age_s,
-        "reason": runner.reason,
-        "jail": runner.jail,
-        "version": runner.version,
     }

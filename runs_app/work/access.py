@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -62,12 +63,18 @@ def find_evaluation(evaluation_id: UUID | str, user: Viewer) -> Evaluation | Non
 
 def result_document(evaluation: Evaluation, user: Viewer) -> dict[str, Any] | None:
     """The encoded result as `user` may see it; None before there is one."""
-    result = Result.objects.filter(evaluation=evaluation).first()
-    if result is None:
-        return None
+    return result_documents([evaluation], user).get(evaluation.pk)
+
+
+def result_documents(
+    evaluations: Collection[Evaluation], user: Viewer
+) -> dict[UUID, dict[str, Any]]:
+    """By evaluation the same of many; those without a result are left out."""
+    hidden = {each.pk: each.task_version.hidden_names for each in evaluations}
+    rows = Result.objects.filter(pk__in=hidden).values_list("pk", "document")
     if sees_hidden(user):
-        return dict(result.document)
-    return public_result(result.document, evaluation.task_version.hidden_names)
+        return {key: dict(document) for key, document in rows}
+    return {key: public_result(document, hidden[key]) for key, document in rows}
 
 
 def public_reason(evaluation: Evaluation, user: Viewer) -> str:

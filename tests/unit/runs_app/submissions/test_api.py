@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from gpu_runner.data.verdict import Mode
 from kbench_web.models import ApiToken
 from runs_app.models import Submission
+from runs_app.work import lifecycle
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -266,3 +268,21 @@ def test_an_unknown_task_leads_to_the_list(token: str) -> None:
     assert answer.status_code == 422
     assert answer.json()["field"] == "task"
     assert "see /api/v1/tasks" in answer.json()["reason"]
+
+
+def test_many_evaluations_of_a_submission_take_no_more_queries(
+    django_assert_max_num_queries: Any,
+) -> None:
+    first = make.make_finished_evaluation(mode="ranked")
+    path = f"submissions/{first.submission_id}"
+    get(path)
+    for _ in range(6):
+        again = lifecycle.evaluate(
+            submission=first.submission, device=first.device, mode=Mode.RANKED, now=make.NOW
+        )
+        make.finish(again)
+    with django_assert_max_num_queries(9):
+        shown = get(path).json()["evaluations"]
+    ranked = [each for each in shown if each["mode"] == "ranked"]
+    assert len(ranked) == 7
+    assert all(each["result"] for each in ranked)
