@@ -150,7 +150,10 @@ class SubmissionOut(Schema):
     direction: str
     private: bool
     origin: str = Field(
-        description="person, api, run, entered (by a run), dry_run, shipped or carried."
+        description="person, api, run, entered (by a run), dry_run, shipped, carried or imported."
+    )
+    imported_from: str | None = Field(
+        description="The site that measured it, if it was imported; null for our own."
     )
     source: str
     created_at: datetime
@@ -279,6 +282,7 @@ def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:
         "direction": submission.direction,
         "private": submission.private,
         "origin": submission.origin,
+        "imported_from": submission.result_import.site if submission.result_import else None,
         "source": submission.source,
         "created_at": submission.created_at,
         "evaluations": _evaluations(submission, user),

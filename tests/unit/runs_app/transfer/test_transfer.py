@@ -191,6 +191,8 @@ def test_the_submissions_page_says_where_it_was_measured(tmp_path: Path, client:
     client.force_login(make.make_admin())
     page = client.get(f"/submissions/{document['results'][0]['submission']}/").content.decode()
     assert "Run again" not in page
+    answer = client.get(f"/api/v1/submissions/{document['results'][0]['submission']}").json()
+    assert (answer["origin"], answer["imported_from"]) == ("imported", SITE)
 
 
 def test_a_wrong_result_counts_as_an_attempt(tmp_path: Path) -> None:
