@@ -60,7 +60,8 @@ def test_a_result_comes_over_as_it_was(tmp_path: Path, name: str) -> None:
 
 def test_only_what_is_public_goes_out(tmp_path: Path) -> None:
     version = make.make_task_version()
-    shown = ranked(task_version=version)
+    ada = make.make_user(username="ada-private-name", first_name="Countess")
+    shown = ranked(task_version=version, user=ada)
     ranked(task_version=version, private=True)
     ranked(900.0, task_version=version, user=make.make_user(username="other"))
     make.make_finished_evaluation(mode="quick", task_version=version)
@@ -68,6 +69,8 @@ def test_only_what_is_public_goes_out(tmp_path: Path) -> None:
     assert make.HIDDEN_WORKLOAD not in text
     assert "1777" not in text
     assert '"seeds"' not in text
+    assert "ada-private-name" not in text
+    assert "Countess" in text
     assert '"blocks"' not in text
     assert text.count('"evaluation"') == 2
     assert str(shown.pk) in text
