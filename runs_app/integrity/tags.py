@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from runs_app.integrity.eligibility import Why
 from runs_app.integrity.selectors import open_case_count
 from runs_app.models import Evaluation
+from tasks_app.templatetags.terms import explained
 
 register = template.Library()
 
@@ -67,8 +68,8 @@ def audited_badge(state: str, why: str = "") -> SafeString:
     if why in (Why.REFUSED, Why.QUARANTINED) and words == _UNVERIFIED:
         return SafeString("")
     return format_html(
-        '<span class="badge {}" title="{}"><span aria-hidden="true">{}</span>{}</span>',
-        kind, meaning, sign, words,
+        '<span class="badge {}"><span aria-hidden="true">{}</span>{}</span>',
+        kind, sign, explained(words, meaning),
     )  # fmt: skip
 
 
