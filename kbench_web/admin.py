@@ -7,10 +7,14 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django_rq.models import Dashboard
 
 from kbench_web.models import ApiToken
 
+# The dashboard of RQ: its pages need what RQ's defaults store, and ours say what waits and why.
+admin.site.unregister(Dashboard)
 # The admin's own form would let passwords be guessed beside the site's.
+
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 

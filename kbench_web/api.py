@@ -11,7 +11,7 @@ from kbench_web.api_contract import Api, UnknownParameter
 from kbench_web.api_reference import Reference
 from leaderboard_app.boards.api import router as leaderboard_router
 from runs_app.api import router as runs_router
-from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
+from runs_app.errors import NotAllowed, QuotaExceeded, Stopped, SubmissionError, WrongState
 from tasks_app.pages.api import router as tasks_router
 
 api = Api(
@@ -52,6 +52,8 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
         status = 409
     elif isinstance(error, NotAllowed):
         status = 403
+    elif isinstance(error, Stopped):
+        status = 503
     field = {"language_model": "model"}.get(error.field, error.field)
     return _error(request, field, error.reason, status)
 

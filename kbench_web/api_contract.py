@@ -54,6 +54,8 @@ class Api(NinjaAPI):
 
 def _complete(operation: dict[str, Any], path: str, method: str) -> None:
     statuses = set(_ALWAYS)
+    if method == "post":  # an admin has stopped submissions or runs
+        statuses.add(HTTPStatus.SERVICE_UNAVAILABLE)
     if "{" in path:
         statuses.add(HTTPStatus.NOT_FOUND)
     if "requestBody" in operation:

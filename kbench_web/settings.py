@@ -101,6 +101,7 @@ TEMPLATES = [
                 "checks": "runs_app.checks.tags",
                 "run_display": "runs_app.optimisation.tags",
                 "eligibility": "runs_app.integrity.tags",
+                "site_banners": "runs_app.operations.tags",
                 "toolchains": "runs_app.queue.tags",
                 "verdicts": "runs_app.submissions.tags",
                 "boards": "leaderboard_app.boards.tags",
@@ -269,6 +270,9 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 MAX_WAITING_PER_USER = env.whole("KBENCH_MAX_WAITING_PER_USER", 20, least=1)
 MAX_SUBMISSIONS_PER_DAY = env.whole("KBENCH_MAX_SUBMISSIONS_PER_DAY", 500, least=1)
+# In its first days an account may use this share of what others may.
+NEW_ACCOUNT_DAYS = env.whole("KBENCH_NEW_ACCOUNT_DAYS", 3)
+NEW_ACCOUNT_SHARE = min(env.number("KBENCH_NEW_ACCOUNT_SHARE", 0.25), 1.0)
 MAX_OPEN_DRAFTS_PER_USER = env.whole("KBENCH_MAX_OPEN_DRAFTS_PER_USER", 5, least=1)
 MAX_CHECK_MINUTES_PER_DAY = env.whole("KBENCH_MAX_CHECK_MINUTES_PER_DAY", 60, least=1)
 API_REQUESTS_PER_MINUTE = env.whole("KBENCH_API_REQUESTS_PER_MINUTE", 600, least=1)

@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", api_docs, name="api-docs"),
     path("", include("kbench_web.accounts.urls")),
     path("", include("kbench_web.help.urls")),
+    path("", include("kbench_web.people.urls")),
     path("", include("tasks_app.curation.urls")),
     path("", include("runs_app.urls")),
     path("", include("leaderboard_app.urls")),

@@ -24,5 +24,9 @@ class WrongState(NotAllowed):
     """The object is in a state in which this cannot be done to it."""
 
 
+class Stopped(SubmissionError):
+    """An admin has stopped this for everybody; `reason` is what the admin says."""
+
+
 class EventError(ValueError):
     """An event cannot be true: it names nothing known, or contradicts what is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 
@@ -62,13 +62,15 @@ class Heartbeat:
         slots: Sequence[SlotState],
         period_s: float,
         clock: Callable[[], float] = time.monotonic,
+        sensors: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
-        """Beat for `runner`, whose slots' states are read at each beat."""
+        """Beat for `runner`, whose slots' states and sensors are read at each beat."""
         self._runner = runner
         self._stream = stream
         self._slots = slots
         self._period_s = period_s
         self._clock = clock
+        self._sensors = sensors
         self._last: tuple[object, ...] = ()
         self._due_at = clock()
         self._reachable = True
@@ -96,6 +98,7 @@ class Heartbeat:
             at=time.time(),
             compiler=self._runner.compiler,
             architecture=self._runner.architecture,
+            sensors=self._sensors(),
         )
         self._send(report)
 

@@ -16,7 +16,9 @@ from gpu_runner.daemon.events import EventStream, Spool
 from gpu_runner.daemon.fitness import Fitness, Look
 from gpu_runner.daemon.heartbeat import Heartbeat, Runner
 from gpu_runner.daemon.jobs import Evaluate
+from gpu_runner.daemon.sensors import Sensors
 from gpu_runner.daemon.slots import SOCKET_TIMEOUT_S, SlotContext, Slots
+from gpu_runner.daemon.steering import Steering
 from gpu_runner.supervisor.build.eviction import evict
 from gpu_runner.supervisor.device import device, toolchain
 from gpu_runner.supervisor.device.device import device_name, device_slug
@@ -98,7 +100,15 @@ class Daemon:
         self._runner = runner
         self._slots = Slots(context, runner.slots(config.slot_count, config.people_slot_count))
         self._fitness = Fitness(supervisor, config.recheck_s, prepare=_preparing(config))
-        self._heartbeat = Heartbeat(runner, self._stream, self._slots.states, config.heartbeat_s)
+        self._sensors = Sensors(supervisor)
+        self._steering = Steering(self._connection, runner.name, config.heartbeat_s)
+        self._heartbeat = Heartbeat(
+            runner,
+            self._stream,
+            self._slots.states,
+            config.heartbeat_s,
+            sensors=self._sensors.latest,
+        )
         self._stops = 0
         self._flush_at = 0.0
         self._evict_at = 0.0
@@ -120,6 +130,7 @@ class Daemon:
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
         self._flush()
         self._fitness.begin()
+        self._sensors.begin()
         try:
             self._serve()
         except BaseException:
@@ -127,18 +138,23 @@ class Daemon:
             raise
         finally:
             self._fitness.end()
+            self._sensors.end()
         return self._drain()
 
     def _serve(self) -> None:
         """Take jobs until told to stop."""
         while not self._stops:
             broken = self._fitness.reason()
-            self._start_or_halt(broken)
+            held = self._steering.reason()
+            self._start_or_halt(broken or held)
             state = "ready" if self.fit and not broken else "unfit"
-            self._tick(state, f"takes no jobs: {broken}" if broken else self._reason())
+            if held and state == "ready":
+                self._tick("draining", held)
+            else:
+                self._tick(state, f"takes no jobs: {broken}" if broken else self._reason())
 
     def _start_or_halt(self, broken: str) -> None:
-        """Keep slots running; while the device is broken, have them stop after their jobs."""
+        """Keep slots running; while there is a reason not to, have them stop after their jobs."""
         if broken and not self._halted:
             logger.error("no jobs are taken: %s", broken)
             self._slots.signal(signal.SIGTERM)
@@ -163,7 +179,7 @@ class Daemon:
         return 0
 
     def _tick(self, state: str, reason: str) -> None:
-        self._slots.collect(self._stream, keep=self._fitness.pids)
+        self._slots.collect(self._stream, keep=[*self._fitness.pids, *self._sensors.pids])
         self._heartbeat.beat(state, reason, jail=not self._jail_fault)
         if time.monotonic() >= self._flush_at:
             self._flush_at = time.monotonic() + self._config.heartbeat_s

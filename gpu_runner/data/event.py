@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -75,7 +75,14 @@ class RunnerState:
     at: float  # unix seconds
     compiler: str = ""  # which sources are built with, such as "nvcc 13.0 with g++ 12.2.0"
     architecture: str = ""  # and what for, such as "sm_90a"
+    sensors: Mapping[str, float] = field(default_factory=dict)  # by `SENSORS`, as far as known
 
+
+SENSORS = ("temperature_c", "clock_mhz", "memory_clock_mhz", "power_w")
+"""What a heartbeat may tell of its device; a sensor that a host does not have is left out."""
+
+STEERING = "kbench:steering"
+"""Redis hash in which a runner finds, under its name, why it may take no work; or nothing."""
 
 REFUSED = "refused: "
 """With this begins the failure of an RQ job that a runner would not run."""

@@ -24,10 +24,10 @@ from gpu_runner.data import codec
 from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.check import CheckRequest
 from gpu_runner.data.evaluation import EvaluationRequest
-from gpu_runner.data.event import REFUSED
+from gpu_runner.data.event import REFUSED, STEERING
 from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.verdict import Direction, Mode
-from runs_app.models import BaselineMeasurement, Evaluation, RunnerJob, TaskCheck
+from runs_app.models import BaselineMeasurement, Evaluation, Runner, RunnerJob, TaskCheck
 
 log = logging.getLogger(__name__)
 
@@ -218,6 +218,23 @@ def waiting_calls() -> set[str]:
     """Ids of the calls whose jobs are in the queue; raises `RedisError` without Redis."""
     jobs = _waiting_in(_queue(CALLS_QUEUE))
     return {job.removeprefix("call-") for job in jobs}
+
+
+def steer(runner: Runner) -> bool:
+    """Tell a runner what an admin wants of it; call it after the commit.
+
+    False if Redis could not be reached: then its next heartbeat brings it about.
+    """
+    try:
+        if runner.wanted == Runner.Wanted.WORK:
+            connection().hdel(STEERING, runner.name)
+        else:
+            words = f"{runner.get_wanted_display().lower()}: {runner.wanted_reason}"
+            connection().hset(STEERING, runner.name, f"told by an admin to {words}")
+    except RedisError as error:
+        log.warning("runner %s is not told yet: %s", runner.name, error)
+        return False
+    return True
 
 
 def has_worker(name: str) -> bool:

@@ -11,6 +11,7 @@ from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
 from runs_app.models.imported import ResultImport
 from runs_app.models.judgement import TaskJudgement
+from runs_app.models.operations import Announcement, PersonalQuota, RunnerReading
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
 from runs_app.models.reevaluation import Reevaluation
 from runs_app.models.run import Run, RunEvent
@@ -23,6 +24,7 @@ from runs_app.models.tuning import Tuning, VerifierPrompt
 __all__ = [
     "UNDER_WAY",
     "Agent",
+    "Announcement",
     "Audited",
     "BaselineMeasurement",
     "BoardAudit",
@@ -32,6 +34,7 @@ __all__ = [
     "EvaluationEvent",
     "LanguageModel",
     "LanguageModelCall",
+    "PersonalQuota",
     "Quarantine",
     "QuarantineCase",
     "QuarantineDecision",
@@ -42,6 +45,7 @@ __all__ = [
     "RunEvent",
     "Runner",
     "RunnerJob",
+    "RunnerReading",
     "Status",
     "Submission",
     "TaskCheck",

@@ -45,6 +45,13 @@ class Runner(models.Model):
         STOPPED = "stopped", "Stopped"
         UNFIT = "unfit", "Unfit"
 
+    class Wanted(models.TextChoices):
+        """What an admin wants it to do."""
+
+        WORK = "work", "Work"
+        DRAIN = "drain", "Drain"  # finish what it does, and take nothing more
+        DISABLE = "disable", "Disable"  # give back what it does, and take nothing more
+
     name = models.CharField(max_length=150, unique=True)
     boot_id = models.CharField(max_length=100)
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="runners")
@@ -56,6 +63,8 @@ class Runner(models.Model):
     version = models.CharField(max_length=50, blank=True)
     compiler = models.CharField(max_length=100, blank=True)  # which it builds sources with
     architecture = models.CharField(max_length=50, blank=True)  # and what for
+    wanted = models.CharField(max_length=10, choices=Wanted.choices, default=Wanted.WORK)
+    wanted_reason = models.TextField(blank=True)
     booted_at = models.DateTimeField()
     seen_at = models.DateTimeField(db_index=True)
 

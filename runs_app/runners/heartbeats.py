@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 
 from gpu_runner.data.event import RunnerState
 from gpu_runner.data.verdict import DeviceKind
 from runs_app.errors import EventError
-from runs_app.messaging import broadcast
+from runs_app.messaging import broadcast, queues
 from runs_app.models import Device, Runner, Status
+from runs_app.operations import readings
 from runs_app.submissions.shipped import submit_first_kernels
 from runs_app.work import lifecycle
 
@@ -48,10 +50,27 @@ def record_runner(*, state: RunnerState, now: datetime) -> bool:
         _lose(runner, f"runner {runner.name} was restarted", now, other_boots=True)
     if state.state == Runner.State.STOPPED:
         _lose(runner, f"runner {runner.name} was stopped", now, other_boots=False)
+    _heed(runner, now)
+    readings.record(runner, state.sensors, now)
     changed = known is None or _differ(known, runner)
     if changed:
         broadcast.send_runner(runner)
     return changed
+
+
+def _heed(runner: Runner, now: datetime) -> None:
+    """See to it that a runner does what an admin wants of it.
+
+    One that is disabled gives its work back once it takes no more; else it could take it again.
+    """
+    holds = runner.state == Runner.State.DRAINING
+    works = runner.state == Runner.State.READY
+    wants_work = runner.wanted == Runner.Wanted.WORK
+    if (works and not wants_work) or (holds and wants_work):
+        transaction.on_commit(lambda: queues.steer(runner))
+    if holds and runner.wanted == Runner.Wanted.DISABLE and runner.current:
+        reason = f"an admin disabled runner {runner.name}: {runner.wanted_reason}"
+        _lose(runner, reason, now, other_boots=False)
 
 
 def _device(state: RunnerState, now: datetime) -> Device:

@@ -13,6 +13,7 @@ from django.db.models import Q, Sum
 
 from runs_app.models import LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import budgets
+from runs_app.work.limits import limits_of
 from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
 
@@ -45,10 +46,11 @@ def money_limits(user: Viewer, now: datetime) -> MoneyLimits | None:
     """What the user's runs may cost; None for admins, whom the site does not limit."""
     if sees_hidden(user):
         return None
-    left = None
+    day, left = settings.MAX_USD_PER_USER_DAY, None
     if isinstance(user, User):
-        left = max(settings.MAX_USD_PER_USER_DAY - held_usd(user, now), 0.0)
-    return MoneyLimits(run=settings.MAX_RUN_USD, day=settings.MAX_USD_PER_USER_DAY, left=left)
+        day = limits_of(user, now).usd_per_day
+        left = max(day - held_usd(user, now), 0.0)
+    return MoneyLimits(run=settings.MAX_RUN_USD, day=day, left=left)
 
 
 def held_usd(user: User, now: datetime, *, besides: Run | None = None) -> float:

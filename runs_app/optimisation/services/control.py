@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Case, F, Q, Sum, When
@@ -17,13 +16,15 @@ from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongSta
 from runs_app.evolve import events
 from runs_app.evolve.config import MOST, Budget
 from runs_app.messaging import queues
-from runs_app.models import LanguageModelCall, Run
+from runs_app.models import Announcement, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s as active_seconds
 from runs_app.optimisation.selectors.runs import may_control
 from runs_app.optimisation.services import end as run_end
 from runs_app.optimisation.services import log as run_log
 from runs_app.optimisation.services import spending
 from runs_app.optimisation.services.history import budget_of, config_of
+from runs_app.work.limits import limits_of
+from runs_app.work.stops import check_open
 from tasks_app.people import role_of
 
 _CAPS = ", ".join(MOST)
@@ -50,7 +51,7 @@ def resume_run(*, run: Run, user: User, now: datetime) -> Run:
     locked = _locked(run, user)
     if locked.status != Run.Status.PAUSED:
         raise WrongState("status", f"this run is {locked.status.lower()}, so it cannot be resumed")
-    check_running(locked.user)
+    check_running(locked.user, now)
     if spending.is_priced(config_of(locked).models):
         spending.check_day(budget_of(locked), user=user, now=now, run=locked)
     run_log.write(locked, "resumed", {"by": role_of(user, locked.user_id)}, now=now)
@@ -90,7 +91,7 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
     run_log.write_event(locked, events.Extended(budget=budget), now=now)
     _take_back_calls(locked, budget, now)
     if ended_by_budget:
-        check_running(locked.user)
+        check_running(locked.user, now)
         locked.by_budget, locked.ended_at = False, None
         _go_on(locked, now)
     elif locked.status == Run.Status.RUNNING:
@@ -149,14 +150,15 @@ def _check_goes_on(run: Run, budget: Budget, now: datetime) -> None:
             raise SubmissionError(f"budget.{name}", reason)
 
 
-def check_running(user: User) -> None:
-    """Raise `QuotaExceeded` if as many runs of the user are running as may."""
+def check_running(user: User, now: datetime) -> None:
+    """Raise `QuotaExceeded` if as many runs of the user are running as may, or `Stopped`."""
+    check_open(Announcement.Kind.RUNS, now)
+    limits = limits_of(user, now)
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     running = Run.objects.filter(user=user, status=Run.Status.RUNNING).count()
-    if running >= settings.MAX_RUNNING_RUNS_PER_USER:
-        raise QuotaExceeded(
-            "", f"{running} of your runs are running, the most allowed; pause or stop one first"
-        )
+    if running >= limits.running_runs:
+        reason = f"{running} of your runs are running, the most allowed; pause or stop one first"
+        raise QuotaExceeded("", f"{reason}{limits.why}")
 
 
 def _locked(run: Run, user: User) -> Run:

@@ -13,6 +13,7 @@ from runs_app.errors import QuotaExceeded, SubmissionError
 from runs_app.evolve.config import Budget, ModelSpec
 from runs_app.models import Run
 from runs_app.optimisation.selectors.spending import held_usd, paid_usd
+from runs_app.work.limits import limits_of
 from tasks_app.disclosure import sees_hidden
 
 _FIELD = "budget.usd"
@@ -44,7 +45,8 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
     if budget.usd is None:
         raise QuotaExceeded(_FIELD, "the run has no cap on money: extend it with one first")
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    limit = settings.MAX_USD_PER_USER_DAY
+    limits = limits_of(user, now)
+    limit = limits.usd_per_day
     left = max(limit - held_usd(user, now, besides=run), 0.0)
     cost = budget.usd - (paid_usd(run) if run else 0.0)
     if cost > left:
@@ -52,7 +54,7 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
             f"the run may still cost ${cost:.2f}, and ${left:.2f} is left of the ${limit:g} that"
             " your runs may cost in 24 hours, caps of running ones included"
         )
-        raise QuotaExceeded(_FIELD, f"{reason}; give a lower cap, or wait")
+        raise QuotaExceeded(_FIELD, f"{reason}; give a lower cap, or wait{limits.why}")
 
 
 def is_priced(models: Iterable[ModelSpec]) -> bool:

@@ -47,7 +47,7 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
     check_strategy(problem, config, request)
-    check_running(user)
+    check_running(user, now)
     if spending.is_priced(config.models):
         spending.check_day(config.budget, user=user, now=now)
     run = Run.objects.create(

@@ -1,0 +1,48 @@
+"""What admins fill in about accounts."""
+
+from __future__ import annotations
+
+from django import forms
+
+from kbench_web.models import SignUpPolicy
+
+
+class SignUpForm(forms.Form):
+    """Who may open an account."""
+
+    mode = forms.ChoiceField(choices=SignUpPolicy.Mode.choices, label="Who may open an account")
+
+
+class InvitationForm(forms.Form):
+    """Whom an invitation is for."""
+
+    note = forms.CharField(
+        max_length=100, label="Whom it is for", error_messages={"required": "Say whom it is for."}
+    )
+
+
+class QuotaForm(forms.Form):
+    """Limits of one person; empty for the site's."""
+
+    waiting = forms.IntegerField(
+        min_value=0, max_value=10**6, required=False, label="Evaluations under way at once"
+    )
+    per_day = forms.IntegerField(
+        min_value=0, max_value=10**6, required=False, label="Submissions in 24 hours"
+    )
+    running_runs = forms.IntegerField(
+        min_value=0, max_value=10**4, required=False, label="Runs at once"
+    )
+    usd_per_day = forms.FloatField(
+        min_value=0, max_value=10**6, required=False, label="US dollars in 24 hours"
+    )
+    reason = forms.CharField(max_length=500, label="Why", error_messages={"required": "Say why."})
+
+
+class ChangeForm(forms.Form):
+    """A change of an account, and why."""
+
+    change = forms.ChoiceField(
+        choices=[(name, name) for name in ("activate", "deactivate", "admin", "no-admin")]
+    )
+    reason = forms.CharField(max_length=500, label="Why", error_messages={"required": "Say why."})

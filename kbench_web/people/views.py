@@ -1,0 +1,203 @@
+"""Pages on which admins see people and change their accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from kbench_web.accounts import invitations
+from kbench_web.accounts.sessions import live_sessions
+from kbench_web.models import ApiToken, Invitation, SignUpPolicy
+from kbench_web.people import services
+from kbench_web.people.forms import ChangeForm, InvitationForm, QuotaForm, SignUpForm
+from runs_app.errors import SubmissionError
+from runs_app.models import PersonalQuota, Run, Submission
+from runs_app.operations.views import admins_only
+from runs_app.submissions.quota import quota
+from runs_app.work.limits import limits_of
+from tasks_app.people import AuthenticatedRequest, shown_name
+
+_PAGE = 50
+_STATES = ("", "admins", "inactive", "new")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@admins_only
+def people(request: AuthenticatedRequest) -> HttpResponse:
+    """All accounts, searched; who may sign up; invitations."""
+    now = timezone.now()
+    form = InvitationForm(request.POST or None)
+    link = ""
+    if request.method == "POST" and form.is_valid():
+        _, secret = invitations.invite(note=form.cleaned_data["note"], user=request.user, now=now)
+        address = f"{reverse('sign-up')}?{invitations.PARAMETER}={secret}"
+        link = request.build_absolute_uri(address)
+        form = InvitationForm()
+    words = request.GET.get("q", "").strip()[:150]
+    state = request.GET.get("state", "") if request.GET.get("state", "") in _STATES else ""
+    page = Paginator(_found(words, state), _PAGE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "words": words,
+        "state": state,
+        "mode_form": SignUpForm(initial={"mode": invitations.sign_up_mode().value}),
+        "form": form,
+        "link": link,
+        "invitations": invitations.valid_invitations(now).select_related("made_by")[:_PAGE],
+    }
+    status = 422 if form.is_bound else 200
+    return render(request, "kbench_web/people/people.html", context, status=status)
+
+
+def _found(words: str, state: str) -> QuerySet[User]:
+    rows = User.objects.order_by("-date_joined", "-pk")
+    if words:
+        named = Q(username__icontains=words) | Q(first_name__icontains=words)
+        rows = rows.filter(named | Q(email__icontains=words))
+    if state == "admins":
+        rows = rows.filter(is_staff=True)
+    elif state == "inactive":
+        rows = rows.filter(is_active=False)
+    elif state == "new":
+        rows = rows.exclude(Exists(Submission.objects.filter(author=OuterRef("pk"))))
+    return rows
+
+
+@require_POST
+@admins_only
+def sign_up_mode(request: AuthenticatedRequest) -> HttpResponse:
+    """Decide who may open an account."""
+    form = SignUpForm(request.POST)
+    if form.is_valid():
+        mode = SignUpPolicy.Mode(form.cleaned_data["mode"])
+        invitations.decide_sign_up(mode=mode, user=request.user, now=timezone.now())
+        messages.success(request, f"Accounts: {mode.label.lower()}.", extra_tags="good")
+    else:
+        messages.error(request, "Nothing changed: there is no such rule.", extra_tags="bad")
+    return redirect("people")
+
+
+@require_POST
+@admins_only
+def invitation_revoke(request: AuthenticatedRequest, invitation_id: int) -> HttpResponse:
+    """Make an invitation useless."""
+    invitation = get_object_or_404(Invitation, pk=invitation_id)
+    if invitations.revoke(invitation=invitation, user=request.user, now=timezone.now()):
+        messages.success(request, f"The invitation of {invitation} is useless.", extra_tags="good")
+    else:
+        messages.error(request, "It has been used, revoked, or has expired.", extra_tags="bad")
+    return redirect("people")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@admins_only
+def person(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
+    """One account: what it has used, its limits, and what an admin may change."""
+    who = get_object_or_404(User, pk=user_id)
+    form = QuotaForm(request.POST or None, initial=_own_quota(who))
+    if request.method == "POST" and form.is_valid():
+        values = {name: form.cleaned_data[name] for name in services.QUOTAS}
+        reason = form.cleaned_data["reason"]
+        try:
+            services.set_quota(
+                person=who, values=values, reason=reason, user=request.user, now=timezone.now()
+            )
+        except SubmissionError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
+        else:
+            messages.success(request, f"Limits of {shown_name(who)} are set.", extra_tags="good")
+            return redirect("person", who.pk)
+    return _person_page(request, who, form, status=422 if form.is_bound else 200)
+
+
+def _person_page(
+    request: AuthenticatedRequest, who: User, form: QuotaForm, *, status: int = 200, link: str = ""
+) -> HttpResponse:
+    now = timezone.now()
+    counts = Submission.objects.filter(author=who).aggregate(
+        public=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True))
+    )
+    context: dict[str, Any] = {
+        "who": who,
+        "form": form,
+        "link": link,
+        "quota": quota(who, now),
+        "limits": limits_of(who, now),
+        "counts": counts,
+        "runs": Run.objects.filter(user=who).count(),
+        "tokens": ApiToken.objects.filter(user=who, revoked_at=None, expires_at__gt=now).count(),
+        "sessions": len(live_sessions(who, now)),
+        "changes_open": who.pk != request.user.pk
+        and (request.user.is_superuser or not who.is_superuser),
+    }
+    return render(request, "kbench_web/people/person.html", context, status=status)
+
+
+def _own_quota(who: User) -> dict[str, Any]:
+    row = PersonalQuota.objects.filter(user=who).first()
+    return {name: getattr(row, name) for name in services.QUOTAS} if row else {}
+
+
+@require_POST
+@admins_only
+def person_change(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
+    """Activate or deactivate an account, or make its owner an admin."""
+    who = get_object_or_404(User, pk=user_id)
+    form = ChangeForm(request.POST)
+    now = timezone.now()
+    try:
+        if not form.is_valid():
+            field, errors = next(iter(form.errors.items()))
+            raise SubmissionError(str(field), str(errors[0]))
+        change, reason = form.cleaned_data["change"], form.cleaned_data["reason"]
+        asked = {"person": who, "reason": reason, "user": request.user, "now": now}
+        if change in ("activate", "deactivate"):
+            services.set_active(active=change == "activate", **asked)
+        else:
+            services.set_admin(admin=change == "admin", **asked)
+    except SubmissionError as error:
+        messages.error(request, f"Nothing changed: {error.reason}.", extra_tags="bad")
+    else:
+        messages.success(request, f"{shown_name(who)}: changed.", extra_tags="good")
+    return redirect("person", who.pk)
+
+
+@never_cache
+@require_POST
+@admins_only
+def person_reset(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
+    """Make a link with which somebody chooses a new password; it is shown once."""
+    who = get_object_or_404(User, pk=user_id)
+    try:
+        path = services.reset_link(person=who, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"No link was made: {error.reason}.", extra_tags="bad")
+        return redirect("person", who.pk)
+    link = request.build_absolute_uri(path)
+    return _person_page(request, who, QuotaForm(initial=_own_quota(who)), link=link)
+
+
+@require_POST
+@admins_only
+def person_sessions(request: AuthenticatedRequest, user_id: int) -> HttpResponse:
+    """Sign somebody out everywhere."""
+    who = get_object_or_404(User, pk=user_id)
+    try:
+        ended = services.end_all_sessions(person=who, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"Nothing changed: {error.reason}.", extra_tags="bad")
+    else:
+        messages.success(request, f"{ended} session(s) ended.", extra_tags="good")
+    return redirect("person", who.pk)

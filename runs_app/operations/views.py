@@ -1,0 +1,137 @@
+"""Pages on which admins steer the site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs_app.errors import SubmissionError
+from runs_app.models import Announcement, Device, Runner
+from runs_app.operations import page
+from runs_app.operations.emptying import AT_ONCE, Part, empty_queue, waiting_parts
+from runs_app.operations.forms import AnnouncementForm, EmptyingForm, SteeringForm
+from runs_app.operations.services import announce, end_announcement, steer
+from tasks_app.people import AuthenticatedRequest
+
+_HOURS = (6, 24, 168)
+
+
+def admins_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Answers 403 to everybody else."""
+
+    def checked(request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+        if not (request.user.is_authenticated and request.user.is_active and request.user.is_staff):
+            raise PermissionDenied
+        return view(request, *arguments, **options)
+
+    return checked
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@admins_only
+def operate(request: AuthenticatedRequest) -> HttpResponse:
+    """Everything that an admin can steer; a new announcement or stop is made here."""
+    form = AnnouncementForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        try:
+            made = announce(
+                kind=Announcement.Kind(values["kind"]),
+                text=values["text"],
+                until=values["until"],
+                user=request.user,
+                now=timezone.now(),
+            )
+        except SubmissionError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
+        else:
+            words = f"{made.get_kind_display()}: everybody reads it now."
+            messages.success(request, words, extra_tags="good")
+            return redirect("operate")
+    context = {"form": form, "site": page.overview(timezone.now())}
+    status = 422 if form.is_bound else 200
+    return render(request, "runs_app/operations/operate.html", context, status=status)
+
+
+@require_POST
+@admins_only
+def announcement_end(request: AuthenticatedRequest, announcement_id: int) -> HttpResponse:
+    """Take an announcement back, or open again what it stopped."""
+    announcement = get_object_or_404(Announcement, pk=announcement_id)
+    try:
+        end_announcement(announcement=announcement, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"Nothing changed: {error.reason}.", extra_tags="bad")
+    else:
+        messages.success(request, "It has ended.", extra_tags="good")
+    return redirect("operate")
+
+
+@require_POST
+@admins_only
+def runner_steer(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
+    """Have a runner work, drain, or give its work back."""
+    runner = get_object_or_404(Runner, pk=runner_id)
+    form = SteeringForm(request.POST)
+    try:
+        if not form.is_valid():
+            field, errors = next(iter(form.errors.items()))
+            raise SubmissionError(str(field), str(errors[0]))
+        wanted = Runner.Wanted(form.cleaned_data["wanted"])
+        reason = form.cleaned_data["reason"]
+        steer(runner=runner, wanted=wanted, reason=reason, user=request.user, now=timezone.now())
+    except SubmissionError as error:
+        messages.error(request, f"{runner.name}: {error}.", extra_tags="bad")
+    else:
+        words = f"{runner.name} is told to {wanted.label.lower()}; it heeds within seconds."
+        messages.success(request, words, extra_tags="good")
+    return redirect("operate")
+
+
+@never_cache
+@require_safe
+@admins_only
+def runner_sensors(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
+    """Temperatures and clocks of a runner's device over time."""
+    runner = get_object_or_404(Runner.objects.select_related("device"), pk=runner_id)
+    text = request.GET.get("hours", "")
+    hours = int(text) if text in map(str, _HOURS) else _HOURS[1]
+    context = {"view": page.sensor_page(runner, hours, timezone.now()), "choices": _HOURS}
+    return render(request, "runs_app/operations/sensors.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@admins_only
+def queue_empty(request: AuthenticatedRequest, device_slug: str) -> HttpResponse:
+    """Say what emptying does, and do it."""
+    device = get_object_or_404(Device, pk=device_slug)
+    form = EmptyingForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        parts = [Part(value) for value in form.cleaned_data["parts"]]
+        try:
+            count = empty_queue(
+                device=device,
+                parts=parts,
+                reason=form.cleaned_data["reason"],
+                user=request.user,
+                now=timezone.now(),
+            )
+        except SubmissionError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
+        else:
+            more = " More may wait: empty it again." if count == AT_ONCE else ""
+            messages.success(request, f"{count} jobs are cancelled.{more}", extra_tags="good")
+            return redirect("operate")
+    context = {"device": device, "parts": waiting_parts(device), "form": form}
+    status = 422 if form.is_bound else 200
+    return render(request, "runs_app/operations/empty.html", context, status=status)
