@@ -102,17 +102,16 @@ class Daemon:
         self._fitness = Fitness(supervisor, config.recheck_s, prepare=_preparing(config))
         self._sensors = Sensors(supervisor)
         self._steering = Steering(self._connection, runner.name, config.heartbeat_s)
-        self._heartbeat = Heartbeat(
-            runner,
-            self._stream,
-            self._slots.states,
-            config.heartbeat_s,
-            sensors=self._sensors.latest,
-        )
+        self._heartbeat = self._heart()
         self._stops = 0
         self._flush_at = 0.0
         self._evict_at = 0.0
         self._halted = False
+
+    def _heart(self) -> Heartbeat:
+        states, period_s = self._slots.states, self._config.heartbeat_s
+        sensors = self._sensors.latest
+        return Heartbeat(self._runner, self._stream, states, period_s, sensors=sensors)
 
     @property
     def fit(self) -> bool:
