@@ -102,6 +102,7 @@ TEMPLATES = [
                 "run_display": "runs_app.optimisation.tags",
                 "eligibility": "runs_app.integrity.tags",
                 "site_banners": "runs_app.operations.tags",
+                "notices": "runs_app.notices.tags",
                 "toolchains": "runs_app.queue.tags",
                 "verdicts": "runs_app.submissions.tags",
                 "boards": "leaderboard_app.boards.tags",
@@ -191,6 +192,9 @@ if EMAIL_CONFIGURED:
     vars().update(env.email(env.text("KBENCH_EMAIL_URL", "")))
 DEFAULT_FROM_EMAIL = env.text("KBENCH_EMAIL_FROM", f"kbench@{ALLOWED_HOSTS[0].lstrip('.')}")
 EMAIL_TIMEOUT = 10
+# Links in e-mail and webhooks begin with it: no request is there to tell.
+_usual = f"https://{ALLOWED_HOSTS[0].lstrip('.')}" if PRODUCTION else "http://localhost:8000"
+SITE_URL = env.text("KBENCH_SITE_URL", _usual).rstrip("/")
 
 ACCOUNT_ADAPTER = "kbench_web.accounts.adapter.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}

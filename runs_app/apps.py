@@ -11,3 +11,9 @@ class RunsAppConfig(AppConfig):
     name = "runs_app"
     verbose_name = "Submissions and evaluations"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have notices follow what happens."""
+        from runs_app.notices import happenings
+
+        assert happenings, "its receivers are connected by its import"

@@ -16,6 +16,7 @@ from rq.job import Job
 from runs_app.advice.services import settle_call
 from runs_app.llm import client
 from runs_app.messaging import queues
+from runs_app.notices.delivery import deliver
 from runs_app.optimisation.services.advance import advance_run as take_step
 from runs_app.optimisation.services.calls import answer_call as send_call
 
@@ -35,11 +36,17 @@ def answer_call(call_id: str) -> bool:
     return sent
 
 
+def deliver_message(delivery_id: str) -> bool:
+    """Try once to deliver a message."""
+    return deliver(delivery_id=int(delivery_id), now=timezone.now())
+
+
 assert client, "loaded here, so that no work-horse has to: that takes a second each time"
 
 ALLOWED: dict[str, Callable[..., Any]] = {
     queues.ADVANCE_FUNCTION: advance_run,
     queues.CALL_FUNCTION: answer_call,
+    queues.DELIVER_FUNCTION: deliver_message,
 }
 
 

@@ -10,6 +10,7 @@ urlpatterns: list[URLResolver] = [
     path("", include("runs_app.integrity.urls")),
     path("", include("runs_app.queue.urls")),
     path("", include("runs_app.operations.urls")),
+    path("", include("runs_app.notices.urls")),
     path("", include("runs_app.optimisation.start.urls")),
     path("", include("runs_app.optimisation.compare.urls")),
     path("", include("runs_app.optimisation.urls")),

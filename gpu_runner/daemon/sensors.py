@@ -31,9 +31,10 @@ class Sensors:
     def __init__(
         self, config: SupervisorConfig, read: Read = sensors.read, period_s: float = _PERIOD_S
     ) -> None:
-        """Nothing runs before `begin`."""
+        """Nothing runs before `keep`."""
         self._config, self._read, self._period_s = config, read, period_s
         self._memory = mmap.mmap(-1, _BYTES)
+        self._due_at = 0.0
         self._process: multiprocessing.process.BaseProcess | None = None
 
     @property
@@ -42,10 +43,14 @@ class Sensors:
         process = self._process
         return [process.pid] if process is not None and process.pid else []
 
-    def begin(self) -> None:
-        """Start reading."""
-        self._process = _fork.Process(target=self._run, args=(os.getpid(),))
-        self._process.start()
+    def keep(self) -> None:
+        """Start reading; again if the child has died, but not at once."""
+        if self._process is not None and not self._process.is_alive():
+            self.end()
+        if self._process is None and time.monotonic() >= self._due_at:
+            self._due_at = time.monotonic() + _FRESH_S
+            self._process = _fork.Process(target=self._run, args=(os.getpid(),))
+            self._process.start()
 
     def end(self) -> None:
         """Stop reading."""

@@ -129,7 +129,6 @@ class Daemon:
         # Before the first heartbeat: a new boot makes the site take up again what it believes lost.
         self._flush()
         self._fitness.begin()
-        self._sensors.begin()
         try:
             self._serve()
         except BaseException:
@@ -146,6 +145,7 @@ class Daemon:
             broken = self._fitness.reason()
             held = self._steering.reason()
             self._start_or_halt(broken or held)
+            self._sensors.keep()
             state = "ready" if self.fit and not broken else "unfit"
             if held and state == "ready":
                 self._tick("draining", held)

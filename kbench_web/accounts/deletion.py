@@ -14,7 +14,21 @@ from django.db.models.functions import Replace
 from kbench_web.accounts.sessions import end_sessions
 from kbench_web.models import ApiToken
 from runs_app.errors import NotAllowed
-from runs_app.models import UNDER_WAY, Agent, Evaluation, EvaluationEvent, Run, RunEvent, Submission
+from runs_app.models import (
+    UNDER_WAY,
+    Agent,
+    Delivery,
+    Evaluation,
+    EvaluationEvent,
+    Notice,
+    NoticeSettings,
+    PersonalQuota,
+    Run,
+    RunEvent,
+    Submission,
+    Watch,
+    Webhook,
+)
 from runs_app.optimisation.services.control import stop_run
 from runs_app.work import lifecycle
 from tasks_app.curation.drafts.services import close_draft
@@ -39,7 +53,8 @@ def delete_account(*, user: User, now: datetime) -> None:
     ).delete()
     Run.objects.filter(user=locked, private=True).delete()
     _forget_words(locked)
-    ApiToken.objects.filter(user=locked).delete()
+    for model in (ApiToken, Watch, Notice, Webhook, Delivery, NoticeSettings, PersonalQuota):
+        model._default_manager.filter(user=locked).delete()
     EmailAddress.objects.filter(user=locked).delete()
     SocialAccount.objects.filter(user=locked).delete()
     end_sessions(locked)

@@ -36,9 +36,11 @@ CHECK_FUNCTION = "gpu_runner.daemon.jobs.filter_task"
 BASELINES_FUNCTION = "gpu_runner.daemon.jobs.measure_baselines"
 ADVANCE_FUNCTION = "runs_app.jobs.advance_run"
 CALL_FUNCTION = "runs_app.jobs.answer_call"
+DELIVER_FUNCTION = "runs_app.jobs.deliver_message"
 RUNS_QUEUE, CALLS_QUEUE = "runs", "calls"
 _ADVANCE_TIMEOUT_S = 300
 _CALL_TIMEOUT_S = 2 * 3600  # a call ends itself after one hour
+_DELIVERY_TIMEOUT_S = 90
 _ADVANCE_MARK_S = 30  # so long at most does a step that never began keep another from the queue
 _TAKEN = timedelta(seconds=15)  # a worker begins with a job that it has taken much sooner
 _BEFORE_ITS_START = (JobStatus.QUEUED, JobStatus.DEFERRED, JobStatus.SCHEDULED)
@@ -210,6 +212,20 @@ def enqueue_call(call_id: object) -> bool:
         _enqueue(CALLS_QUEUE, CALL_FUNCTION, call_id, timeout_s=_CALL_TIMEOUT_S, job=job)
     except RedisError as error:
         log.warning("call %s waits for Redis: %s", call_id, error)
+        return False
+    return True
+
+
+def enqueue_delivery(delivery_id: object) -> bool:
+    """Queue a try to deliver a message; a second job of one try does nothing.
+
+    False if Redis could not be reached: then `look_after` queues it later.
+    """
+    try:
+        job = f"delivery-{delivery_id}"
+        _enqueue(CALLS_QUEUE, DELIVER_FUNCTION, delivery_id, timeout_s=_DELIVERY_TIMEOUT_S, job=job)
+    except RedisError as error:
+        log.warning("delivery %s waits for Redis: %s", delivery_id, error)
         return False
     return True
 

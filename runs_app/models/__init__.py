@@ -11,6 +11,16 @@ from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
 from runs_app.models.imported import ResultImport
 from runs_app.models.judgement import TaskJudgement
+from runs_app.models.notices import (
+    DEFAULT_WAYS,
+    Delivery,
+    Notice,
+    NoticeKind,
+    NoticeSettings,
+    Watch,
+    Way,
+    Webhook,
+)
 from runs_app.models.operations import Announcement, PersonalQuota, RunnerReading
 from runs_app.models.quarantine import QuarantineCase, QuarantineDecision
 from runs_app.models.reevaluation import Reevaluation
@@ -22,6 +32,7 @@ from runs_app.models.trust import Audited, Quarantine
 from runs_app.models.tuning import Tuning, VerifierPrompt
 
 __all__ = [
+    "DEFAULT_WAYS",
     "UNDER_WAY",
     "Agent",
     "Announcement",
@@ -29,11 +40,15 @@ __all__ = [
     "BaselineMeasurement",
     "BoardAudit",
     "Candidate",
+    "Delivery",
     "Device",
     "Evaluation",
     "EvaluationEvent",
     "LanguageModel",
     "LanguageModelCall",
+    "Notice",
+    "NoticeKind",
+    "NoticeSettings",
     "PersonalQuota",
     "Quarantine",
     "QuarantineCase",
@@ -52,4 +67,7 @@ __all__ = [
     "TaskJudgement",
     "Tuning",
     "VerifierPrompt",
+    "Watch",
+    "Way",
+    "Webhook",
 ]

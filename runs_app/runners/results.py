@@ -12,7 +12,9 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
 from runs_app.baselines import services as baselines
 from runs_app.integrity import audits, quarantine
+from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation, Result, Status
+from runs_app.notices.happenings import place_changed
 from runs_app.work import lifecycle, outcome
 from tasks_app.disclosure import public_reason
 
@@ -28,6 +30,7 @@ def finish(evaluation: Evaluation, document: Any, now: datetime, seq: int) -> No
         reason = public_reason(codec.encode(result), evaluation.task_version.hidden_names)
         lifecycle.try_again(evaluation, reason=reason, now=now, seq=seq)
         return
+    before = _leader(evaluation)
     result = baselines.joined(evaluation, result, now)
     outcome.apply(evaluation, result)
     quarantine.hold(evaluation, result, now=now)
@@ -45,3 +48,12 @@ def finish(evaluation: Evaluation, document: Any, now: datetime, seq: int) -> No
     if evaluation.mode in (Mode.AUDIT, Mode.RANKED):
         audits.recheck(evaluation, now=now)
         audits.consider(evaluation, now=now)
+    if evaluation.mode == Mode.RANKED:
+        place_changed(before, _leader(evaluation), now=now)
+
+
+def _leader(evaluation: Evaluation) -> Evaluation | None:
+    """Who leads the evaluation's board."""
+    if evaluation.mode != Mode.RANKED:
+        return None
+    return leader(evaluation.task_version, evaluation.direction, evaluation.device_id)

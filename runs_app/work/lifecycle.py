@@ -24,6 +24,7 @@ from runs_app.models import (
     TaskCheck,
 )
 from runs_app.work import audit_state, journal
+from runs_app.work.signals import evaluation_ended
 
 MODELS: dict[JobKind, type[RunnerJob]] = {
     model.KIND: model for model in (Evaluation, TaskCheck, BaselineMeasurement)
@@ -191,6 +192,7 @@ def end(
     job.save()
     if isinstance(job, Evaluation):
         _tell_who_waits(job, now)
+        evaluation_ended.send(sender=Evaluation, evaluation=job)
 
 
 def _tell_who_waits(evaluation: Evaluation, now: datetime) -> None:

@@ -15,6 +15,7 @@ from tasks_app.errors import CurationError
 from tasks_app.formats.loader import Report
 from tasks_app.models import AuditEntry, Override, Soundness, Task, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
+from tasks_app.publishing.signals import version_published
 
 _LEAST = timedelta(microseconds=1)
 """Between two moments of which one comes after the other."""
@@ -222,6 +223,7 @@ def make_current(task: Task, version: TaskVersion, now: datetime) -> None:
     if task.state == Task.State.PUBLISHED and version.published_at is None:
         version.published_at = now
         TaskVersion.objects.filter(pk=version.pk).update(published_at=now)
+        version_published.send(sender=TaskVersion, version=version, now=now)
 
 
 @transaction.atomic

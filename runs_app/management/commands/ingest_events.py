@@ -18,6 +18,7 @@ from gpu_runner.data.codec import DataError
 from runs_app.errors import EventError
 from runs_app.messaging import broadcast, queues
 from runs_app.messaging.stream import BATCH, Entry, EventStream
+from runs_app.notices.delivery import look_after
 from runs_app.runners.events import record_event, record_events
 from runs_app.runners.reconcile import reconcile
 from runs_app.runners.reconcile_runs import reconcile_runs
@@ -115,6 +116,7 @@ class Command(BaseCommand):
         count = reconcile(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d lost or forgotten job(s) were taken up again", count)
+        look_after(now=now)
         count = reconcile_runs(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d interrupted or forgotten call(s) were taken up again", count)

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from runs_app.evolve import events
 from runs_app.messaging import queues
 from runs_app.models import UNDER_WAY, Evaluation, LanguageModelCall, Run
+from runs_app.notices.happenings import run_halted
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import enter as entries
 from runs_app.optimisation.services import log as run_log
@@ -23,6 +24,8 @@ def pause(run: Run, *, by: str, reason: str, now: datetime) -> None:
     """Hold the run; what was sent or queued comes to its end, and nothing new is begun."""
     _halt(run, Run.Status.PAUSED, reason, now)
     run_log.write(run, "paused", {"by": by, "reason": reason}, now=now)
+    if by != "its owner":
+        run_halted(run, f"paused: {reason}", now=now)
 
 
 def finish(run: Run, best: int | None, event: events.Finished, *, now: datetime) -> None:
@@ -32,6 +35,7 @@ def finish(run: Run, best: int | None, event: events.Finished, *, now: datetime)
     drop_what_waits(run, now=now)
     if run.enters_best and best is not None:
         entries.enter_best(run, best, now=now)
+    run_halted(run, f"ended: {event.reason}", now=now)
 
 
 def stop(run: Run, *, by: str, now: datetime) -> None:
@@ -40,6 +44,8 @@ def stop(run: Run, *, by: str, now: datetime) -> None:
     run.by_budget, run.ended_at = False, now
     run_log.write(run, "stopped", {"by": by}, now=now)
     drop_what_waits(run, now=now)
+    if by != "its owner":
+        run_halted(run, f"stopped by {by}", now=now)
 
 
 def drop_what_waits(run: Run, *, now: datetime) -> None:

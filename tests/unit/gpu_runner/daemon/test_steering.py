@@ -71,7 +71,7 @@ def test_a_child_reads_and_only_what_is_fresh_counts(tmp_path: Path) -> None:
     )
     watching = Sensors(config, read=lambda kind, index: {"power_w": 7.0}, period_s=0.01)
     assert watching.latest() == {}
-    watching.begin()
+    watching.keep()
     try:
         deadline = time.monotonic() + 20
         while not watching.latest() and time.monotonic() < deadline:

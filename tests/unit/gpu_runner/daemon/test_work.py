@@ -152,7 +152,8 @@ def test_nothing_lives_on_when_the_daemon_is_killed(
     daemon.enqueue(make_request(source="sleep 60"))
     daemon.wait_for(EventKind.STAGE)
     family = descendants(daemon.process.pid or 0)
-    assert len(family) == 3  # the slot, its work-horse, and the slot for builds
+    # the slot, its work-horse, the slot for builds, and who reads sensors
+    assert len(family) == 4
     daemon.stop(signal.SIGKILL)
     time.sleep(0.5)
     assert [pid for pid in family if alive(pid)] == []
