@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('runs_app', '0028_agent_owners'),
+        ('runs_app', '0029_spreads'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
