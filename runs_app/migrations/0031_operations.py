@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('runs_app', '0029_spreads'),
+        ('runs_app', '0030_estimates'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
