@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from leaderboard_app.boards import filtering
@@ -16,8 +16,8 @@ from leaderboard_app.boards.groups import (
     in_common,
     rank_groups,
 )
-from leaderboard_app.boards.history import Leader
-from leaderboard_app.boards.leading import leaders
+from leaderboard_app.boards.history import Day, Leader
+from leaderboard_app.boards.leading import history, leaders
 from leaderboard_app.boards.matrix import Matrix, matrix
 from leaderboard_app.boards.query import By, Query, default_sort
 from leaderboard_app.boards.ranking import Entry, Problem, Ranked
@@ -55,6 +55,8 @@ class Section:
 class Board:
     """A board: of `leaders`, `entries`, `sections` or the `matrix`, as the query says.
 
+    Beside the entries of one task, `days` has how the record of each of its problems fell.
+
     `contaminated` are the tasks of the selection that are marked so: they are left out, unless
     the query counts all.
     """
@@ -63,6 +65,7 @@ class Board:
     problems: tuple[Problem, ...]
     contaminated: tuple[BoardTask, ...] = ()
     entries: RankedEntries = field(default_factory=RankedEntries)
+    days: Mapping[Problem, tuple[Day, ...]] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     leaders: tuple[Leader, ...] = ()
     matrix: Matrix = field(default_factory=Matrix)
@@ -82,7 +85,9 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     if query.by is By.LEADERS:
         return replace(found, leaders=leaders(query, rows, problems, tasks))
     if query.by is By.SUBMISSION:
-        return replace(found, entries=ranked_entries(rows, _OWNERS[query.by], query.sort))
+        entries = ranked_entries(rows, _OWNERS[query.by], query.sort)
+        days = history(query, rows) if query.task else {}
+        return replace(found, entries=entries, days=days)
     best = best_of(rows, _OWNERS[query.by])
     tallies = filtering.tallies(filtering.judged(query))
     if query.by is By.MATRIX:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -58,16 +58,25 @@ class Leader:
     @property
     def trend(self) -> list[float]:
         """Speeds in calls a second, record by record: up is better."""
-        return [1e9 / day.latency_ns for day in self.days]
+        return speeds(self.days)
 
     @property
     def trend_words(self) -> str:
         """What the trend shows, for those who see none."""
-        if len(self.days) < 2:
-            return "one record so far"
-        first, last = self.days[0], self.days[-1]
-        gain = first.latency_ns / last.latency_ns
-        return f"{len(self.days)} records since {first.day}, {gain:.2f} times as fast by now"
+        return in_words(self.days)
+
+
+def speeds(days: Iterable[Day]) -> list[float]:
+    """Calls a second, record by record."""
+    return [1e9 / day.latency_ns for day in days]
+
+
+def in_words(days: Sequence[Day]) -> str:
+    """How the record fell."""
+    if len(days) < 2:
+        return "one record so far"
+    gain = days[0].latency_ns / days[-1].latency_ns
+    return f"{len(days)} records since {days[0].day}, {gain:.2f} times as fast by now"
 
 
 def days_of(rows: QuerySet[Evaluation]) -> dict[Problem, tuple[Day, ...]]:

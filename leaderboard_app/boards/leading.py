@@ -68,9 +68,9 @@ def _pairs(
         mine = rows.filter(task_version=OuterRef("pk"), direction=direction)
         marked = versions.annotate(
             leads=_fastest(mine), led=_fastest(mine.filter(finished_at__lt=before))
-        ).exclude(leads=None)
+        )
         for slug, leads, led in marked.values_list("task__slug", "leads", "led"):
-            if (problem := Problem(slug, direction)) in problems:
+            if leads is not None and (problem := Problem(slug, direction)) in problems:
                 found[problem] = (leads, led)
     return found
 

@@ -16,6 +16,7 @@ from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.charts import cost_figure, fast_p_figure, progress_figure
+from leaderboard_app.boards.history import in_words, speeds
 from leaderboard_app.boards.matrix import SHADES
 from leaderboard_app.boards.query import (
     By,
@@ -115,6 +116,9 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
             "axis": drawings.axis(speedup.value for speedup in speedups),
             "progress": progress_figure(leader.days for leader in board.leaders if leader.days),
         }
+    if board.query.by is By.SUBMISSION:
+        fell = [(problem, days) for problem, days in board.days.items() if len(days) > 1]
+        return {"records": [(problem, speeds(days), in_words(days)) for problem, days in fell]}
     if board.query.by is By.MATRIX:
         return {"shades": SHADES}
     if not board.query.by.is_grouped:
