@@ -15,6 +15,7 @@ from runs_app.submissions import page as evaluation_page
 from runs_app.submissions import profile_page
 from runs_app.submissions.diagnostics import as_json, diagnostics
 from runs_app.submissions.pictures.headline import Headline, headline
+from runs_app.submissions.pictures.roofline import missing as no_roofline
 from runs_app.submissions.pictures.roofline import roofline
 from runs_app.submissions.pictures.workloads import hidden_sentence, workload_plot
 from runs_app.submissions.selectors import rivals
@@ -77,6 +78,7 @@ def _result_context(
         "workload_plot": workload_plot(rows),
         "hidden_sentence": hidden_sentence(evaluation),
         "roofline": roofline(document, rows),
+        "no_roofline": no_roofline(document, rows),
     }
 
 

@@ -65,7 +65,7 @@ export function createEditor(textarea, { nonce, label, description, onSubmit }) 
     drawSelection(), history(), bracketMatching(), highlightSelectionMatches(), search({ top: true }),
     indentUnit.of("    "), EditorState.tabSize.of(4), StreamLanguage.define(language),
     syntaxHighlighting(COLOURS), LOOK, changed,
-    EditorView.contentAttributes.of({ "aria-labelledby": label, "aria-describedby": description, spellcheck: "false" }),
+    EditorView.contentAttributes.of({ "aria-labelledby": label, "aria-describedby": description, spellcheck: "false", tabindex: "0" }),
   ];
   const place = document.createElement("div");
   place.className = "editor-place";

@@ -47,7 +47,7 @@ def _highlight(source: str, language: str, prefix: str) -> SafeString:
         wrapcode=True,
     )
     html = pygments.format(_tokens(source, language), formatter)
-    scrollable = '<div tabindex="0" role="region" aria-label="Source" class="code tall">'
+    scrollable = '<div tabindex="0" role="region" aria-label="Source code" class="code tall">'
     return SafeString(html.replace('<div class="code tall">', scrollable, 1))
 
 

@@ -98,14 +98,38 @@ def roofline(document: Mapping[str, Any], rows: Sequence[WorkloadRow]) -> Roofli
                 y=100 - y.at(flops / seconds),
                 words=f"{significant(flops / moved)} FLOP a byte,"
                 f" {amount(flops / seconds, 'FLOP/s')}:"
-                f" {percent(flops / seconds / _top(lowest, flops / moved))} of what its device can"
-                " do there",
+                f" {_share(flops / seconds, flops / moved, lowest)}",
             )
             for row, flops, moved, seconds in points
         ),
         x_ticks=tuple((x.at(v), f"{v:g}") for v in x.powers()),
         y_ticks=tuple((100 - y.at(v), amount(v, "FLOP/s")) for v in y.powers()),
     )
+
+
+def missing(document: Mapping[str, Any], rows: Sequence[WorkloadRow]) -> str:
+    """Why a result that has times has no roofline, and what brings one; empty if it has one."""
+    timed = [row for row in rows if row.measurement]
+    if not timed or roofline(document, rows) is not None:
+        return ""
+    work = {w["name"]: w for w in document.get("workloads", [])}
+    if not any(work[row.name].get("bytes") for row in timed):
+        return ""  # the limits' own sentence says that the task has no work formula
+    if not any(work[row.name].get("flops") for row in timed):
+        return "No roofline: the task does no arithmetic, so its bandwidth says all."
+    return (
+        "No roofline yet: what this runner's device can do has not been measured. An evaluation in"
+        " profile mode measures it on a CPU, and doctor --calibrate on any device."
+    )
+
+
+def _share(rate: float, intensity: float, peak: Mapping[str, Any]) -> str:
+    top = _top(peak, intensity)
+    if rate <= top:
+        return f"{percent(rate / top)} of what its device can do there"
+    if top < peak["flop_per_s"]:
+        return f"{significant(rate / top)} times what memory gives there, so caches serve it"
+    return f"{significant(rate / top)} times the measured peak, which is too low then"
 
 
 def _top(peak: Mapping[str, Any], intensity: float) -> float:

@@ -14,7 +14,7 @@ from runs_app.models import Evaluation
 from runs_app.submissions.page import workload_rows
 from runs_app.submissions.pictures.headline import Headline, headline
 from runs_app.submissions.pictures.plot import axis_of, times
-from runs_app.submissions.pictures.roofline import roofline
+from runs_app.submissions.pictures.roofline import missing, roofline
 from runs_app.submissions.pictures.workloads import hidden_sentence, workload_plot
 from runs_app.submissions.selectors import rivals
 from tests import factories
@@ -161,3 +161,25 @@ def test_a_roofline_lies_below_its_roof() -> None:
     assert (slope.x2, slope.y2) == (flat.x1, flat.y1)
     assert "4.00 FLOP a byte, 4.00 GFLOP/s: 100 % of what" in point.words
     assert roofline({**document, "environment": {}}, workload_rows(document)) is None
+
+
+def test_a_roofline_that_is_missing_says_what_brings_one() -> None:
+    work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
+    first = finished(result={"workloads": (work,)})
+    document = first.result.document
+    assert "profile mode" in missing(document, workload_rows(document))
+    copies = factories.make_workload_result(flops=0.0, bytes=1000.0)
+    other = finished(task_version=first.task_version, result={"workloads": (copies,)})
+    document = other.result.document
+    assert "no arithmetic" in missing(document, workload_rows(document))
+    document["environment"] = {"peaks": {"measured": PEAK}}
+    assert missing({**document, "workloads": []}, []) == ""
+
+
+def test_faster_than_memory_means_caches() -> None:
+    work = factories.make_workload_result(flops=40_000.0, bytes=10_000.0)
+    document = finished(result={"workloads": (work,)}).result.document
+    document["environment"] = {"peaks": {"measured": PEAK}}
+    picture = roofline(document, workload_rows(document))
+    assert picture is not None
+    assert "10.0 times what memory gives" in picture.points[0].words
