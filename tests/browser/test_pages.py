@@ -21,6 +21,11 @@ PAGES = (
     "/api/", "/sign-in/", "/sign-up/", "/nowhere/", "/language-models/", "/language-models/1/",
     "/agents/1/", "/docs/", "/docs/results/", "/docs/glossary/", "/search/?q=softmax",
 )  # fmt: skip
+OF_ADMINS = (
+    "/account/", "/account/name/", "/account/password/", "/account/sessions/", "/account/delete/",
+    "/notices/", "/notices/settings/", "/operate/", "/operate/people/", "/operate/people/1/",
+    "/operate/queues/cpu/empty/", "/operate/runners/1/sensors/", "/curate/history/",
+)  # fmt: skip
 WIDTH = "document.documentElement.scrollWidth"
 
 
@@ -56,6 +61,15 @@ def test_every_link_of_the_navigation_is_in_sight(page: Page, seeded: Stack) -> 
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("link", name="navigator")).to_be_visible()
     assert _links_in_sight(page) > visitors
+    for width, scheme in ((390, "dark"), (1280, "light")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        for path in OF_ADMINS:
+            answer = page.goto(seeded.url + path)
+            assert answer is not None
+            assert answer.ok, path
+            assert page.evaluate(WIDTH) <= width, path
+            assert violations(page) == [], path
 
 
 def _links_in_sight(page: Page) -> int:
