@@ -25,7 +25,7 @@ _LONGEST_NAME = 100
 _NAME = re.compile(r"[\w-]+(/[\w-]+)*")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 _RENDERER = RendererHTML()
-_SCROLLABLE = '<div class="table-wrap" tabindex="0" role="region" aria-label="Table">'
+_SCROLLABLE = '<div class="table-wrap" tabindex="0" role="region" aria-label="Table {}"><table>'
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ def _read(name: str, _changed_ns: int) -> Document:
     title = next((section.heading for section in sections if section.level == 1), name)
     body = tokens[3:] if tokens and tokens[0].tag == "h1" else tokens
     html = _MARKDOWN.renderer.render(body, _MARKDOWN.options, {})
-    html = html.replace("<table>", f"{_SCROLLABLE}<table>").replace("</table>", "</table></div>")
+    numbers = itertools.count(1)
+    html = re.sub("<table>", lambda _: _SCROLLABLE.format(next(numbers)), html)
+    html = html.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
     return Document(name, title, html, _first_paragraph(tokens), tuple(sections))
 
 

@@ -14,6 +14,7 @@ from runs_app.models import (
     BaselineMeasurement,
     LanguageModel,
     LanguageModelCall,
+    ResultImport,
     TaskCheck,
     TaskJudgement,
     VerifierPrompt,
@@ -61,6 +62,9 @@ def client() -> Client:
         version=version, device=make.make_cpu(), direction="forward", created_at=make.NOW,
         queued_at=make.NOW,
     )  # fmt: skip
+    ResultImport.objects.create(
+        site="elsewhere", digest="0" * 64, results=1, exported_at=make.NOW, imported_at=make.NOW
+    )
     add_entry(AuditEntry.Kind.LOADED, now=make.NOW, version=version)
     signed_in = Client()
     signed_in.force_login(user)
@@ -97,3 +101,11 @@ def test_people_without_rights_do_not_get_in() -> None:
     visitor = Client()
     visitor.force_login(make.make_user())
     assert visitor.get(reverse("admin:index")).status_code == 302
+
+
+def test_it_looks_like_the_site_and_leads_back(client: Client) -> None:
+    client.force_login(make.make_admin())
+    text = client.get("/admin/").content.decode()
+    assert "css/admin.css" in text
+    assert 'rel="icon"' in text
+    assert '<div id="site-name"><a href="/">kbench</a>' in text
