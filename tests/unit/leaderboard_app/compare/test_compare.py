@@ -170,3 +170,9 @@ def test_its_queries_do_not_grow_with_rows(
         page(client, "/compare/agents/?agent=agent-0&agent=agent-1")
     with django_assert_max_num_queries(25):
         page(client, address(*rows))
+
+
+def test_boards_and_profiles_lead_there(client: Client) -> None:
+    agent = finished(agent="hare").submission.agent
+    assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
+    assert 'href="/compare/agents/?agent=hare"' in page(client, agent.get_absolute_url())
