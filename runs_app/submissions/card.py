@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
+from django.conf import settings
 from PIL import Image, ImageDraw, ImageFont
 
 from runs_app.models import Evaluation
@@ -17,6 +19,10 @@ _SIZE = (1200, 630)
 _MARGIN = 72
 _PAPER, _INK, _FAINT, _LINE = "#0f1216", "#e8ebf0", "#aab3c0", "#2a313b"
 _COLOURS = {"good": "#63cf8b", "bad": "#ff9088", "warn": "#efb955", "": "#8fb1ff"}
+_FONT = "static/vendor/geist/geist-latin-wght-normal.woff2"
+_WEIGHT = 550
+_LATIN_END = 0x100
+_SIGNS = "–—…"
 _LETTER_PX = 6.6  # mean width of a letter of a badge
 
 
@@ -117,7 +123,7 @@ def _interval(draw: ImageDraw.ImageDraw, speedup: float, spread: float, colour: 
 
 def _line(draw: ImageDraw.ImageDraw, y: float, text: str, size: int, colour: str) -> None:
     """A line that is made smaller until it fits, and cut where even that does not do."""
-    room = _SIZE[0] - 2 * _MARGIN
+    text, room = printable(text), _SIZE[0] - 2 * _MARGIN
     while size > 24 and draw.textlength(text, font=_font(size)) > room:
         size -= 2
     while draw.textlength(text, font=_font(size)) > room:
@@ -125,5 +131,13 @@ def _line(draw: ImageDraw.ImageDraw, y: float, text: str, size: int, colour: str
     draw.text((_MARGIN, y), text, font=_font(size), fill=colour)
 
 
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size)
+def printable(text: str) -> str:
+    """The text as far as the font has its letters: Latin ones, and a few signs."""
+    return "".join(c if ord(c) < _LATIN_END or c in _SIGNS else "?" for c in text)
+
+
+@lru_cache(maxsize=64)
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    font = ImageFont.truetype(settings.BASE_DIR / _FONT, size)
+    font.set_variation_by_axes([_WEIGHT])
+    return font

@@ -10,6 +10,7 @@ from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation
+from runs_app.submissions import card
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -81,6 +82,12 @@ def test_a_card_is_a_picture_of_the_usual_size(client: Client, title: str) -> No
     assert answer["Content-Type"] == "image/png"
     assert answer.content[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", answer.content[16:24]) == (1200, 630)
+
+
+def test_the_card_s_font_has_what_numbers_need() -> None:
+    missing = card._font(40).getmask("∑").getbbox()
+    assert all(card._font(40).getmask(sign).getbbox() != missing for sign in "×µ…–")
+    assert card.printable("1.34× in 5 µs, ∑ of ß…") == "1.34× in 5 µs, ? of ß…"
 
 
 @pytest.mark.parametrize("part", ["badge.svg", "card.png", "differences/"])
