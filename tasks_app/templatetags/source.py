@@ -47,7 +47,8 @@ def _highlight(source: str, language: str, prefix: str) -> SafeString:
         wrapcode=True,
     )
     html = pygments.format(_tokens(source, language), formatter)
-    scrollable = '<div tabindex="0" role="region" aria-label="Source code" class="code tall">'
+    role = "region" if prefix else "group"  # of several on a page none is a landmark
+    scrollable = f'<div tabindex="0" role="{role}" aria-label="Source code" class="code tall">'
     return SafeString(html.replace('<div class="code tall">', scrollable, 1))
 
 
