@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import render
 
 _NUL = "\0"
-_PLAIN_FORM = "application/x-www-form-urlencoded"
+_LONG_TEXTS = ("source", "text")
+"""Fields whose forms say themselves what is wrong, beside all that was written."""
 
 
 class UnstorableTextMiddleware:
-    """Answers 400 to NUL in an address or in a plain form; PostgreSQL would answer with an error.
+    """Answers 400 to NUL in an address or in a form; PostgreSQL would answer with an error.
 
-    Bodies of the API and forms with files are left to those who read them: their fields say no.
+    Bodies of the API are left to those who read them: their fields say no.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -35,9 +36,8 @@ class UnstorableTextMiddleware:
         field = _field_with_nul(request.GET)
         if field is None and _NUL in request.path_info:
             field = "address"
-        is_form = request.method == "POST" and request.content_type == _PLAIN_FORM
-        if field is None and is_form and not _is_api(request):
-            field = _field_with_nul(request.POST)
+        if field is None and request.method == "POST" and not _is_api(request):
+            field = _field_with_nul(request.POST, besides=_LONG_TEXTS)
         return None if field is None else _refusal(request, field)
 
 
@@ -45,9 +45,11 @@ def _is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith("/api/")
 
 
-def _field_with_nul(values: QueryDict) -> str | None:
-    """The first field with a NUL in its name or in one of its values."""
+def _field_with_nul(values: QueryDict, besides: Collection[str] = ()) -> str | None:
+    """The first other field with a NUL in its name or in one of its values."""
     for name, found in values.lists():
+        if name in besides:
+            continue
         if _NUL in name or any(_NUL in str(value) for value in found):
             return name.replace(_NUL, "\ufffd")
     return None

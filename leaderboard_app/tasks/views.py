@@ -23,10 +23,12 @@ from tasks_app.pages.task_filter import (
     read_filters,
     task_rows,
 )
+from tasks_app.parameters import takes
 
 
 @require_safe
 @vary_on_headers("HX-Request")
+@takes("q", *FILTERS)
 def task_list(request: HttpRequest) -> HttpResponse:
     """All published tasks, filtered by what stands in the address."""
     rows = task_rows()

@@ -51,6 +51,7 @@ from runs_app.plotly_policy import PLOTLY_STYLES
 from runs_app.queue.devices import devices
 from tasks_app.disclosure import sees_hidden
 from tasks_app.pages.text_diff import Budget, diff
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.selectors import published_tasks
 
@@ -62,6 +63,7 @@ _MINUTE_S = 60
 
 @never_cache
 @require_safe
+@takes(*RUN_FILTERS, "page")
 def run_list(request: HttpRequest) -> HttpResponse:
     """The runs that the address asks for, the newest first."""
     filters = {name: request.GET.get(name, "") for name in RUN_FILTERS}

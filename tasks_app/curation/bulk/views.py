@@ -70,11 +70,11 @@ def tasks_reevaluate(request: AuthenticatedRequest) -> HttpResponse:
 
 def _selected(request: HttpRequest) -> tuple[list[Task], Device]:
     """The tasks and the device that the form of the page of all tasks names."""
-    wanted = request.POST.get("device", "").replace("\0", "")
+    wanted = request.POST.get("device", "")
     device = devices().filter(slug=wanted).first()
     if device is None:
         raise CurationError("device", "choose a device")
-    slugs = [slug for slug in request.POST.getlist("task") if "\0" not in slug]
+    slugs = request.POST.getlist("task")
     tasks = Task.objects.filter(slug__in=slugs).select_related("current_version").order_by("slug")
     if not tasks:
         raise CurationError("task", "select at least one task")

@@ -111,7 +111,7 @@ class Waiting:
 
 def read_filters(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """What stands in the address, cut to a length that a filter may have."""
-    return {name: values.get(name, "").replace("\0", "").strip()[:_LONGEST] for name in names}
+    return {name: values.get(name, "").strip()[:_LONGEST] for name in names}
 
 
 def address(filters: Mapping[str, str]) -> str:

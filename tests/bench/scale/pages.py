@@ -18,8 +18,8 @@ from runs_app.models import Agent, Candidate, Evaluation, LanguageModel, Run, Su
 from tasks_app.models import Task
 from tests.bench.tables import percentile
 
-_MOST, _FEWEST = 10, 3
-_PATIENCE_S = 2.0
+_MOST, _FEWEST = 6, 2
+_PATIENCE_S = 1.0
 """Seconds after which an address is asked no more, once it was asked `_FEWEST` times."""
 _LEFT_OUT = ("logout", "sign-out", "set_language", "jsi18n", "static")
 _VARIANTS = {

@@ -47,13 +47,17 @@ def test_an_address_with_nul_is_a_400(address: str, signed_in: bool) -> None:
         assert ("Sign in" in answer.content.decode()) is not signed_in
 
 
-def test_a_form_with_nul_is_a_400_and_stores_nothing() -> None:
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_a_form_with_nul_is_a_400_and_stores_nothing(is_plain: bool) -> None:
     evaluation = make.make_finished_evaluation()
     client = Client()
     client.force_login(evaluation.submission.author)
     address = f"/submissions/{evaluation.submission_id}/rerun/"
     form = "mode=quick&device=cpu%00"
-    answer = client.post(address, form, content_type="application/x-www-form-urlencoded")
+    if is_plain:
+        answer = client.post(address, form, content_type="application/x-www-form-urlencoded")
+    else:
+        answer = client.post(address, {"mode": "quick", "device": "cpu\0"})
     assert answer.status_code == 400
     assert "<code>device</code>" in answer.content.decode()
     assert evaluation.submission.evaluations.count() == 1

@@ -108,7 +108,7 @@ def test_a_version_shows_its_facts_and_files_against_the_one_before(client: Clie
 
 
 @site
-@pytest.mark.parametrize("asked", ["9", "-1", "x", "%00", "9" * 30, "²", "1.5"])
+@pytest.mark.parametrize("asked", ["9", "-1", "x", "9" * 30, "²", "1.5"])
 def test_a_version_to_compare_with_that_is_none_is_named(client: Client, asked: str) -> None:
     publish(workloads=PUBLIC)
     text = text_of(client, f"/tasks/scale/versions/1/?against={asked}", 422)
