@@ -16,7 +16,7 @@ import redis
 from gpu_runner.daemon import heartbeat
 from gpu_runner.daemon.config import DaemonConfig
 from gpu_runner.daemon.heartbeat import Heartbeat
-from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.event import STEERING, Event, EventKind
 from tests.conftest import RedisServer
 from tests.unit.gpu_runner.daemon.conftest import StartDaemon
 from tests.unit.gpu_runner.daemon.running import (
@@ -143,6 +143,23 @@ def test_a_dead_slot_is_replaced(start_daemon: StartDaemon, tmp_path: Path) -> N
     assert not grows(leak)
     daemon.enqueue(make_request("e2"))
     daemon.wait_for(EventKind.FINISHED, "e2")
+
+
+def test_an_admins_wish_holds_work_back_until_it_is_taken_back(start_daemon: StartDaemon) -> None:
+    """It finishes what it does, takes nothing more, and works again afterwards."""
+    daemon = start_daemon(name="box")
+    daemon.wait_for_state("ready")
+    daemon.enqueue(make_request(source="sleep 1"))
+    daemon.wait_for(EventKind.STAGE)
+    daemon.connection.hset(STEERING, "box", "told by an admin to drain: the fan is loud")
+    assert "the fan is loud" in daemon.wait_for_state("draining")["reason"]
+    daemon.wait_for(EventKind.FINISHED)
+    daemon.enqueue(make_request("e2"))
+    time.sleep(1.5)
+    assert kinds(daemon.events("e2")) == []
+    daemon.connection.hdel(STEERING, "box")
+    daemon.wait_for(EventKind.FINISHED, "e2")
+    assert daemon.wait_for_state("ready")["reason"] != "the fan is loud"
 
 
 def test_nothing_lives_on_when_the_daemon_is_killed(
