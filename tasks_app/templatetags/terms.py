@@ -29,4 +29,4 @@ def term(word: str, label: str = "") -> SafeString:
 def explained(label: str, meaning: str) -> SafeString:
     """A button with `label` that shows `meaning`."""
     context = {"label": label, "meaning": meaning, "identity": f"term-{next(_numbers)}"}
-    return render_to_string("tasks_app/term.html", context)
+    return SafeString(render_to_string("tasks_app/term.html", context).strip())
