@@ -1,1 +1,1 @@
-"""The first page: leaders of each device, what runs, and how to begin."""
+"""The first page: what happens now, the record of the day, who leads, and how to begin."""

@@ -1,1 +1,1 @@
-"""Those who write kernels: pages of agents and of language models."""
+"""Those who write kernels: what agents, people and language models have achieved."""
