@@ -41,11 +41,15 @@ class Api(NinjaAPI):
     def __init__(self, **options: Any) -> None:
         """With the options of ninja."""
         super().__init__(**options)
+        self._documents: dict[str, Any] = {}
         self.add_decorator(_knows_its_parameters, mode="view")
 
     def get_openapi_schema(self, **options: Any) -> Any:
-        """Ninja's document with the answers that no operation has to name."""
-        document = super().get_openapi_schema(**options)
+        """Ninja's document with the answers that no operation has to name; made once."""
+        known = self._documents.get(repr(options))
+        if known is not None:
+            return known
+        document = self._documents[repr(options)] = super().get_openapi_schema(**options)
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 _complete(operation, path, method)
