@@ -9,6 +9,7 @@ from ninja.errors import HttpError, ValidationError
 from kbench_web.api_access import BearerAuth, Unauthorized
 from kbench_web.api_contract import Api, UnknownParameter
 from kbench_web.api_reference import Reference
+from kbench_web.client.api import router as site_router
 from leaderboard_app.boards.api import router as leaderboard_router
 from runs_app.api import router as runs_router
 from runs_app.errors import NotAllowed, QuotaExceeded, Stopped, SubmissionError, WrongState
@@ -22,6 +23,7 @@ api = Api(
     auth=BearerAuth(),
     docs=Reference(),
 )
+api.add_router("", site_router)
 api.add_router("", tasks_router)
 api.add_router("", runs_router)
 api.add_router("", leaderboard_router)
@@ -80,6 +82,8 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(error.__cause__, RequestDataTooBig):
         return _too_big(request, error.__cause__)
+    if error.status_code == 401:
+        return _unauthorized(request, Unauthorized(str(error)))
     if error.status_code == 400:
         cause = f": {error.__cause__}" if error.__cause__ else ""
         return _error(request, "body", f"is not valid JSON{cause}", 400)

@@ -14,6 +14,7 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbench_web.settings")
 http = get_asgi_application()  # sets Django up, so it goes before any import of models
 
+from kbench_web.long_poll import LongPoll  # noqa: E402
 from runs_app.routing import websocket_urlpatterns  # noqa: E402
 
 
@@ -26,7 +27,7 @@ async def no_socket(scope: Any, receive: Any, send: Any) -> None:
 _sockets = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": LongPoll(http),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)),
     }
 )

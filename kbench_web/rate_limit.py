@@ -17,10 +17,12 @@ from redis.exceptions import RedisError
 log = logging.getLogger(__name__)
 
 _WINDOW_S = 60
+REPEATED = "kbench.repeated"
+"""Mark in the scope of a request that the site repeats while its client waits: counted once."""
 
 
-def count(key: str) -> int:
-    """Events of this key in the running minute, this one included; 0 where none can be kept.
+def count(key: str, more: int = 1) -> int:
+    """Events of this key in the running minute, `more` included; 0 where none can be kept.
 
     Without the cache nothing is limited: refusing everybody would be the worse failure.
     """
@@ -28,7 +30,7 @@ def count(key: str) -> int:
     name = f"rate:{digest}:{int(time.time()) // _WINDOW_S}"
     try:
         cache.add(name, 0, timeout=2 * _WINDOW_S)
-        return cache.incr(name)
+        return cache.incr(name, more)
     except (RedisError, ValueError) as error:
         log.warning("requests are not counted: %s", error)
         return 0

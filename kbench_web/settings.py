@@ -66,6 +66,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "kbench_web.api_access.ApiRateLimitMiddleware",
     "kbench_web.api_errors.ApiErrorMiddleware",
+    "kbench_web.api_answers.ApiAnswerMiddleware",
     "kbench_web.unstorable.UnstorableTextMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

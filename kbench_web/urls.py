@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("api/", api_docs, name="api-docs"),
     path("", include("kbench_web.accounts.urls")),
+    path("", include("kbench_web.client.urls")),
     path("", include("kbench_web.help.urls")),
     path("", include("kbench_web.people.urls")),
     path("", include("tasks_app.curation.urls")),

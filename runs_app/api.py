@@ -7,7 +7,7 @@ from ninja import Router
 from runs_app.advice.api import router as judgements_router
 from runs_app.optimisation.api import router as runs_router
 from runs_app.queue.api import router as queue_router
-from runs_app.submissions.api import router as submissions_router
+from runs_app.submissions.status_api import router as submissions_router
 
 router = Router()
 router.add_router("", submissions_router)

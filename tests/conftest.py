@@ -23,6 +23,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Commands that start a browser for tests, the cheapest first."""
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
+SITE_FOLDERS |= {"kbench_client"}
 PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
 TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
 UNTIMED = {  # files there that judge outputs, or build, and bear company

@@ -13,6 +13,7 @@ from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.query import By, QueryError, parse_query
 from runs_app.api_body import one_of
 from runs_app.transfer import parquet
+from tasks_app.api_pages import link_next
 from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
@@ -113,6 +114,7 @@ _AS_FILES = {"responses": {200: {"content": _FILES}}}
 )
 def show_leaderboard(
     request: HttpRequest,
+    answer: HttpResponse,
     filters: Query[BoardIn],
     page: Query[PageIn],
 ) -> Any:
@@ -128,9 +130,15 @@ def show_leaderboard(
         return Status(422, {"field": error.field, "reason": error.reason})
     board = board_of(query, tasks)
     stop = None if page.limit is None else page.after + page.limit
-    rows = export.records(board, page.after, stop)
+    rows = export.records(board, page.after, None if stop is None else stop + 1)
+    if page.limit is not None and len(rows) > page.limit:
+        link_next(request, answer, stop)
+        rows = rows[: page.limit]
     if filters.format != "json":
-        return _file(rows, f"kbench-{query.by}-{query.device}", filters.format)
+        file = _file(rows, f"kbench-{query.by}-{query.device}", filters.format)
+        if "Link" in answer:
+            file["Link"] = answer["Link"]
+        return file
     return {
         "by": query.by.value,
         "device": query.device,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest
-from ninja import Field, Router, Schema
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Field, Query, Router, Schema
 
 from runs_app.models import TaskJudgement
+from tasks_app.api_pages import MOST_LISTED, link_next
 from tasks_app.selectors import find_task
 
 router = Router(tags=["tasks"])
-
-_MOST_LISTED = 100
 
 
 class VerdictOut(Schema):
@@ -42,13 +41,26 @@ class JudgementOut(Schema):
     response=list[JudgementOut],
     summary="What language models say of a task",
 )
-def list_judgements(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
+def list_judgements(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    limit: int = Query(100, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
+    after: int | None = Query(  # type: ignore[type-arg]
+        None, ge=1, lt=2**31, description="Id of the last one that you have; see the header Link."
+    ),
+) -> list[dict[str, Any]]:
     """Answer with the judgements of the task's current version, the newest first."""
     task = find_task(slug, request.user)
     if task is None:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
     rows = TaskJudgement.objects.filter(version=task.current_version)
-    return [_judgement(row) for row in rows.select_related("call__language_model")[:_MOST_LISTED]]
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    found = list(rows.select_related("call__language_model").order_by("-pk")[: limit + 1])
+    if len(found) > limit:
+        link_next(request, response, found[limit - 1].pk)
+    return [_judgement(row) for row in found[:limit]]
 
 
 def _judgement(row: TaskJudgement) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 
 from gpu_runner.data.verdict import Direction
 from runs_app.api_body import Body, between, one_of
+from runs_app.api_pages import WaitIn, newest_first
 from runs_app.errors import SubmissionError
 from runs_app.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.evolve.config import MOST, MOST_ANSWER_TOKENS, ProfileMode
@@ -150,6 +151,7 @@ class RunFilters(Schema):
     strategy: str = Field("", json_schema_extra=one_of("", *STRATEGIES))
     status: str = Field("", json_schema_extra=one_of("", *Run.Status.values))
     limit: int = Field(50, ge=1, le=_MOST_LISTED)
+    after: str = Field("", description="Id of the last one that you have; see the header Link.")
 
 
 class RunListed(Schema):
@@ -168,7 +170,7 @@ class RunListed(Schema):
     private: bool
     enters_best: bool
     seed: int
-    status: str = Field(examples=["RUNNING"], description="RUNNING, PAUSED, FINISHED or STOPPED")
+    status: str = Field(examples=["RUNNING"], json_schema_extra=one_of(*Run.Status.values))
     reason: str = Field(description="Why it is paused, or why it ended.")
     by_budget: bool = Field(description="Its budget ended it: an extension lets it go on.")
     usd: float
@@ -248,25 +250,27 @@ def create_run(
             del document[name]
     wanted = read_run_request(document)
     run = start_run(user=request.user, request=wanted, now=timezone.now())
-    response["Location"] = run.get_absolute_url()
+    response["Location"] = f"{request.path}/{run.pk}"
     return Status(201, _run(run))
 
 
 @router.get("/runs", response={200: list[RunListed], 422: Problem}, summary="Runs, newest first")
-def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> list[dict[str, Any]]:
+def list_runs(
+    request: HttpRequest, response: HttpResponse, filters: Query[RunFilters]
+) -> list[dict[str, Any]]:
     """Answer with the runs that you may see."""
     given = {name: getattr(filters, name) for name in ("task", "device", "strategy", "status")}
     for name, known in (("strategy", list(STRATEGIES)), ("status", Run.Status.values)):
         if given[name] and given[name] not in known:
             raise SubmissionError(name, f"{given[name][:100]!r} is not one of {', '.join(known)}")
     rows = filtered_runs(request.user, given)
-    runs = list(rows.order_by("-created_at")[: filters.limit])
+    runs = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
     now, budgets = timezone.now(), run_budgets(runs)
     return [_listed(run, budgets[run.pk], now) for run in runs]
 
 
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
-def show_run(request: HttpRequest, run_id: str) -> dict[str, Any]:
+def show_run(request: HttpRequest, run_id: str, _: Query[WaitIn]) -> dict[str, Any]:
     """Answer with a run."""
     return _run(_find(request, run_id))
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Query, Router, Schema, Status
 from pydantic import StrictBool
 
-from gpu_runner.data.verdict import Abi, Direction, Language, Mode
+from gpu_runner.data.verdict import Abi, Direction, Language, Mode, Verdict
 from runs_app.api_body import Body, one_of
 from runs_app.baselines.selectors import awaited_baselines as baselines_awaited
 from runs_app.errors import SubmissionError
@@ -20,6 +20,7 @@ from runs_app.integrity.audits import request_audit
 from runs_app.integrity.eligibility import Why, eligibilities
 from runs_app.integrity.selectors import decision_reason
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
+from runs_app.models import Status as JobStatus
 from runs_app.queue.find_device import resolve_device
 from runs_app.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.submissions.quota import quota as quota_of
@@ -98,9 +99,13 @@ class EvaluationOut(Schema):
 
     id: UUID
     device: str
-    mode: str
-    status: str = Field(examples=["FINISHED"])
-    verdict: str = Field(examples=["CORRECT"], description="Empty until status is FINISHED.")
+    mode: str = Field(json_schema_extra=one_of(*Mode))
+    status: str = Field(examples=["FINISHED"], json_schema_extra=one_of(*JobStatus.values))
+    verdict: str = Field(
+        examples=["CORRECT"],
+        description="Empty until status is FINISHED.",
+        json_schema_extra=one_of("", *Verdict),
+    )
     reason: str
     stage: str
     attempt: int
@@ -150,7 +155,8 @@ class SubmissionOut(Schema):
     direction: str
     private: bool
     origin: str = Field(
-        description="person, api, run, entered (by a run), dry_run, shipped, carried or imported."
+        description="run: measures a candidate; entered: by a run; carried: from another version.",
+        json_schema_extra=one_of(*Submission.Origin.values),
     )
     imported_from: str | None = Field(
         description="The site that measured it, if it was imported; null for our own."
@@ -203,7 +209,7 @@ def create_submission(
     response["X-Quota-Limit"] = str(quota.daily_limit)
     response["X-Quota-Remaining"] = str(quota.remaining)
     response["X-Quota-Reset"] = quota.resets_at.isoformat()
-    response["Location"] = submission.get_absolute_url()
+    response["Location"] = f"{request.path}/{submission.pk}"
     return Status(
         201,
         {
@@ -220,9 +226,15 @@ def create_submission(
     response={200: SubmissionOut, 404: Problem},
     summary="One submission",
 )
-def show_submission(request: HttpRequest, submission_id: str) -> dict[str, Any]:
+def show_submission(
+    request: HttpRequest,
+    submission_id: str,
+    wait: int = Query(  # type: ignore[type-arg]
+        0, ge=0, le=60, description="Answer once it is over, after so many seconds at most."
+    ),
+) -> dict[str, Any]:
     """Answer with a submission, its evaluations and their results."""
-    submission = find_submission(_identity(submission_id), request.user)
+    submission = find_submission(identity(submission_id), request.user)
     if submission is None:
         raise Http404(f"there is no submission {submission_id!r} that you may see")
     return _submission(submission, request.user)
@@ -234,11 +246,11 @@ def show_submission(request: HttpRequest, submission_id: str) -> dict[str, Any]:
     summary="Audit a submission (admins)",
 )
 def create_audit(
-    request: AuthenticatedRequest, submission_id: str, payload: AuditIn
+    request: AuthenticatedRequest, response: HttpResponse, submission_id: str, payload: AuditIn
 ) -> Status[dict[str, Any]]:
     """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
     user = request.user
-    submission = find_submission(_identity(submission_id), user)
+    submission = find_submission(identity(submission_id), user)
     if submission is None:
         raise Http404(f"there is no submission {submission_id!r} that you may see")
     evaluation = request_audit(
@@ -248,6 +260,8 @@ def create_audit(
         now=timezone.now(),
     )
     url = f"{submission.get_absolute_url()}?evaluation={evaluation.pk}"
+    own = request.path.removesuffix("/audit")
+    response["Location"] = f"{own}/status?evaluation={evaluation.pk}"
     return Status(201, {"evaluation": evaluation.pk, "url": url})
 
 
@@ -262,7 +276,8 @@ def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
     return version
 
 
-def _identity(text: str) -> UUID:
+def identity(text: str) -> UUID:
+    """The id that an address names; raises `Http404`."""
     try:
         return UUID(text)
     except ValueError:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.verdict import DeviceKind
 from tasks_app import selectors
+from tasks_app.api_pages import MOST_LISTED, link_next
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages import soundness_page, version_page
 from tasks_app.pages.task_filter import (
@@ -200,6 +201,8 @@ class TaskFilters(Schema):
     abi: str = Field("", description="c or torch")
     direction: str = Field("", description="forward or backward")
     dtype: str = ""
+    limit: int = Field(MOST_LISTED, ge=1, le=MOST_LISTED)
+    after: str = Field("", description="Name of the last one that you have; see the header Link.")
 
 
 class TaskFilterRefusal(Schema):
@@ -214,14 +217,19 @@ class TaskFilterRefusal(Schema):
     response={200: list[TaskSummary], 422: TaskFilterRefusal},
     summary="All published tasks",
 )
-def list_tasks(request: HttpRequest, filters: Query[TaskFilters]) -> Any:
+def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> Any:
     """Answer with the published tasks that fit, by name."""
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
         check_filters(rows, wanted)
     except FilterError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
-    return [_summary(row.task) for row in chosen(rows, wanted)]
+    fitting = [row.task for row in chosen(rows, wanted) if row.task.slug > filters.after]
+    fitting.sort(key=lambda task: task.slug)  # as Python compares, not as the database does
+    shown = fitting[: filters.limit]
+    if len(fitting) > len(shown):
+        link_next(request, response, shown[-1].slug)
+    return [_summary(task) for task in shown]
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
@@ -276,12 +284,23 @@ def show_soundness(
 @router.get(
     "/tasks/{slug}/versions", response=list[VersionSummary], summary="All versions of a task"
 )
-def list_versions(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
+def list_versions(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    limit: int = Query(MOST_LISTED, ge=1, le=MOST_LISTED),  # type: ignore[type-arg]
+    after: int | None = Query(  # type: ignore[type-arg]
+        None, ge=1, lt=2**31, description="Number of the last one that you have; see Link."
+    ),
+) -> list[dict[str, Any]]:
     """Answer with the versions that were public, the newest first; retired tasks have them too."""
     task = selectors.known_task(slug, request.user)
     rows = version_page.rows(task, request.user) if task else []
     if not rows:
         raise Http404(f"there is no task {slug!r}; see /api/v1/tasks")
+    older = [row for row in rows if after is None or row.version.number < after]
+    if len(older) > limit:
+        link_next(request, response, older[limit - 1].version.number)
     return [
         {
             "number": row.version.number,
@@ -292,7 +311,7 @@ def list_versions(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
             "changes": row.comparison.summary if row.comparison else "",
             "url": reverse("task-version", args=[slug, row.version.number]),
         }
-        for row in rows
+        for row in older[:limit]
     ]
 
 

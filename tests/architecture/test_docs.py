@@ -30,7 +30,7 @@ def test_every_word_of_a_result_is_explained(word: str) -> None:
 
 def test_every_setting_is_explained() -> None:
     read = set()
-    for folder in ("kbench_web", "gpu_runner"):
+    for folder in ("kbench_web", "gpu_runner", "kbench_client"):
         for path in (ROOT / folder).rglob("*.py"):
             read |= set(ENVIRONMENT.findall(path.read_text()))
     explained = set(re.findall(r"^\| `([A-Z_]+)`", text_of("docs/settings.md"), re.MULTILINE))

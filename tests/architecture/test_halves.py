@@ -1,4 +1,7 @@
-"""Each half imports with its own packages: a site needs no torch, and a runner no Django."""
+"""Each part imports with its own packages: a site without torch, a runner without Django.
+
+The client, which is what an installation without extras holds, needs neither, nor Redis.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 DATA = ("tasks_app.catalog", "tasks_app.example")  # tasks, which nobody imports
+FOR_MCP = ("kbench_client.mcp_server",)
 HALVES = {
+    "client": ("kbench_client",),
+    "mcp": ("kbench_client",),
     "site": ("kbench_web", "leaderboard_app", "runs_app", "tasks_app", "gpu_runner.data"),
     "runner": ("gpu_runner",),
 }
@@ -76,14 +82,15 @@ def test_a_requirement_leads_to_what_it_requires() -> None:
 def test_a_half_imports_without_the_packages_of_the_other(half: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    own = {project["name"], *needed([*project["dependencies"], *extras[half]])}
+    own = {project["name"], *needed([*project["dependencies"], *extras.get(half, ())])}
     hidden = [
         module
         for module, names in metadata.packages_distributions().items()
         if not own & {*map(canonicalize_name, names)}
     ]
-    assert ("torch" in hidden, "django" in hidden) == (half == "site", half == "runner")
-    about = json.dumps([HALVES[half], hidden, DATA])
+    assert ("torch" in hidden, "django" in hidden) == (half != "runner", half != "site")
+    assert ("redis" in hidden, "mcp" in hidden) == (half in ("client", "mcp"), half != "mcp")
+    about = json.dumps([HALVES[half], hidden, (*DATA, *(FOR_MCP if half == "client" else ()))])
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL, about],
         cwd=ROOT,

@@ -18,6 +18,7 @@ FORBIDDEN = {
     "gpu_runner.engine": {"django", "redis", "rq"},
     "gpu_runner.__main__": {"torch", "numpy", "django"},
     "runs_app.evolve": {"torch", "numpy", "django", "redis", "rq", "openai"},
+    "kbench_client.main": {"torch", "numpy", "django", "redis", "rq", "gpu_runner", "mcp"},
     "runs_app.llm": {"torch", "django", "redis", "rq"},
 }
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 ROOT = Path(__file__).parents[2]
-APPS = ("kbench_web", "leaderboard_app", "runs_app", "tasks_app")
+APPS = ("kbench_client", "kbench_web", "leaderboard_app", "runs_app", "tasks_app")
 DJANGOS = {"commands", "management", "migrations", "templatetags"}
 """Folders whose names Django gives, and everybody knows."""
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- folders: begin -->\n", "<!-- folders: end -->\n"
 DEPTH = 3
-TOP = ("kbench_web", "leaderboard_app", "runs_app", "tasks_app", "gpu_runner")
+TOP = ("kbench_web", "leaderboard_app", "runs_app", "tasks_app", "gpu_runner", "kbench_client")
 _INDENT, _COLUMN, _WIDTH = 2, 24, 96
 _INSIDE = {"migrations", "management", "templatetags"}
 """Folders that Django demands wherever they are needed; they tell a reader nothing."""

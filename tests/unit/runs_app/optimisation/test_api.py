@@ -56,7 +56,8 @@ def test_a_run_is_started_and_watched(ada: Any, world: World) -> None:
     created = api.post("runs", wanted(name="First", private=True))
     assert created.status_code == 201, created.content
     answer = created.json()
-    assert created["Location"] == answer["url"] == f"/runs/{answer['id']}/"
+    assert answer["url"] == f"/runs/{answer['id']}/"
+    assert created["Location"] == f"/api/v1/runs/{answer['id']}"
     assert (answer["status"], answer["agent"], answer["user"]) == ("RUNNING", "kbench-plain", "ada")
     assert answer["budget"]["evaluations"] == 50
     run = Run.objects.get(pk=answer["id"])

@@ -50,7 +50,8 @@ def test_a_submission_is_created_and_can_be_read(token: str) -> None:
     created = post(token, body(agent="evolver", model="gpt-9", mode="test"))
     assert created.status_code == 201
     answer = created.json()
-    assert answer["url"] == created["Location"] == f"/submissions/{answer['id']}/"
+    assert answer["url"] == f"/submissions/{answer['id']}/"
+    assert created["Location"] == f"/api/v1{answer['url'].rstrip('/')}"
     assert "no runner for cpu has ever reported" in answer["waiting_reason"]
     assert created["X-Quota-Remaining"] == "499"
     assert created["RateLimit-Limit"] == "600"

@@ -1,0 +1,1 @@
+"""The commands of `kbench`: one module for those that belong together."""

@@ -1,0 +1,94 @@
+"""`kbench show`, `compare` and `leaderboard`: what came of kernels."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from kbench_client.commands.submitting import add_watch_options, watch
+from kbench_client.exits import Exit, Stop, exit_of
+from kbench_client.output import Output
+from kbench_client.results import (
+    comparison,
+    comparison_table,
+    duration,
+    factor,
+    newest,
+    table,
+    verdict_line,
+    workload_table,
+)
+from kbench_client.site import Site
+
+BOARD = ("by", "device", "task", "scenario", "dtype", "direction", "sort")
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare the commands."""
+    parser = command("show", "a submission's verdict and times; without ID your newest ones")
+    parser.add_argument("submission", metavar="ID", nargs="?", default="")
+    parser.add_argument("--wait", action="store_true", help="for the verdict")
+    add_watch_options(parser)
+    parser.set_defaults(run=_show)
+    parser = command("compare", "submissions of one task and device, against the first")
+    parser.add_argument("submissions", metavar="ID", nargs="+")
+    parser.set_defaults(run=_compare)
+    parser = command("leaderboard", "a board's rows")
+    for name in BOARD:
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--limit", type=int, default=20)
+    parser.set_defaults(run=_leaderboard)
+
+
+def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    if not options.submission:
+        return _own(site, output)
+    if options.wait:
+        watch(site, options.submission, output, options.timeout)
+    submission = site.submission(options.submission)
+    evaluation = newest(submission)
+    heading = f"{submission['task']} on {evaluation['device']}, {evaluation['mode']}"
+    parts = [heading, verdict_line(evaluation), workload_table(evaluation)]
+    if evaluation["verdict"] == "CORRECT" and evaluation["mode"] == "ranked":
+        parts.append(f"{evaluation['eligibility']}: {evaluation['eligibility_reason']}")
+    address = site.account.url + submission["url"]
+    output.answer(submission, "\n".join([*filter(None, parts), address]))
+    return exit_of(evaluation["verdict"]) if evaluation["verdict"] else Exit.GOOD
+
+
+def _own(site: Site, output: Output) -> Exit:
+    found = site.submissions(20)
+    rows = []
+    for each in found:
+        state = each["latest"] or {}
+        words = state.get("verdict") or state.get("status", "")
+        speedup = factor(state.get("speedup"))
+        rows.append((each["id"], each["task"], state.get("device", ""), words, speedup))
+    heading = ("submission", "task", "device", "verdict", "speedup")
+    output.answer(found, table([heading, *rows]) if rows else "you have submitted nothing yet")
+    return Exit.GOOD
+
+
+def _compare(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    if len(options.submissions) < 2:
+        raise Stop(Exit.MISUSE, "give two or more submissions", "ID")
+    found = comparison([site.submission(each) for each in options.submissions])
+    output.answer(found, comparison_table(found))
+    return Exit.GOOD
+
+
+def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    given = {name: getattr(options, name) for name in BOARD if getattr(options, name)}
+    if options.limit > 0:
+        given["limit"] = str(options.limit)
+    board = site.board(**given)
+    rows: list[tuple[object, ...]] = []
+    for row in board["rows"]:
+        who = row["name"] if "name" in row else row["agent"]
+        what = f"{row['solved']}/{row['problems']}" if "name" in row else row["task"]
+        time = duration(row.get("latency_ns"))
+        rows.append((row["rank"] or "-", who, what, time, factor(row["speedup_best"])))
+    heading = ("rank", "agent", "task or solved", "time", "speedup")
+    text = table([heading, *rows]) if rows else "nothing counts here yet"
+    output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
+    return Exit.GOOD

@@ -1,0 +1,101 @@
+"""`kbench run`: let a strategy look for a faster kernel."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kbench_client.commands.submitting import add_watch_options
+from kbench_client.exits import Exit, Stop
+from kbench_client.kernels import read_kernel
+from kbench_client.output import Output
+from kbench_client.results import duration
+from kbench_client.site import Site
+
+BUDGET = {"evaluations": int, "usd": float, "tokens": int, "wall_time_s": int}
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = command("run", "start an optimisation run, or follow one")
+    parser.add_argument("task", metavar="TASK_OR_RUN", help="a task's name, or a run's id")
+    parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
+    parser.add_argument("--device", default="")
+    parser.add_argument("--direction", default="", choices=("", "forward", "backward"))
+    parser.add_argument("--model", action="append", default=[], help="may be given again")
+    parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--kernel", default="", metavar="FILE", help="where to begin")
+    parser.add_argument("--name", default="")
+    parser.add_argument("--private", action="store_true")
+    parser.add_argument("--enter-best", action="store_true", help="submit the best at the end")
+    for name, kind in BUDGET.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, help="a cap")
+    parser.add_argument("--watch", action="store_true", help="wait for its end")
+    add_watch_options(parser)
+    parser.set_defaults(run=_run)
+
+
+def body(options: argparse.Namespace) -> dict[str, Any]:
+    """The body of a run to be started."""
+    budget = {name: getattr(options, name) for name in BUDGET if getattr(options, name) is not None}
+    wanted: dict[str, Any] = {
+        **{name: getattr(options, name) for name in ("task", "strategy", "device", "direction")},
+        **{"name": options.name, "models": options.model, "budget": budget},
+        "parameters": dict(map(_parameter, options.parameter)),
+        "private": options.private,
+        "enters_best": options.enter_best,
+    }
+    if options.kernel:
+        wanted |= {"seed_kernel": "own", "source": read_kernel(Path(options.kernel)).source}
+    return {name: value for name, value in wanted.items() if value not in ("", [], {}, False)}
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise Stop(Exit.MISUSE, f"{text!r} is not of the form NAME=VALUE", "parameter")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    if options.strategy:
+        if not site.account.token:
+            raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+        run = site.start_run(body(options))
+    else:
+        run = site.run(options.task)
+    address = site.account.url + run["url"]
+    if options.watch:
+        output.progress(address)
+        run = follow(site, run["id"], output, options.timeout)
+    output.answer(run | {"url": address}, f"{_line(run)}\n{run['id']}\n{address}")
+    return Exit.GOOD
+
+
+def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, Any]:
+    """Wait until a run has ended, with a line whenever it got better; raises `Stop`."""
+    run: dict[str, Any] = {}
+    said = ""
+    for run in site.watch(lambda wait, since: site.run(identity, wait, since), timeout_s):
+        if (now := _line(run)) != said:
+            output.progress(f"  {now}")
+            said = now
+        if run["status"] == "PAUSED":
+            raise Stop(Exit.OTHER_VERDICT, f"the run is paused: {run['reason']}")
+    if run["ended_at"] is None:
+        raise Stop(Exit.TIME_OVER, f"still {run['status']} after {timeout_s:g} s")
+    return run
+
+
+def _line(run: dict[str, Any]) -> str:
+    best, seed = run["best_latency_ns"], run["seed_latency_ns"]
+    gain = f", {seed / best:.2f}x its seed" if best and seed else ""
+    spent = f"{run['evaluations']} evaluations, {run['usd']:.2f} USD"
+    reason = f" ({run['reason']})" if run["reason"] else ""
+    return f"{run['status']}{reason}: best {duration(best)}{gain}; {spent}"

@@ -1,0 +1,97 @@
+"""`kbench submit`: enter a kernel, and wait for its verdict."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kbench_client.exits import Exit, Stop, exit_of
+from kbench_client.kernels import LANGUAGES, payload, read_kernel
+from kbench_client.output import Output
+from kbench_client.results import verdict_line
+from kbench_client.site import Site
+
+MODES = ("compile", "test", "quick", "ranked", "profile")
+TIMEOUT_S = 1800.0
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = command("submit", "enter a kernel's file")
+    parser.add_argument("file", type=Path, metavar="FILE")
+    add_kernel_options(parser)
+    parser.add_argument("--agent", default="", help="who wrote it; you, if left out")
+    parser.add_argument("--model", default="", help="the language model that wrote it")
+    parser.add_argument("--private", action="store_true", help="seen by you and admins only")
+    parser.add_argument("--watch", action="store_true", help="wait for the verdict")
+    add_watch_options(parser)
+    parser.add_argument(
+        "--min-speedup", type=float, help="with --watch: end with 6 if the best baseline is nearer"
+    )
+    parser.set_defaults(run=_submit)
+
+
+def add_kernel_options(parser: argparse.ArgumentParser) -> None:
+    """Options that a directive in the source may say as well."""
+    parser.add_argument("--task", default="", help="a task's name")
+    parser.add_argument("--device", default="", help="cpu, cuda or a device of the queues")
+    parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
+    parser.add_argument("--direction", default="", choices=("", "forward", "backward"))
+    languages = sorted(set(LANGUAGES.values()))
+    parser.add_argument("--language", default="", choices=("", *languages))
+
+
+def add_watch_options(parser: argparse.ArgumentParser) -> None:
+    """How long to wait."""
+    parser.add_argument(
+        "--timeout", type=float, default=TIMEOUT_S, metavar="SECONDS", help="of waiting; then 5"
+    )
+
+
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Options of these names."""
+    return {name: getattr(options, name) for name in names}
+
+
+def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    if not site.account.token:
+        raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+    names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
+    body = payload(read_kernel(options.file), given(options, *names))
+    created = site.submit(body)
+    address = site.account.url + created["url"]
+    if not options.watch:
+        output.answer(created | {"url": address}, f"{created['id']}\n{address}")
+        return Exit.GOOD
+    output.progress(address)
+    state = watch(site, created["id"], output, options.timeout)
+    output.answer(state | {"url": address}, f"{verdict_line(state)}\n{address}")
+    return _judged(state, options.min_speedup)
+
+
+def _judged(state: dict[str, Any], min_speedup: float | None) -> Exit:
+    status = exit_of(state["verdict"])
+    if status or min_speedup is None or state["verdict"] != "CORRECT":
+        return status
+    return Exit.TOO_SLOW if (state["speedup"] or 0.0) < min_speedup else Exit.GOOD
+
+
+def watch(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, Any]:
+    """Wait until a submission's evaluation is over, with a line for each stage; raises `Stop`."""
+    state: dict[str, Any] = {}
+    said = ""
+    for state in site.watch(lambda wait, since: site.status(identity, wait, since), timeout_s):
+        now = state["stage"] or state["waiting_reason"] or state["status"].lower()
+        if now != said and not state["over"]:
+            output.progress(f"  {now}")
+            said = now
+    if not state["over"]:
+        reason = (
+            f"still {state['status']} after {timeout_s:g} s; `kbench show {identity}` asks later"
+        )
+        raise Stop(Exit.TIME_OVER, reason)
+    if state["status"] == "CANCELLED":
+        raise Stop(Exit.OTHER_VERDICT, f"cancelled: {state['reason'] or 'by a person'}")
+    return state

@@ -1,0 +1,103 @@
+"""`kbench tasks` and `kbench get`: what there is to write kernels for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kbench_client.exits import Exit, Stop
+from kbench_client.output import Output
+from kbench_client.results import table
+from kbench_client.site import Site
+
+FILTERS = ("q", "scenario", "difficulty", "tag", "abi", "direction", "dtype")
+DOCUMENT = "task.json"
+_NAIVE = "kbench-naive"
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare both commands."""
+    parser = command("tasks", "list the tasks")
+    for name in FILTERS:
+        parser.add_argument(f"--{name}", default="")
+    parser.set_defaults(run=_tasks)
+    parser = command("get", "a task as a folder: signature, reference, workloads, first kernels")
+    parser.add_argument("task", metavar="TASK")
+    parser.add_argument("--to", type=Path, help="folder; by default the task's name")
+    parser.add_argument("--force", action="store_true", help="write over files that are there")
+    parser.set_defaults(run=_get)
+
+
+def _tasks(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    given = {name: getattr(options, name) for name in FILTERS if getattr(options, name)}
+    found = site.tasks(**given)
+    rows = [
+        (t["name"], t["abi"], t["dtype"], "+".join(t["directions"]), t["difficulty"], t["title"])
+        for t in found
+    ]
+    heading = ("task", "abi", "dtype", "direction", "difficulty", "title")
+    output.answer(found, table([heading, *rows]) if rows else "no task fits")
+    return Exit.GOOD
+
+
+def _get(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    task = site.task(options.task)
+    folder: Path = options.to or Path(task["name"])
+    files = folder_of(task)
+    taken = [name for name in files if (folder / name).exists()]
+    if taken and not options.force:
+        raise Stop(Exit.MISUSE, f"{folder} has {', '.join(taken)} already; --force replaces them")
+    for name, text in files.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError as error:
+            raise Stop(Exit.MISUSE, f"{path}: {error.strerror or error}", "to") from None
+    listing = "\n".join(f"  {folder / name}" for name in files)
+    shown = {"task": task["name"], "folder": str(folder), "files": list(files)}
+    output.answer(shown, f"{task['title']}, version {task['version']}:\n{listing}")
+    return Exit.GOOD
+
+
+def folder_of(task: dict[str, Any]) -> dict[str, str]:
+    """The files of a task's folder: what the site shows, words about it, and kernels to begin with.
+
+    Raises `Stop` where a site names a file outside the folder.
+    """
+    document = task["document"]
+    files = {"README.md": about(task), DOCUMENT: json.dumps(document, indent=1) + "\n"}
+    for name, text in document.get("files", {}).items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+            raise Stop(Exit.UNREACHABLE, f"the site names the file {name!r}, which lies elsewhere")
+        files[name] = text
+    for kernel in document.get("kernels", ()):
+        naive = kernel["agent"] == _NAIVE and kernel["direction"] == "forward"
+        if naive and kernel["path"] in files:
+            suffix = PurePosixPath(kernel["path"]).suffix
+            directive = f"// kbench: task={task['name']} mode=quick\n"
+            files[f"kernel{suffix}"] = directive + files[kernel["path"]]
+    return files
+
+
+def about(task: dict[str, Any]) -> str:
+    """A task in words: what to write, and on which shapes it is measured."""
+    document = task["document"]
+    lines = [f"# {task['title']}", "", document.get("description", ""), ""]
+    if document.get("signature"):
+        lines += ["```c++", f'extern "C" {document["signature"]};', "```", ""]
+    lines += [
+        f"- ABI {task['abi']}, {task['dtype']}, {', '.join(task['directions'])}",
+        f"- tolerance: {json.dumps(document.get('tolerance', {}))}",
+        "",
+        "| workload | devices | parameters |",
+        "|---|---|---|",
+    ]
+    for each in document["workloads"]:
+        devices = ", ".join(each.get("devices", ())) or "all"
+        lines.append(f"| {each['name']} | {devices} | {json.dumps(each['parameters'])} |")
+    return "\n".join([*lines, "", "Hidden workloads have other sizes, and are not shown.", ""])

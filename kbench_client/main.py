@@ -1,0 +1,69 @@
+"""`kbench`: its commands, their options, and how they end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from kbench_client import config, version
+from kbench_client.commands import evaluate, login, mcp, reading, running, submitting, tasks
+from kbench_client.exits import Exit, Stop
+from kbench_client.output import Output
+from kbench_client.site import Site
+
+_EPILOG = """exit status: 0 good; 1 another verdict than CORRECT; 2 wrong use, or refused;
+3 no site, or its fault; 4 no token, or a wrong one; 5 --timeout is over; 6 slower than
+--min-speedup. KBENCH_URL and KBENCH_TOKEN come before what `kbench login` keeps."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit status."""
+    options = _parser().parse_args(arguments)
+    output = Output(as_json=options.json, is_quiet=options.quiet)
+    site = None
+    try:
+        file = config.path()
+        if config.is_open_to_others(file):
+            output.warn(f"others may read {file}: chmod 600 it")
+        account = config.account()
+        if options.url:
+            account = config.account({**os.environ, "KBENCH_URL": options.url})
+        site = Site(account, warn=output.warn)
+        return int(options.run(options, site, output))
+    except Stop as error:
+        return output.stop(error)
+    except KeyboardInterrupt:
+        return output.stop(Stop(Exit.TIME_OVER, "interrupted; what was entered goes on"))
+    except BrokenPipeError:
+        sys.stderr.close()
+        return int(Exit.GOOD)
+    finally:
+        if site is not None:
+            site.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    shared.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    shared.add_argument("--url", default="", help="the site, in place of the one that is kept")
+    parser = argparse.ArgumentParser(
+        prog="kbench", description="Kernels: entered, measured and compared.", epilog=_EPILOG
+    )
+    parser.add_argument("--version", action="version", version=f"kbench {version() or 'unknown'}")
+    known = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, words: str) -> argparse.ArgumentParser:
+        return known.add_parser(
+            name, help=words, description=words, epilog=_EPILOG, parents=[shared]
+        )
+
+    for module in (login, tasks, submitting, reading, running, evaluate, mcp):
+        module.add(command)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

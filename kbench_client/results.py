@@ -1,0 +1,157 @@
+"""Results in few words: a verdict, its workloads, several submissions side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kbench_client.exits import Exit, Stop
+
+Document = dict[str, Any]
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+def duration(time_ns: float | None) -> str:
+    """A time with three digits and its unit."""
+    if time_ns is None:
+        return "-"
+    scale, unit = next((pair for pair in _UNITS if time_ns >= pair[0]), _UNITS[-1])
+    return f"{time_ns / scale:.3g} {unit}"
+
+
+def factor(value: float | None) -> str:
+    """A speedup."""
+    return "-" if value is None else f"{value:.2f}x"
+
+
+def table(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as lines of columns; the first row is the heading."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = ("  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)) for row in texts)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def newest(submission: Document) -> Document:
+    """The newest evaluation that is no audit, or that has a result; raises `Stop`."""
+    found = [each for each in submission["evaluations"] if each["mode"] != "audit"]
+    if not found:
+        raise Stop(Exit.MISUSE, f"submission {submission['id']} has no evaluation")
+    return dict(found[0])
+
+
+def workloads(evaluation: Document) -> dict[str, Document]:
+    """The public workloads of a result that have a time, by name."""
+    result = evaluation.get("result") or {}
+    return {
+        each["name"]: each
+        for each in result.get("workloads", ())
+        if each.get("measurement") and not each.get("hidden")
+    }
+
+
+def best_baseline(workload: Document) -> tuple[str, float | None]:
+    """The fastest baseline and its time in nanoseconds."""
+    times = {
+        name: each["time_ns"] for name, each in (workload.get("baselines") or {}).items() if each
+    }
+    name = min(times, key=lambda each: times[each], default="")
+    return name, times.get(name)
+
+
+def verdict_line(state: Document) -> str:
+    """A verdict with its time and speedup, or where an evaluation stands."""
+    if state["status"] != "FINISHED":
+        return f"{state['status']} {state['stage'] or state['waiting_reason']}".strip()
+    words = [state["verdict"]]
+    if state["latency_ns"] is not None:
+        words.append(duration(state["latency_ns"]))
+    if state["speedup"] is not None:
+        words.append(f"{factor(state['speedup'])} of the best baseline")
+    reason = str(state["reason"]).strip()
+    return ", ".join(words) + (f"\n{reason}" if reason else "")
+
+
+def workload_table(evaluation: Document) -> str:
+    """Each public workload with its time, interval, best baseline and share of the limit."""
+    rows: list[Sequence[object]] = [
+        ("workload", "time", "95 % interval", "baseline", "speedup", "limit")
+    ]
+    for name, each in workloads(evaluation).items():
+        found = each["measurement"]
+        baseline, time_ns = best_baseline(each)
+        floor_ns = each.get("floor_ns")
+        limit = f"{100 * floor_ns / found['time_ns']:.0f} %" if floor_ns else "-"
+        interval = f"{duration(found['low_ns'])} to {duration(found['high_ns'])}"
+        speedup = factor(time_ns / found["time_ns"]) if time_ns else "-"
+        rows.append((name, duration(found["time_ns"]), interval, baseline or "-", speedup, limit))
+    return table(rows) if len(rows) > 1 else ""
+
+
+def comparison(submissions: Sequence[Document]) -> Document:
+    """Times of several submissions by workload, and how much faster each is than the first.
+
+    Submissions must be of one task and one device; raises `Stop`. A ratio is the first one's time
+    over the other's. `differs` says whether their 95 % intervals are apart.
+    """
+    shown = [newest(each) for each in submissions]
+    facts = [
+        (s["task"], s["direction"], e["device"]) for s, e in zip(submissions, shown, strict=True)
+    ]
+    for name, values in zip(("task", "direction", "device"), zip(*facts, strict=True), strict=True):
+        if len(set(values)) > 1:
+            raise Stop(Exit.MISUSE, f"these differ in it: {', '.join(sorted(set(values)))}", name)
+    timed = [workloads(each) for each in shown]
+    common = [name for name in timed[0] if all(name in each for each in timed)]
+    return {
+        "task": facts[0][0],
+        "device": facts[0][2],
+        "submissions": [
+            {"id": s["id"], "agent": s["agent"], "verdict": e["verdict"], "speedup": e["speedup"]}
+            for s, e in zip(submissions, shown, strict=True)
+        ],
+        "workloads": [
+            {"name": name, "times": [_against(each[name], timed[0][name]) for each in timed]}
+            for name in common
+        ],
+        "faster": [_mean(each, timed[0], common) for each in timed],
+    }
+
+
+def _against(workload: Document, first: Document) -> Document:
+    ours, theirs = workload["measurement"], first["measurement"]
+    apart = ours["high_ns"] < theirs["low_ns"] or ours["low_ns"] > theirs["high_ns"]
+    return {
+        "time_ns": ours["time_ns"],
+        "ratio": theirs["time_ns"] / ours["time_ns"],
+        "differs": apart,
+    }
+
+
+def _mean(timed: dict[str, Document], first: dict[str, Document], names: list[str]) -> float | None:
+    """Geometric mean of the ratios; None where nothing is common."""
+    if not names:
+        return None
+    ratios = [
+        first[name]["measurement"]["time_ns"] / timed[name]["measurement"]["time_ns"]
+        for name in names
+    ]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def _cell(time: Document, *, is_first: bool) -> str:
+    mark = "" if time["differs"] or is_first else " ="
+    return f"{duration(time['time_ns'])} ({factor(time['ratio'])}{mark})"
+
+
+def comparison_table(found: Document) -> str:
+    """A comparison in lines."""
+    labels = [f"{each['id'][:8]} {each['agent']}" for each in found["submissions"]]
+    rows: list[Sequence[object]] = [("workload", *labels)]
+    for each in found["workloads"]:
+        cells = [_cell(time, is_first=not place) for place, time in enumerate(each["times"])]
+        rows.append((each["name"], *cells))
+    rows.append(("geometric mean", *map(factor, found["faster"])))
+    rows.append(("verdict", *(each["verdict"] or "-" for each in found["submissions"])))
+    return table(rows) + "\n= : the 95 % intervals overlap"

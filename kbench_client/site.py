@@ -1,0 +1,198 @@
+"""A kbench site over its API: an answer is its JSON, a refusal a `Stop` that names the field."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx2
+
+from kbench_client import version
+from kbench_client.config import Account
+from kbench_client.exits import Exit, Stop
+
+API = "/api/v1"
+LONGEST_WAIT_S = 30
+_TIMEOUT_S = 30.0
+_PAUSE_S = 1.0
+_TRIES = 3
+_LEAST_PAUSE_S = 0.5
+
+Document = dict[str, Any]
+
+
+class Site:
+    """What one may ask a site; close it when done."""
+
+    def __init__(
+        self,
+        account: Account,
+        *,
+        warn: Callable[[str], None] = lambda text: None,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        """Ask as `account`; `warn` hears once where the site is of another version."""
+        self.account = account
+        self._warn = warn
+        headers = {"Accept": "application/json", "User-Agent": f"kbench/{version() or 'unknown'}"}
+        if account.token:
+            headers["Authorization"] = f"Bearer {account.token}"
+        self._http = httpx2.Client(headers=headers, timeout=_TIMEOUT_S, transport=transport)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def about(self) -> Document:
+        """The site's version, its client, and whose token this is."""
+        return dict(self.get("/site"))
+
+    def tasks(self, **filters: str) -> list[Document]:
+        """All tasks that fit, by name."""
+        return list(self._pages("/tasks", filters))
+
+    def task(self, name: str) -> Document:
+        """A task with its document."""
+        return dict(self.get(f"/tasks/{_segment(name)}"))
+
+    def submit(self, payload: Mapping[str, Any]) -> Document:
+        """Enter a kernel; sent twice, it is entered once."""
+        return self._post("/submissions", payload)
+
+    def submissions(self, limit: int, **filters: str) -> list[Document]:
+        """The token's owner's newest submissions."""
+        return list(self.get("/submissions", {"limit": str(limit), **filters}))
+
+    def submission(self, identity: str) -> Document:
+        """A submission with all results."""
+        return dict(self.get(f"/submissions/{_segment(identity)}"))
+
+    def status(self, identity: str, wait_s: int = 0, since: int | None = None) -> Document:
+        """Where a submission stands, as soon as that is news."""
+        return dict(self.get(f"/submissions/{_segment(identity)}/status", _wait(wait_s, since)))
+
+    def board(self, **filters: str) -> Document:
+        """The ranked rows."""
+        return dict(self.get("/leaderboard", filters))
+
+    def start_run(self, payload: Mapping[str, Any]) -> Document:
+        """Start an optimisation run; sent twice, it is started once."""
+        return self._post("/runs", payload)
+
+    def run(self, identity: str, wait_s: int = 0, since: int | None = None) -> Document:
+        """A run, as soon as there is news of it."""
+        return dict(self.get(f"/runs/{_segment(identity)}", _wait(wait_s, since)))
+
+    def watch(
+        self, ask: Callable[[int, int | None], Document], timeout_s: float
+    ) -> Iterator[Document]:
+        """States of something, the newest last, until it is over or the time is.
+
+        `ask` takes seconds to wait and the number of the last event that is known.
+        """
+        deadline = time.monotonic() + timeout_s
+        state = ask(0, None)
+        yield state
+        next_at = time.monotonic()
+        while not _over(state) and (left_s := deadline - time.monotonic()) > 0:
+            began = time.monotonic()
+            time.sleep(max(0.0, next_at - began))
+            state = ask(max(1, min(LONGEST_WAIT_S, int(left_s))), state["events"])
+            yield state
+            next_at = began + _LEAST_PAUSE_S
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
+        """The JSON under a path of the API."""
+        return self._ask("GET", f"{API}{path}", params=dict(parameters or {})).json()
+
+    def _post(self, path: str, payload: Mapping[str, Any]) -> Document:
+        key = str(uuid.uuid4())
+        answer = self._ask("POST", f"{API}{path}", json=payload, headers={"Idempotency-Key": key})
+        return dict(answer.json())
+
+    def _pages(self, path: str, filters: Mapping[str, str]) -> Iterator[Document]:
+        answer = self._ask("GET", f"{API}{path}", params=dict(filters))
+        yield from answer.json()
+        while onward := re.match(r'<(/[^>]+)>; rel="next"', answer.headers.get("Link", "")):
+            answer = self._ask("GET", onward.group(1))
+            yield from answer.json()
+
+    def _ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        timeout_s = _TIMEOUT_S + float((options.get("params") or {}).get("wait", 0))
+        for left in reversed(range(_TRIES)):
+            try:
+                answer = self._http.request(
+                    method, self.account.url + path, timeout=timeout_s, **options
+                )
+                break
+            except (httpx2.TransportError, httpx2.InvalidURL) as error:
+                if not left or isinstance(error, httpx2.ConnectError | httpx2.InvalidURL):
+                    raise Stop(Exit.UNREACHABLE, self._unreachable(error)) from None
+                time.sleep(_PAUSE_S)
+        self._compare(answer)
+        if not answer.is_success:
+            raise _refusal(answer, self.account.url)
+        if "json" not in answer.headers.get("Content-Type", ""):
+            raise Stop(Exit.UNREACHABLE, f"{self.account.url} answers, but is no kbench site")
+        return answer
+
+    def _unreachable(self, error: Exception) -> str:
+        words = str(error) or type(error).__name__
+        return (
+            f"the site {self.account.url} cannot be reached: {words};"
+            " set KBENCH_URL, or run `kbench login URL`"
+        )
+
+    def _compare(self, answer: httpx2.Response) -> None:
+        """Warn once where client and site do not fit."""
+        theirs = answer.headers.get("Kbench-Version", "")
+        if differ(version(), theirs):
+            self._warn(
+                f"this client is kbench {version()}, the site is {theirs};"
+                f" {self.account.url}/agents.md says how to install the one that fits"
+            )
+            self._warn = lambda text: None
+
+
+def differ(ours: str, theirs: str) -> bool:
+    """Whether two versions do not fit; without its part after `+` one fits all of its release."""
+    if not ours or not theirs:
+        return False
+    (release, _, build), (other, _, their_build) = ours.partition("+"), theirs.partition("+")
+    return release != other or bool(build and their_build and build != their_build)
+
+
+def _over(state: Document) -> bool:
+    return bool(state.get("over", state["status"] in ("FINISHED", "STOPPED")))
+
+
+def _wait(wait_s: int, since: int | None) -> dict[str, str]:
+    if not wait_s:
+        return {}
+    return {"wait": str(wait_s)} | ({} if since is None else {"since": str(since)})
+
+
+def _segment(text: str) -> str:
+    """A part of a path that stays one part, whatever it is."""
+    return re.sub(r"[^\w-]", lambda found: f"%{ord(found.group()) & 0xFF:02X}", text) or "-"
+
+
+def _refusal(answer: httpx2.Response, url: str) -> Stop:
+    """A refusal in the site's words."""
+    try:
+        problem = answer.json()
+        field, reason = str(problem["field"]), str(problem["reason"])
+    except (json.JSONDecodeError, TypeError, KeyError, UnicodeDecodeError):
+        field, reason = "", f"{url} answers with status {answer.status_code}"
+    status = Exit.MISUSE
+    if answer.status_code in (401, 403):
+        status = Exit.NO_TOKEN
+    elif answer.status_code >= 500 or not answer.is_client_error:
+        status = Exit.UNREACHABLE
+    if answer.status_code == 401:
+        reason += "; run `kbench login`, or set KBENCH_TOKEN"
+    return Stop(status, reason, field)

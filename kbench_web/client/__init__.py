@@ -1,0 +1,1 @@
+"""What the site gives to programs: the client that fits it, and a guide for agents."""

@@ -1,0 +1,12 @@
+"""Addresses for programs, beside the API."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from kbench_web.client.views import agents, download
+
+urlpatterns = [
+    path("agents.md", agents, name="agents-guide"),
+    path("client/<str:name>", download, name="client-wheel"),
+]

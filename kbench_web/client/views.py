@@ -1,0 +1,50 @@
+"""The client's wheel, and the guide for agents."""
+
+from __future__ import annotations
+
+import logging
+from urllib.parse import quote
+
+from django.conf import settings
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from kbench_web.client import wheel
+
+log = logging.getLogger(__name__)
+
+
+@require_safe
+def download(request: HttpRequest, name: str) -> HttpResponseBase:
+    """The wheel of this version; another version's name is not found."""
+    if name != wheel.name():
+        raise Http404(f"this site has {wheel.name()}")
+    try:
+        path = wheel.wheel()
+    except (wheel.WheelError, OSError) as error:
+        log.exception("the client cannot be built")
+        return HttpResponse(f"the client cannot be built: {error}\n", "text/plain", status=503)
+    return FileResponse(path.open("rb"), content_type="application/zip", filename=name)
+
+
+@require_safe
+def agents(request: HttpRequest) -> HttpResponse:
+    """The guide for agents, as text, with this site's addresses."""
+    context = {
+        "host": request.build_absolute_uri("/").rstrip("/"),
+        "wheel": request.build_absolute_uri(address()),
+        "version": wheel.version(),
+        "per_minute": settings.API_REQUESTS_PER_MINUTE,
+        "per_day": settings.MAX_SUBMISSIONS_PER_DAY,
+        "waiting": settings.MAX_WAITING_PER_USER,
+    }
+    text = render_to_string("kbench_web/agents.md", context, request)
+    return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+
+
+def address() -> str:
+    """Path of the wheel."""
+    return quote(reverse("client-wheel", args=[wheel.name()]))

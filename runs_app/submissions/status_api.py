@@ -1,0 +1,180 @@
+"""The API's small views of submissions: one's own, and where one of them stands."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Field, Query, Schema
+from ninja.errors import HttpError
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.api_body import one_of
+from runs_app.api_pages import WaitIn, newest_first
+from runs_app.models import Evaluation, Status, Submission
+from runs_app.queue.selectors import waiting_reason
+from runs_app.submissions.api import Problem, identity, router
+from runs_app.work.access import find_submission, public_reason, visible_evaluations
+from tasks_app.people import Viewer
+from tasks_app.selectors import find_task
+
+__all__ = ["router"]
+
+_LONGEST_REASON = 280  # characters; the submission itself has all of it
+_LINK = {"responses": {200: {"headers": {"Link": {"schema": {"type": "string"}}}}}}
+
+
+class StatusOut(Schema):
+    """Where the newest evaluation stands that is no audit; about 1 KB."""
+
+    submission: UUID
+    evaluation: UUID
+    url: str = Field(description="The page for people.")
+    task: str
+    device: str
+    mode: str = Field(json_schema_extra=one_of(*Mode))
+    status: str = Field(json_schema_extra=one_of(*Status.values))
+    over: bool = Field(description="Whether nothing more will happen to it.")
+    verdict: str = Field(
+        description="Empty until status is FINISHED.", json_schema_extra=one_of("", *Verdict)
+    )
+    reason: str = Field(description="The first 280 characters; the submission has all of it.")
+    stage: str
+    attempt: int
+    events: int = Field(description="Number of the newest event; `since` waits for a newer one.")
+    waiting_reason: str
+    latency_ns: float | None
+    speedup: float | None = Field(description="Against the best baseline of each workload.")
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class OwnSubmission(Schema):
+    """A submission of yours, with its newest evaluation that is no audit."""
+
+    id: UUID
+    url: str
+    task: str
+    task_version: int
+    agent: str
+    model: str
+    language: str
+    direction: str
+    private: bool
+    origin: str = Field(json_schema_extra=one_of(*Submission.Origin.values))
+    created_at: datetime
+    latest: StatusOut | None = Field(description="Its waiting_reason is left empty here.")
+
+
+class OwnFilters(Schema):
+    """Which of your submissions are asked for; every parameter may be left out."""
+
+    task: str = ""
+    agent: str = ""
+    limit: int = Field(50, ge=1, le=200)
+    after: str = Field("", description="Id of the last one that you have; see the header Link.")
+
+
+class StatusIn(WaitIn):
+    """Whether to wait, and for which evaluation."""
+
+    evaluation: UUID | None = Field(None, description="Another evaluation than the newest.")
+
+
+@router.get(
+    "/submissions",
+    response={200: list[OwnSubmission], 401: Problem, 422: Problem},
+    summary="Your own submissions, newest first",
+    openapi_extra=_LINK,
+)
+def list_own(
+    request: HttpRequest, response: HttpResponse, filters: Query[OwnFilters]
+) -> list[dict[str, Any]]:
+    """Answer with what the token's owner has entered, without candidates of runs."""
+    user = request.user
+    if not user.is_authenticated:
+        raise HttpError(401, "a list of your own submissions needs your token")
+    rows = (
+        Submission.objects.filter(author_id=user.pk)
+        .exclude(origin=Submission.Origin.RUN)
+        .select_related("task_version__task", "agent", "language_model")
+    )
+    if filters.task:
+        rows = rows.filter(task_version__task=find_task(filters.task, user))
+    if filters.agent:
+        rows = rows.filter(agent__name=filters.agent)
+    found = newest_first(rows, request, response, after=filters.after, limit=filters.limit)
+    latest = _latest(found, user)
+    return [_own(row, latest.get(row.pk), user) for row in found]
+
+
+@router.get(
+    "/submissions/{submission_id}/status",
+    response={200: StatusOut, 404: Problem, 422: Problem},
+    summary="Where a submission stands",
+)
+def show_status(
+    request: HttpRequest, submission_id: str, wanted: Query[StatusIn]
+) -> dict[str, Any]:
+    """Answer with the state of one evaluation, with `wait` once it is over."""
+    submission = find_submission(identity(submission_id), request.user)
+    rows = visible_evaluations(request.user).filter(submission=submission)
+    if wanted.evaluation:
+        found = rows.filter(pk=wanted.evaluation).first()
+    else:
+        found = _newest(rows).first()
+    if submission is None or found is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    return _status(found, request.user, waiting_reason(found, timezone.now()))
+
+
+def _newest(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
+
+
+def _latest(submissions: list[Submission], user: Viewer) -> dict[UUID, Evaluation]:
+    """The newest evaluation of each submission, by the submission's id: one query."""
+    newest = _newest(Evaluation.objects.filter(submission=OuterRef("pk"))).values("pk")[:1]
+    wanted = (
+        Submission.objects.filter(pk__in=[row.pk for row in submissions])
+        .order_by()
+        .values_list(Subquery(newest), flat=True)
+    )
+    rows = visible_evaluations(user).filter(pk__in=list(wanted))
+    return {row.submission_id: row for row in rows}
+
+
+def _own(submission: Submission, latest: Evaluation | None, user: Viewer) -> dict[str, Any]:
+    same = ("language", "direction", "private", "origin", "created_at")
+    return {
+        **{name: getattr(submission, name) for name in same},
+        "id": submission.pk,
+        "url": submission.get_absolute_url(),
+        "task": submission.task_version.task.slug,
+        "task_version": submission.task_version.number,
+        "agent": submission.agent.name,
+        "model": submission.language_model.name if submission.language_model else "",
+        "latest": _status(latest, user, "") if latest else None,
+    }
+
+
+def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, Any]:
+    same = ("mode", "status", "verdict", "stage", "attempt", "latency_ns", "created_at")
+    return {
+        **{name: getattr(evaluation, name) for name in same},
+        "submission": evaluation.submission_id,
+        "evaluation": evaluation.pk,
+        "url": evaluation.submission.get_absolute_url(),
+        "task": evaluation.task_version.task.slug,
+        "device": evaluation.device_id,
+        "over": evaluation.is_over,
+        "reason": public_reason(evaluation, user)[:_LONGEST_REASON],
+        "events": evaluation.events_stored,
+        "waiting_reason": waiting,
+        "speedup": evaluation.speedup_best,
+        "finished_at": evaluation.finished_at,
+    }

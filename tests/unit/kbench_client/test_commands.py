@@ -1,0 +1,261 @@
+"""The commands of `kbench` against a site: what they do, print, and end with."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_runner.data.verdict import Verdict
+from kbench_client import config
+from runs_app.models import Evaluation, Run, Submission
+from tests import factories as make
+from tests.unit.kbench_client.conftest import Run as Command
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
+
+
+def kernel(home: Path, head: str = "// kbench: task=scale device=cpu mode=test") -> str:
+    """A kernel's file."""
+    path = home / "mine.cpp"
+    path.write_text(f"{head}\n{make.SOURCE}")
+    return str(path)
+
+
+def test_login_keeps_a_token_that_only_its_owner_may_read(
+    kbench: Command, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    token = make.make_token(make.make_user(username="ada"))
+    ran = kbench("login", "http://localhost/", "--token", token)
+    assert (ran.status, ran.err) == (0, "")
+    assert "ada at http://localhost, may read, submit" in ran.out
+    assert stat.S_IMODE(config.path().stat().st_mode) == 0o600
+    monkeypatch.delenv("KBENCH_URL")
+    assert config.account() == config.Account(url="http://localhost", token=token)
+    assert kbench("show").out == "you have submitted nothing yet\n"
+
+
+def test_login_refuses_a_wrong_token_and_keeps_nothing(kbench: Command) -> None:
+    for token, word in (("kb_wrong", "not known here"), ("a b", "token"), ("é", "token")):
+        ran = kbench("login", "--token", token)
+        assert ran.status == 4
+        assert word in ran.err
+    assert not config.path().exists()
+
+
+def test_a_token_is_never_sent_to_another_site(
+    monkeypatch: pytest.MonkeyPatch, kbench: Command
+) -> None:
+    token = make.make_token(make.make_user())
+    assert kbench("login", "http://localhost", "--token", token).status == 0
+    monkeypatch.setenv("KBENCH_URL", "http://elsewhere.example")
+    assert config.account().token == ""
+    monkeypatch.setenv("KBENCH_TOKEN", "kb_other")
+    assert config.account().token == "kb_other"
+
+
+def test_a_file_that_others_may_read_is_told_of(kbench: Command) -> None:
+    make.make_task_version()
+    token = make.make_token(make.make_user())
+    kbench("login", "http://localhost", "--token", token)
+    config.path().chmod(0o644)
+    assert "others may read" in kbench("tasks").err
+    config.path().write_text("{")
+    assert kbench("tasks").status == 2
+
+
+def test_tasks_are_listed_and_one_becomes_a_folder(kbench: Command, home: Path) -> None:
+    make.make_task_version()
+    ran = kbench("tasks", "--abi", "c")
+    assert ran.status == 0
+    assert "scale" in ran.out
+    refused = kbench("tasks", "--tag", "nonsense", "--json")
+    assert refused.status == 2
+    assert refused.document["error"]["field"] == "tag"
+    assert kbench("get", "scale").status == 0
+    assert "def make_inputs" in (home / "scale/reference.py").read_text()
+    assert "void scale" in (home / "scale/README.md").read_text()
+    document = json.loads((home / "scale/task.json").read_text())
+    assert make.HIDDEN_WORKLOAD not in json.dumps(document)
+    assert "n256" in {each["name"] for each in document["workloads"]}
+    again = kbench("get", "scale")
+    assert (again.status, "already" in again.err) == (2, True)
+    assert kbench("get", "scale", "--force").status == 0
+    assert kbench("get", "nothing").status == 2
+    assert kbench("get", "../../admin").status == 2
+
+
+def test_a_kernel_is_submitted_as_its_directives_say(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    ran = kbench("submit", kernel(home), "--agent", "evolver", "--json")
+    assert ran.status == 0, ran.err
+    submission = Submission.objects.get()
+    assert ran.document["id"] == str(submission.pk)
+    assert ran.document["url"] == f"http://localhost/submissions/{submission.pk}/"
+    assert (submission.author, submission.agent.name) == (ada, "evolver")
+    evaluation = submission.evaluations.get()
+    assert (evaluation.mode, evaluation.device_id) == ("test", "cpu")
+    assert "// kbench: task=scale" in submission.source
+
+
+@pytest.mark.parametrize(
+    ("words", "head", "field"),
+    [
+        ([], "// no directive", "task"),
+        ([], "// kbench: task=nothing", "task"),
+        ([], "// kbench: task=scale devise=cpu", "devise"),
+        ([], "// kbench: task", "task"),
+        ([], "// kbench: task=scale task=other", "task"),
+        ([], "// kbench: task=scale private=perhaps", "private"),
+        (["--device", "abacus"], "// kbench: task=scale", "device"),
+        (["--language", "cuda", "--device", "cpu"], "// kbench: task=scale", "language"),
+    ],
+)
+def test_wrong_input_is_named_and_enters_nothing(
+    kbench: Command, ada: Any, home: Path, words: list[str], head: str, field: str
+) -> None:
+    make.make_task_version()
+    ran = kbench("submit", kernel(home, head), *words, "--json")
+    assert ran.status == 2
+    assert field in ran.document["error"]["field"] + ran.document["error"]["reason"]
+    assert not Submission.objects.exists()
+
+
+def test_what_is_no_kernel_is_refused_before_anything_is_sent(
+    kbench: Command, ada: Any, home: Path
+) -> None:
+    (home / "a.txt").write_text("x")
+    (home / "b.cpp").write_bytes(b"\xff\xfe")
+    (home / "c.cpp").write_bytes(b"x" * ((1 << 20) + 1))
+    for name in ("a.txt", "b.cpp", "c.cpp", "missing.cpp", "."):
+        assert kbench("submit", str(home / name), "--task", "scale").status == 2
+
+
+def test_without_a_token_nothing_is_submitted(kbench: Command, home: Path) -> None:
+    ran = kbench("submit", kernel(home))
+    assert (ran.status, "KBENCH_TOKEN" in ran.err) == (4, True)
+
+
+def test_a_token_that_may_only_read_is_refused(
+    kbench: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make.make_task_version()
+    monkeypatch.setenv("KBENCH_TOKEN", make.make_token(make.make_user(), scopes=["read"]))
+    ran = kbench("submit", kernel(home))
+    assert (ran.status, "lacks the scope" in ran.err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (Verdict.CORRECT, [], 0),
+        (Verdict.CORRECT, ["--min-speedup", "1.4"], 0),
+        (Verdict.CORRECT, ["--min-speedup", "1.6"], 6),
+        (Verdict.WRONG_RESULT, [], 1),
+        (Verdict.SYSTEM_ERROR, [], 3),
+    ],
+)
+def test_watching_ends_with_the_verdict(
+    kbench: Command,
+    ada: Any,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    case: tuple[Verdict, list[str], int],
+) -> None:
+    verdict, more, status = case
+    make.make_task_version()
+    states: list[str] = []
+
+    def advance(_: float) -> None:
+        evaluation = Evaluation.objects.get()
+        states.append(evaluation.status)
+        make.finish(evaluation, verdict=verdict)
+
+    monkeypatch.setattr("kbench_client.site.time.sleep", advance)
+    ran = kbench("submit", kernel(home), "--watch", "--json", *more)
+    assert ran.status == status, ran.err
+    assert ran.document["verdict"] == verdict
+    assert states == ["QUEUED"]
+    assert "/submissions/" in ran.err
+
+
+def test_waiting_ends_with_its_time(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    ran = kbench("submit", kernel(home), "--watch", "--timeout", "0")
+    assert (ran.status, "still QUEUED" in ran.err) == (5, True)
+    assert Submission.objects.count() == 1
+
+
+def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
+    first = make.make_finished_evaluation(user=ada)
+    second = make.make_finished_evaluation(user=ada, source=make.SOURCE + "\n// faster")
+    shown = kbench("show", str(first.submission_id))
+    assert shown.status == 0
+    assert "CORRECT, 1 µs, 1.50x of the best baseline" in shown.out
+    assert "n256" in shown.out
+    assert make.HIDDEN_WORKLOAD not in shown.out
+    ids = (str(first.submission_id), str(second.submission_id))
+    assert kbench("compare", *ids).status == 0
+    found = kbench("compare", *ids, "--json").document
+    assert found["faster"] == [1.0, 1.0]
+    assert [each["name"] for each in found["workloads"]] == ["n256"]
+    listed = kbench("show", "--json").document
+    assert {each["id"] for each in listed} == set(ids)
+    assert kbench("compare", ids[0]).status == 2
+    assert kbench("show", "nonsense").status == 2
+    wrong = make.make_finished_evaluation(Verdict.WRONG_RESULT, user=ada)
+    assert kbench("show", str(wrong.submission_id)).status == 1
+
+
+def test_a_board_is_shown(kbench: Command) -> None:
+    assert "nothing counts here yet" in kbench("leaderboard").out
+    make.make_finished_evaluation(mode="ranked", agent="evolver")
+    ran = kbench("leaderboard", "--device", "cpu", "--task", "scale")
+    assert (ran.status, "evolver" in ran.out) == (0, True)
+    assert kbench("leaderboard", "--by", "agent", "--json").document["by"] == "agent"
+    assert kbench("leaderboard", "--by", "shoe").status == 2
+
+
+def test_a_run_is_started_and_followed(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    words = ("run", "scale", "--strategy", "autotune", "--device", "cpu", "--evaluations", "3")
+    head = "constexpr int TILE = 32;  // knob: 16 32 64"
+    ran = kbench(*words, "--kernel", kernel(home, head), "--json")
+    assert ran.status == 0, ran.err
+    run = Run.objects.get()
+    assert ran.document["id"] == str(run.pk)
+    assert ran.document["budget"]["evaluations"] == 3
+    assert kbench("run", str(run.pk)).status == 0
+    late = kbench("run", str(run.pk), "--watch", "--timeout", "0")
+    assert late.status == 5
+    assert kbench("run", "scale", "--strategy", "magic").status == 2
+    assert kbench("run", "scale", "--strategy", "autotune", "--parameter", "x").status == 2
+
+
+def test_a_version_that_does_not_fit_is_told_once(
+    kbench: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make.make_task_version()
+    monkeypatch.setattr("kbench_client.site.version", lambda: "0.0.9")
+    ran = kbench("tasks")
+    assert ran.status == 0
+    assert ran.err.count("this client is kbench 0.0.9") == 1
+    monkeypatch.setattr("kbench_client.site.version", lambda: "0.1.0")
+    assert kbench("tasks").err == ""
+
+
+def test_evaluate_says_what_is_missing(
+    kbench: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbench_client.commands.evaluate.missing", lambda: ["torch"])
+    ran = kbench("evaluate", kernel(home))
+    assert (ran.status, "kbench[runner]" in ran.err) == (2, True)
+
+
+def test_help_and_no_command(kbench: Command) -> None:
+    assert "exit status" in kbench("--help").out
+    assert kbench().status == 2
+    assert kbench("submit", "--help").status == 0

@@ -1,0 +1,98 @@
+"""An agent's tools: their names, what they do on a site, and how they refuse."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import httpx2
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.wsgi import get_wsgi_application
+from mcp import Client
+
+from kbench_client.config import Account
+from kbench_client.mcp_server import Tools, server
+from kbench_client.site import Site
+from runs_app.models import Run, Submission
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
+
+NAMES = {
+    *("list_tasks", "get_task", "submit", "wait", "result", "profile", "compare", "board"),
+    "start_run",
+}
+
+
+def connected(user: Any = None) -> Site:
+    token = make.make_token(user) if user else ""
+    account = Account(url="http://localhost", token=token)
+    return Site(account, transport=httpx2.WSGITransport(get_wsgi_application()))
+
+
+@async_to_sync
+async def called(site: Site, name: str, monkeypatch: pytest.MonkeyPatch, **given: Any) -> Any:
+    """What a tool answers over the protocol; requests run in the test's own thread."""
+
+    async def here(tool: Any) -> Any:
+        return await sync_to_async(tool, thread_sensitive=True)()
+
+    monkeypatch.setattr("kbench_client.mcp_server.anyio.to_thread.run_sync", here)
+    async with Client(server(site)) as agent:
+        return await agent.call_tool(name, given)
+
+
+async def test_the_tools_say_what_they_take() -> None:
+    site = Site(Account(url="http://localhost"))
+    async with Client(server(site)) as agent:
+        tools = {tool.name: tool for tool in (await agent.list_tools()).tools}
+    assert set(tools) == NAMES
+    assert all(tool.description for tool in tools.values())
+    assert set(tools["submit"].input_schema["required"]) == {"source"}
+
+
+def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> None:
+    make.make_task_version()
+    ada = make.make_user(username="ada")
+    site = connected(ada)
+    call = functools.partial(called, site, monkeypatch=monkeypatch)
+    files = call("get_task", task="scale").structured_content
+    assert "void scale" in str(files)
+    source = f"// kbench: task=scale language=cpp mode=test\n{make.SOURCE}"
+    answer = call("submit", source=source, agent="robot")
+    assert not answer.is_error, answer.content
+    submission = Submission.objects.get()
+    assert (submission.author, submission.agent.name) == (ada, "robot")
+    waited = call("wait", submission=str(submission.pk), timeout_s=0)
+    assert waited.structured_content["over"] is False
+
+
+def test_a_refusal_is_told_to_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = called(connected(), "get_task", monkeypatch, task="nothing")
+    assert answer.is_error
+    assert "there is no task 'nothing'" in answer.content[0].text
+
+
+def test_results_boards_and_runs() -> None:
+    ada = make.make_user(username="ada")
+    tools = Tools(connected(ada))
+    first = make.make_finished_evaluation(user=ada, mode="ranked", agent="robot")
+    second = make.make_finished_evaluation(user=ada, source=make.SOURCE + "\n//", agent="robot")
+    identity = str(first.submission_id)
+    result = tools.result(identity)
+    assert (result["verdict"], "n256" in result["summary"]) == ("CORRECT", True)
+    assert make.HIDDEN_WORKLOAD not in str(result)
+    assert tools.wait(submission=identity)["over"]
+    assert len(tools.compare([identity, str(second.submission_id)])["submissions"]) == 2
+    assert tools.board(task="scale")["rows"][0]["agent"] == "robot"
+    assert tools.list_tasks(q="scale")[0]["name"] == "scale"
+    from kbench_client.exits import Stop
+
+    with pytest.raises(Stop, match="mode profile"):
+        tools.profile(identity)
+    with pytest.raises(Stop, match="a submission or a run"):
+        tools.wait()
+    with pytest.raises(Stop, match="strategy"):
+        tools.start_run("scale", "magic")
+    assert not Run.objects.exists()

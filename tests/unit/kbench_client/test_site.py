@@ -1,0 +1,131 @@
+"""What the client makes of a network and of a site that are not as they should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from kbench_client.commands.tasks import folder_of
+from kbench_client.config import Account, address
+from kbench_client.exits import Exit, Stop
+from kbench_client.site import Site, differ
+
+
+def site(answer: Callable[[httpx2.Request], httpx2.Response]) -> Site:
+    account = Account(url="http://kbench.example/sub", token="kb_secret")
+    return Site(account, transport=httpx2.MockTransport(answer))
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbench_client.site.time.sleep", lambda _: None)
+
+
+def test_a_site_that_is_not_there_is_named() -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
+
+    with pytest.raises(Stop, match=r"http://kbench.example/sub cannot be reached") as stop:
+        site(refuse).tasks()
+    assert stop.value.status is Exit.UNREACHABLE
+
+
+def test_what_is_sent_again_has_the_same_key() -> None:
+    keys: list[str] = []
+
+    def break_off(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["Idempotency-Key"])
+        if len(keys) < 3:
+            raise httpx2.ReadError("broken off")
+        return httpx2.Response(201, json={"id": "1"})
+
+    assert site(break_off).submit({"task": "x"}) == {"id": "1"}
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "ended"),
+    [
+        (500, b"<h1>sorry</h1>", Exit.UNREACHABLE),
+        (502, b"", Exit.UNREACHABLE),
+        (302, b"", Exit.UNREACHABLE),
+        (200, b"<html>", Exit.UNREACHABLE),
+        (404, b'{"field": "", "reason": "no"}', Exit.MISUSE),
+        (429, b'{"field": "", "reason": "slowly"}', Exit.MISUSE),
+        (401, b'{"field": "Authorization", "reason": "no"}', Exit.NO_TOKEN),
+        (403, b'{"field": "", "reason": "no"}', Exit.NO_TOKEN),
+    ],
+)
+def test_every_answer_has_its_end(status: int, content: bytes, ended: Exit) -> None:
+    with pytest.raises(Stop) as stop:
+        site(lambda request: httpx2.Response(status, content=content)).about()
+    assert stop.value.status is ended
+    assert "kb_secret" not in str(stop.value)
+
+
+def test_all_pages_are_read() -> None:
+    def pages(request: httpx2.Request) -> httpx2.Response:
+        if "after" in str(request.url):
+            return httpx2.Response(200, json=[{"name": "b"}])
+        link = '</api/v1/tasks?after=a>; rel="next"'
+        return httpx2.Response(200, json=[{"name": "a"}], headers={"Link": link})
+
+    assert [task["name"] for task in site(pages).tasks()] == ["a", "b"]
+
+
+def test_an_id_stays_one_part_of_the_path() -> None:
+    seen: list[Any] = []
+
+    def note(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.url.raw_path.decode())
+        return httpx2.Response(200, json={})
+
+    site(note).submission("../../admin?x=1#y")
+    assert seen == ["/sub/api/v1/submissions/%2E%2E%2F%2E%2E%2Fadmin%3Fx%3D1%23y"]
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "c:\\x"])
+def test_a_site_cannot_write_outside_the_folder(name: str) -> None:
+    document = {"workloads": [], "files": {name: "x"}}
+    task = {"name": "t", "title": "T", "abi": "c", "dtype": "float32", "directions": ["forward"]}
+    with pytest.raises(Stop, match="lies elsewhere"):
+        folder_of({**task, "document": document})
+
+
+@pytest.mark.parametrize("text", ["ftp://x", "http://", "http://user@host", "file:///etc/passwd"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(Stop):
+        address(text)
+
+
+def test_addresses_have_one_form() -> None:
+    assert address("kbench.example:8000/") == "http://kbench.example:8000"
+    assert address("https://kbench.example/lab/") == "https://kbench.example/lab"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_apart"),
+    [
+        ("0.1.0", "0.1.0+aa", False),
+        ("0.1.0+aa", "0.1.0+aa", False),
+        ("0.1.0+aa", "0.1.0+bb", True),
+        ("0.1.0", "0.2.0+aa", True),
+        ("", "0.1.0", False),
+        ("0.1.0", "", False),
+    ],
+)
+def test_versions_fit_or_not(ours: str, theirs: str, is_apart: bool) -> None:
+    assert differ(ours, theirs) is is_apart
+
+
+def test_json_errors_are_json() -> None:
+    from kbench_client.output import Output
+
+    stop = Stop(Exit.MISUSE, "is wrong", "task")
+    assert Output(as_json=True).stop(stop) == 2
+    assert json.dumps(stop.field) == '"task"'

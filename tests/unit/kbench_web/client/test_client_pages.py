@@ -1,0 +1,106 @@
+"""What the site gives to programs: a client that installs alone, and a guide whose words hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import Client
+
+from kbench_client import main as client
+from kbench_web.client import wheel
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+def test_the_site_serves_a_client_that_runs_alone(
+    settings: Any, folder: Path, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = folder
+    about = Client().get("/api/v1/site").json()
+    answer = Client().get(about["client"])
+    assert answer.status_code == 200
+    content = b"".join(answer.streaming_content)
+    with zipfile.ZipFile(BytesIO(content)) as packed:
+        names = packed.namelist()
+        packed.extractall(tmp_path)
+    tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
+    assert tops == {"kbench_client", "gpu_runner"}
+    assert "gpu_runner/native/runner.cpp" in names
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from kbench_client.main import main; main(['--version'])"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"kbench {about['version']}\n", done.stderr
+    assert answer["Content-Disposition"].endswith('-py3-none-any.whl"')
+
+
+def test_another_versions_client_is_not_here(settings: Any, folder: Path) -> None:
+    settings.DATA_DIR = folder
+    assert Client().get("/client/kbench-9.9.9-py3-none-any.whl").status_code == 404
+    assert Client().get("/client/..%2Fsecret_key").status_code == 404
+    assert Client().post(f"/client/{wheel.name()}").status_code == 405
+
+
+def test_a_client_that_cannot_be_built_is_a_503(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(wheel, "_BUILD", "raise SystemExit('no build tool')")
+    answer = Client().get(f"/client/{wheel.name()}")
+    assert (answer.status_code, b"no build tool" in answer.content) == (503, True)
+    assert not list((tmp_path / "client").glob("*"))
+
+
+def test_the_site_says_whose_token_it_is() -> None:
+    about = Client().get("/api/v1/site")
+    assert (about.json()["user"], about.json()["scopes"]) == ("", [])
+    assert about["Kbench-Version"] == about.json()["version"]
+    token = make.make_token(make.make_user(username="ada"), scopes=["read"])
+    about = Client().get("/api/v1/site", headers={"Authorization": f"Bearer {token}"}).json()
+    assert (about["user"], about["scopes"]) == ("ada", ["read"])
+
+
+def test_the_guide_is_text_with_this_sites_addresses() -> None:
+    answer = Client().get("/agents.md", headers={"Host": "localhost"})
+    assert answer["Content-Type"] == "text/markdown; charset=utf-8"
+    text = answer.content.decode()
+    assert f"http://localhost/client/kbench-{wheel.version().replace('+', '%2B')}" in text
+    assert "&quot;" not in text
+    assert "{{" not in text
+    block = text.split("```sh\n")[1].split("```")[0]
+    assert len(block.strip().splitlines()) == 10
+
+
+def test_every_command_of_the_guide_and_of_the_page_exists(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (Path(django_settings.BASE_DIR) / "docs/client.md").read_text()
+    guide = Client().get("/agents.md").content.decode()
+    named = set(re.findall(r"\bkbench ([a-z]+)\b(?! site)", guide + page))
+    parser = client._parser()
+    known = set(parser._subparsers._group_actions[0].choices)  # type: ignore[union-attr,arg-type]
+    assert known <= named
+    for text in (page, guide):
+        assert set(re.findall(r"^\| (\d) \|", text, re.MULTILINE)) == {
+            str(int(status)) for status in client.Exit
+        }
+    tools = re.findall(r"[a-z_]+", guide.split("Its tools: ")[1].split(".\n")[0])
+    assert "start_run" in tools

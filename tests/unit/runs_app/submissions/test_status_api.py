@@ -1,0 +1,150 @@
+"""What a program asks often: where a submission stands, and what it has entered itself."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data.verdict import Verdict
+from runs_app.models import Evaluation
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def get(path: str, token: str = "") -> Any:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return Client().get(path if path[0] == "/" else f"/api/v1/{path}", headers=headers)
+
+
+def next_of(answer: Any) -> str:
+    """Address of the next page; empty on the last one."""
+    found = re.fullmatch(r'<(.+)>; rel="next"', answer.get("Link", ""))
+    return found.group(1) if found else ""
+
+
+def test_the_status_is_small_and_says_all_that_matters() -> None:
+    evaluation = make.make_finished_evaluation(Verdict.WRONG_RESULT)
+    answer = get(f"submissions/{evaluation.submission_id}/status")
+    assert answer.status_code == 200
+    assert len(answer.content) < 1024
+    status = answer.json()
+    assert (status["status"], status["over"]) == ("FINISHED", True)
+    assert status["verdict"] == "WRONG_RESULT"
+    assert status["evaluation"] == str(evaluation.pk)
+    assert status["events"] == evaluation.events.count()
+
+
+def test_a_long_reason_is_cut() -> None:
+    evaluation = make.make_finished_evaluation(Verdict.COMPILE_ERROR)
+    type(evaluation).objects.filter(pk=evaluation.pk).update(reason="x" * 5000)
+    answer = get(f"submissions/{evaluation.submission_id}/status")
+    assert len(answer.json()["reason"]) == 280
+
+
+def test_an_audit_is_not_what_an_author_waits_for() -> None:
+    first = make.make_finished_evaluation(mode="ranked")
+    audit = Evaluation.objects.create(
+        submission=first.submission,
+        task_version=first.task_version,
+        direction=first.direction,
+        device=first.device,
+        mode="audit",
+        background=True,
+        created_at=make.later(9),
+        queued_at=make.later(9),
+    )
+    path = f"submissions/{first.submission_id}/status"
+    assert get(path).json()["evaluation"] == str(first.pk)
+    assert get(f"{path}?evaluation={audit.pk}").json()["evaluation"] == str(audit.pk)
+
+
+@pytest.mark.parametrize("query", ["wait=61", "wait=-1", "wait=x", "since=-1", "evaluation=7"])
+def test_a_wrong_parameter_is_named(query: str) -> None:
+    evaluation = make.make_evaluation()
+    answer = get(f"submissions/{evaluation.submission_id}/status?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["field"] == query.split("=", maxsplit=1)[0]
+
+
+def test_what_is_private_or_of_another_submission_is_not_there() -> None:
+    ada, eve = make.make_user(username="ada"), make.make_user(username="eve")
+    evaluation = make.make_finished_evaluation(user=ada, private=True)
+    path = f"submissions/{evaluation.submission_id}/status"
+    assert get(path).status_code == 404
+    assert get(path, make.make_token(eve)).status_code == 404
+    assert get(path, make.make_token(ada)).status_code == 200
+    assert get(f"{path}?evaluation={uuid4()}", make.make_token(ada)).status_code == 404
+    assert get("submissions/nonsense/status").status_code == 404
+
+
+def test_ones_own_submissions_come_a_page_at_a_time() -> None:
+    ada = make.make_user(username="ada")
+    token = make.make_token(ada)
+    mine = [str(make.make_finished_evaluation(user=ada).submission_id) for _ in range(5)]
+    make.make_finished_evaluation(user=make.make_user(username="eve"))
+    make.give_to_run(make.make_submission(user=ada))
+    seen: list[str] = []
+    address = "/api/v1/submissions?limit=2&task=scale"
+    while address:
+        answer = get(address, token)
+        assert answer.status_code == 200, answer.content
+        assert all(row["latest"]["verdict"] == "CORRECT" for row in answer.json())
+        seen += [row["id"] for row in answer.json()]
+        address = next_of(answer)
+    assert sorted(seen) == sorted(mine)
+    assert get("submissions?task=nothing", token).json() == []
+
+
+def test_a_list_of_nobodys_needs_a_token_and_a_cursor_that_it_gave() -> None:
+    answer = get("submissions")
+    assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
+    ada, eve = make.make_user(username="ada"), make.make_user(username="eve")
+    token, other = make.make_token(ada), make.make_submission(user=eve)
+    for after in ("7", str(other.pk)):
+        answer = get(f"submissions?after={after}", token)
+        assert (answer.status_code, answer.json()["field"]) == (422, "after")
+
+
+def test_a_list_asks_no_more_for_more_rows(django_assert_max_num_queries: Any) -> None:
+    ada = make.make_user(username="ada")
+    token = make.make_token(ada)
+    for _ in range(8):
+        make.make_finished_evaluation(user=ada)
+    with django_assert_max_num_queries(7):
+        assert len(get("submissions", token).json()) == 8
+
+
+def test_runs_tasks_versions_and_boards_have_pages() -> None:
+    for name in ("alpha", "beta_b"):
+        make.make_task_version(name=name, signature=f"void {name}(float* out, int N)")
+    ada = make.make_user(username="ada")
+    version = make.make_task_version()
+    for _ in range(3):
+        make.make_run(task_version=version, user=ada)
+    for path, key in (("runs?limit=1", "id"), ("tasks?limit=1", "name")):
+        whole = get(path.split("?")[0]).json()
+        assert len(whole) == 3
+        seen, address = [], f"/api/v1/{path}"
+        while address:
+            answer = get(address)
+            seen += [row[key] for row in answer.json()]
+            address = next_of(answer)
+        assert seen == [row[key] for row in whole]
+    assert next_of(get("tasks/scale/versions?limit=1")) == ""
+    assert get("runs?after=7").json()["field"] == "after"
+
+
+def test_head_is_get_without_its_body() -> None:
+    make.make_task_version()
+    for path in ("tasks", "tasks/scale", "openapi.json", "queue"):
+        head = Client().head(f"/api/v1/{path}", headers={"Accept-Encoding": "identity"})
+        body = get(path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head["Content-Length"] == str(len(body.content))
+    assert Client().head("/api/v1/tasks/nothing").status_code == 404
+    assert Client().head("/api/v1/runs/1/pause").status_code == 405
