@@ -10,6 +10,7 @@ from kbench_web.api_access import BearerAuth, Unauthorized
 from kbench_web.api_contract import Api, UnknownParameter
 from kbench_web.api_reference import Reference
 from kbench_web.client.api import router as site_router
+from kbench_web.idempotency import once
 from leaderboard_app.boards.api import router as leaderboard_router
 from runs_app.api import router as runs_router
 from runs_app.errors import NotAllowed, QuotaExceeded, Stopped, SubmissionError, WrongState
@@ -23,6 +24,7 @@ api = Api(
     auth=BearerAuth(),
     docs=Reference(),
 )
+api.add_decorator(once, mode="view")
 api.add_router("", site_router)
 api.add_router("", tasks_router)
 api.add_router("", runs_router)

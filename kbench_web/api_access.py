@@ -83,7 +83,7 @@ def _client(request: HttpRequest) -> str:
 
     A header that is no valid token counts for the address, as if it were not there.
     """
-    token = _known(request)
+    token = known_token(request)
     scope = token.scopes[0] if token is not None and token.scopes else ApiToken.Scope.READ.value
     if token is not None and not token.refusal(scope, timezone.now()):
         return f"user {token.user_id}"
@@ -107,7 +107,7 @@ def _bearer(request: HttpRequest) -> str:
     return text.strip() if scheme.lower() == _SCHEME else ""
 
 
-def _known(request: HttpRequest) -> ApiToken | None:
+def known_token(request: HttpRequest) -> ApiToken | None:
     """The token of the request, whatever it allows; looked up once a request."""
     if not hasattr(request, _KNOWN):
         text = _bearer(request)
@@ -124,7 +124,7 @@ def _token(request: HttpRequest) -> ApiToken:
         )
     if not _bearer(request):
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
-    token = _known(request)
+    token = known_token(request)
     if token is None:
         raise Unauthorized("this token is not known here")
     return token

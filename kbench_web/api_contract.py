@@ -12,6 +12,14 @@ from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Of your choice: sent again with the same body in 24 hours, nothing is done"
+    " again, and the answer is the first one's.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[!-~]+$"},
+}
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = (
     HTTPStatus.BAD_REQUEST,  # what cannot be read
@@ -68,6 +76,10 @@ def _complete(operation: dict[str, Any], path: str, method: str) -> None:
         content = {"application/json": {"schema": _PROBLEM}}
         answer = {"description": status.phrase, "content": content}
         operation["responses"].setdefault(status.value, answer)
+    if method == "post":
+        operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+    if status_created := operation["responses"].get(HTTPStatus.CREATED.value):
+        status_created["headers"] = {"Location": {"schema": {"type": "string"}}}
     if method == "get":  # public reading needs no token
         operation["security"] = [{}, *operation["security"]]
 

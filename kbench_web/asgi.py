@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, cast
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 from django.core.asgi import get_asgi_application
 from django.urls import re_path
 
@@ -15,6 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbench_web.settings")
 http = get_asgi_application()  # sets Django up, so it goes before any import of models
 
 from kbench_web.long_poll import LongPoll  # noqa: E402
+from kbench_web.socket_access import SocketAccess  # noqa: E402
 from runs_app.routing import websocket_urlpatterns  # noqa: E402
 
 
@@ -28,6 +27,6 @@ _sockets = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))]
 application = ProtocolTypeRouter(
     {
         "http": LongPoll(http),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)),
+        "websocket": SocketAccess(_sockets),
     }
 )

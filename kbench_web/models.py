@@ -54,6 +54,31 @@ class ApiToken(models.Model):
         return ""
 
 
+class IdempotencyKey(models.Model):
+    """A request of the API that is done once, with its answer; kept for a day."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="idempotency_keys"
+    )
+    key = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64)  # SHA-256 of address and body
+    status = models.PositiveSmallIntegerField(default=0)
+    body = models.TextField(blank=True)
+    location = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """A user's key is used once."""
+
+        constraints = (
+            models.UniqueConstraint(fields=("user", "key"), name="idempotency_key_once"),
+        )
+
+    def __str__(self) -> str:
+        """The key."""
+        return self.key
+
+
 class SignUpPolicy(models.Model):
     """Who may open an account, as an admin has decided; the newest row counts.
 

@@ -7,9 +7,11 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from kbench_web.api import api
 from kbench_web.api_docs import api_docs
+from kbench_web.asyncapi import asyncapi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("api/v1/asyncapi.json", asyncapi, name="asyncapi"),
     path("api/v1/", api.urls),
     path("api/", api_docs, name="api-docs"),
     path("", include("kbench_web.accounts.urls")),

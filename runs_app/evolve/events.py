@@ -141,7 +141,7 @@ Event = (
     | Extended
 )
 
-_KINDS: dict[str, type[Any]] = {
+KINDS: dict[str, type[Any]] = {
     "asked": Asked,
     "answered": Answered,
     "failed": Failed,
@@ -153,7 +153,7 @@ _KINDS: dict[str, type[Any]] = {
     "finished": Finished,
     "extended": Extended,
 }
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def kind_of(event: Event) -> str:
@@ -163,7 +163,7 @@ def kind_of(event: Event) -> str:
 
 def is_known(kind: str) -> bool:
     """Whether it is one of these kinds; other rows tell of people: started, paused, entered."""
-    return kind in _KINDS
+    return kind in KINDS
 
 
 def encode(event: Event) -> dict[str, Any]:
@@ -174,5 +174,5 @@ def encode(event: Event) -> dict[str, Any]:
 
 def decode(kind: str, document: Mapping[str, Any]) -> Event:
     """The event of an encoded document; raises `DataError`, or `KeyError` for an unknown kind."""
-    event: Event = codec.decode(_KINDS[kind], document)
+    event: Event = codec.decode(KINDS[kind], document)
     return event

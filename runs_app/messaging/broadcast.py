@@ -23,7 +23,7 @@ from tasks_app.disclosure import public_payload
 log = logging.getLogger(__name__)
 
 QUEUE_GROUP = "queue"
-_STATUS = {
+STATUS_AFTER = {
     "queued": Status.QUEUED,
     "started": Status.RUNNING,
     "stage": Status.RUNNING,
@@ -39,7 +39,7 @@ _STATUS = {
 }
 """Kind of event -> status that the evaluation has after it."""
 _LATER = ("stage", "decided", "audited", "baselines")
-LIFECYCLE = tuple(kind for kind in _STATUS if kind not in _LATER)
+LIFECYCLE = tuple(kind for kind in STATUS_AFTER if kind not in _LATER)
 """Kinds of event that change the queue."""
 
 
@@ -76,7 +76,7 @@ def event_message(event: EvaluationEvent, hidden_names: tuple[str, ...]) -> dict
         "seq": event.position,
         "kind": event.kind,
         "attempt": event.attempt,
-        "status": _STATUS[event.kind].value,
+        "status": STATUS_AFTER[event.kind].value,
         "verdict": payload.get("verdict", ""),
         "stage": payload.get("stage", ""),
         "reason": payload.get("reason", ""),
@@ -92,7 +92,7 @@ def queue_message(event: EvaluationEvent, evaluation: Evaluation) -> dict[str, A
         "seq": event.pk,
         "kind": event.kind,
         "device": evaluation.device_id,
-        "status": _STATUS[event.kind].value,
+        "status": STATUS_AFTER[event.kind].value,
         "evaluation": None if private else str(evaluation.pk),
         "submission": None if private else str(evaluation.submission_id),
         "verdict": "" if private else event.payload.get("verdict", ""),

@@ -270,7 +270,7 @@ def list_runs(
 
 
 @router.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="One run")
-def show_run(request: HttpRequest, run_id: str, _: Query[WaitIn]) -> dict[str, Any]:
+def show_run(request: HttpRequest, run_id: str, waiting: Query[WaitIn]) -> dict[str, Any]:
     """Answer with a run."""
     return _run(_find(request, run_id))
 

@@ -1,0 +1,56 @@
+"""Who opens a socket: a program with its token, or a browser with its session.
+
+A token is shown on purpose, so any origin may send it. A cookie comes by itself, so only pages of
+this site may open a socket with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from channels.auth import AuthMiddlewareStack
+from channels.db import database_sync_to_async
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.utils import timezone
+
+from kbench_web.accounts.tokens import find_token
+from kbench_web.models import ApiToken
+
+UNAUTHORIZED = 4401
+"""Close code of a socket whose token does not allow it; the counterpart of HTTP's 401."""
+App = Callable[..., Awaitable[Any]]
+
+
+class SocketAccess:
+    """Sockets behind a token or a session."""
+
+    def __init__(self, sockets: App) -> None:
+        """Let the right ones through to `sockets`."""
+        self.sockets = sockets
+        self.of_browsers: App = AllowedHostsOriginValidator(AuthMiddlewareStack(sockets))
+
+    async def __call__(self, scope: dict[str, Any], receive: App, send: App) -> None:
+        """Pass the connection on, or close it."""
+        headers = dict(scope["headers"])
+        if b"authorization" not in headers:
+            await self.of_browsers(scope, receive, send)
+            return
+        scheme, _, text = headers[b"authorization"].decode("latin-1").strip().partition(" ")
+        shown = text.strip() if scheme.lower() == "bearer" else ""
+        user = await database_sync_to_async(_owner)(shown)
+        if user is not None:
+            await self.sockets({**scope, "user": user}, receive, send)
+            return
+        await receive()
+        await send({"type": "websocket.accept"})  # the code of an accepted socket alone is told
+        await send({"type": "websocket.close", "code": UNAUTHORIZED})
+
+
+def _owner(text: str) -> Any:
+    """The user whose token this is; None if it does not allow reading."""
+    now = timezone.now()
+    token = find_token(text, now)
+    if token is None or token.refusal(ApiToken.Scope.READ.value, now):
+        return None
+    return token.user

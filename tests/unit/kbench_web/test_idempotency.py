@@ -1,0 +1,96 @@
+"""A request that is sent twice with one key is done once."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from kbench_web.models import IdempotencyKey
+from runs_app.models import Submission
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+def post(token: str, key: str, **changes: Any) -> Any:
+    body = {"task": "scale", "source": make.SOURCE, "language": "cpp", **changes}
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": key}
+    return Client().post(
+        "/api/v1/submissions", json.dumps(body), content_type="application/json", headers=headers
+    )
+
+
+@pytest.fixture
+def token() -> str:
+    make.make_task_version()
+    return make.make_token(make.make_user(username="ada"))
+
+
+def test_the_second_answer_is_the_first_one(token: str) -> None:
+    first, second = post(token, "a"), post(token, "a")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert first["Location"] == second["Location"]
+    assert "Idempotent-Replay" not in first
+    assert second["Idempotent-Replay"] == "true"
+    assert Submission.objects.count() == 1
+    assert post(token, "b").status_code == 201
+    assert Submission.objects.count() == 2
+
+
+def test_a_key_is_for_one_request_and_one_user(token: str) -> None:
+    post(token, "a")
+    other = post(token, "a", mode="test")
+    assert (other.status_code, other.json()["field"]) == (422, "Idempotency-Key")
+    eve = make.make_token(make.make_user(username="eve"))
+    assert post(eve, "a").status_code == 201
+    assert Submission.objects.count() == 2
+
+
+def test_what_was_refused_may_be_tried_again(token: str) -> None:
+    assert post(token, "a", mode="turbo").status_code == 422
+    assert not IdempotencyKey.objects.exists()
+    assert post(token, "a").status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "a b", "é", "x" * 101])
+def test_a_key_that_cannot_be_kept_is_refused(token: str, key: str) -> None:
+    answer = post(token, key)
+    assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
+    assert not Submission.objects.exists()
+
+
+def test_without_a_token_that_may_submit_nothing_is_kept(token: str) -> None:
+    reader = make.make_token(make.make_user(username="eve"), scopes=["read"])
+    for wrong in ("kb_wrong", reader):
+        assert post(wrong, "a").status_code == 401
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_a_key_is_forgotten_after_a_day(token: str) -> None:
+    post(token, "a")
+    IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(days=1, minutes=1))
+    assert post(token, "a").status_code == 201
+    assert Submission.objects.count() == 2
+
+
+def test_what_fails_in_the_middle_leaves_neither(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr("runs_app.submissions.api.quota_of", fail)
+    with pytest.raises(RuntimeError):
+        post(token, "a")
+    assert not Submission.objects.exists()
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_a_larger_body_than_allowed_is_still_a_413(token: str) -> None:
+    assert post(token, "a", source="x" * (5 << 20)).status_code == 413
