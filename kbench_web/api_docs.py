@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from kbench_web.api import api
 from kbench_web.api_reference import chapters
+from kbench_web.client.views import address
 
 
 @require_safe
@@ -16,6 +17,7 @@ def api_docs(request: HttpRequest) -> HttpResponse:
     """The API by example."""
     context = {
         "host": request.build_absolute_uri("/").rstrip("/"),
+        "wheel": request.build_absolute_uri(address()),
         "per_minute": settings.API_REQUESTS_PER_MINUTE,
         "per_day": settings.MAX_SUBMISSIONS_PER_DAY,
         "chapters": chapters(api),

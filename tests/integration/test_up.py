@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,43 @@ def installation(tmp_path: Path) -> Iterator[DemoInstallation]:
     running.kill()
 
 
+def commands_of(guide: str) -> list[str]:
+    """The ten lines of the guide for agents."""
+    return guide.split("```sh\n")[1].split("```", maxsplit=1)[0].strip().splitlines()
+
+
+def check_that_an_agent_gets_a_verdict(installation: DemoInstallation, home: Path) -> None:
+    """Follow the guide, line by line, with nothing but what it says and a token.
+
+    The client is unpacked from the site's wheel in place of the guide's `pip install`: a test has
+    no network. The line that ranks would measure for minutes, so it is left to the mode `test`.
+    """
+    lines = commands_of(installation.get("/agents.md").decode())
+    assert len(lines) == 10
+    wheel = lines[1].split('"')[1]
+    with zipfile.ZipFile(BytesIO(installation.get(wheel.removeprefix(installation.url)))) as packed:
+        packed.extractall(home / "client")
+    make_user = "from django.contrib.auth.models import User; User.objects.create_user('robot')"
+    installation.manage("shell", "-v", "0", "-c", make_user)
+    token = installation.manage("create_token", "robot").strip()
+    python = f"PYTHONPATH={home}/client {sys.executable} -P -m kbench_client.main"
+    script = ["set -e", f'kbench() {{ {python} "$@"; }}']
+    script += [lines[2].replace("...", token), *lines[3:8]]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=home,
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\nCORRECT" in done.stdout
+    assert (home / "work/reference.py").exists()
+    assert "warning" not in done.stderr
+
+
 def check_that_the_run_survives(installation: DemoInstallation, run: str) -> None:
     """Kill the workers of runs and of calls: none is left over, and the run gets on."""
     pool = installation.pid_of("rqworker-pool calls")
@@ -85,7 +124,7 @@ def is_improved(run: dict[str, Any]) -> bool:
 
 
 def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
-    installation: DemoInstallation,
+    installation: DemoInstallation, tmp_path: Path
 ) -> None:
     installation.wait_until_ready()
     assert b"<html" in installation.get("/")
@@ -106,6 +145,9 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
     assert evaluation["id"] == first["id"]
     assert evaluation["verdict"] in ("CORRECT", "UNSTABLE"), evaluation  # audits run beside it
 
+    home = tmp_path / "agent"
+    home.mkdir()
+    check_that_an_agent_gets_a_verdict(installation, home)
     check_that_the_run_survives(installation, run)
 
     again = subprocess.run(
