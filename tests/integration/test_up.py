@@ -72,6 +72,8 @@ def check_that_an_agent_gets_a_verdict(installation: DemoInstallation, home: Pat
     The client is unpacked from the site's wheel in place of the guide's `pip install`: a test has
     no network. The line that ranks would measure for minutes, so it is left to the mode `test`.
     """
+    home = home / "agent"
+    home.mkdir()
     lines = commands_of(installation.get("/agents.md").decode())
     assert len(lines) == 10
     wheel = lines[1].split('"')[1]
@@ -145,9 +147,7 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
     assert evaluation["id"] == first["id"]
     assert evaluation["verdict"] in ("CORRECT", "UNSTABLE"), evaluation  # audits run beside it
 
-    home = tmp_path / "agent"
-    home.mkdir()
-    check_that_an_agent_gets_a_verdict(installation, home)
+    check_that_an_agent_gets_a_verdict(installation, tmp_path)
     check_that_the_run_survives(installation, run)
 
     again = subprocess.run(
