@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import smtplib
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialApp
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -17,6 +20,8 @@ from django.utils import timezone
 
 from kbench_web.accounts import invitations
 from kbench_web.accounts.names import name_refusal
+
+log = logging.getLogger(__name__)
 
 _NOBODY = "::"
 
@@ -45,6 +50,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 return saved
         except invitations.InvitationGoneError:
             raise ImmediateHttpResponse(sign_up_closed(request)) from None
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send an e-mail; a mail server that is away costs nobody the page, and is logged."""
+        if not settings.EMAIL_CONFIGURED:
+            return
+        try:
+            super().send_mail(template_prefix, email, context)
+        except (smtplib.SMTPException, OSError) as error:
+            log.error("an e-mail (%s) was not sent: %s", template_prefix, error)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address that the rest of the site counts by."""

@@ -112,6 +112,17 @@ class EmailResetForm(ResetPasswordForm):  # type: ignore[misc]
         self.fields["email"].widget.attrs.pop("placeholder", None)
 
 
+class EmailView(allauth.EmailView):  # type: ignore[misc]
+    """The e-mail addresses of an account, where the site sends any."""
+
+    def dispatch(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+        """Nothing is stored where nothing can be sent."""
+        if request.user.is_authenticated and not settings.EMAIL_CONFIGURED:
+            return render(request, "kbench_web/accounts/no_email.html", status=404)
+        response: HttpResponse = super().dispatch(request, *arguments, **options)
+        return response
+
+
 class PasswordResetView(Refusing, allauth.PasswordResetView):  # type: ignore[misc]
     """A link by e-mail; without e-mail, who makes one."""
 

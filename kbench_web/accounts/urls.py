@@ -36,7 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/password/set/", sign_in.PasswordSetView.as_view(), name="account_set_password"),
     path("account/confirm/", sign_in.ReauthenticateView.as_view(), name="account_reauthenticate"),
     path("account/inactive/", sign_in.inactive, name="account_inactive"),
-    path("account/email/", allauth.email, name="account_email"),
+    path("account/email/", sign_in.EmailView.as_view(), name="account_email"),
     path(
         "account/email/sent/",
         allauth.email_verification_sent,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from allauth.account.models import EmailAddress
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.core import mail
@@ -255,3 +256,29 @@ class TestSessions:
         client.post("/account/sessions/end/")
         assert [each.get("/account/").status_code for each in others] == [302] * 3
         assert client.get("/account/").status_code == 200
+
+
+class TestEmail:
+    def test_addresses_are_kept_only_where_e_mail_is_sent(self, client: Client) -> None:
+        ada = make.make_user(username="ada")
+        client.force_login(ada)
+        fields = {"email": "ada@kbench.example", "action_add": ""}
+        assert client.post("/account/email/", fields).status_code == 404
+        assert not EmailAddress.objects.exists()
+        with override_settings(EMAIL_CONFIGURED=True):
+            assert client.get("/account/email/").status_code == 200
+            assert client.post("/account/email/", fields).status_code == 302
+        assert EmailAddress.objects.get().user == ada
+        assert mail.outbox[0].to == ["ada@kbench.example"]
+
+    @override_settings(EMAIL_CONFIGURED=True)
+    def test_a_mail_server_that_is_away_costs_no_page(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away(*_: object) -> int:
+            raise ConnectionRefusedError("nobody listens")
+
+        monkeypatch.setattr(mail.EmailMessage, "send", away)
+        User.objects.create_user("ada", email="ada@kbench.example", password=PASSWORD)
+        answer = client.post("/reset-password/", {"email": "ada@kbench.example"})
+        assert answer["Location"] == "/reset-password/sent/"
