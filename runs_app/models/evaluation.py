@@ -105,7 +105,6 @@ class Evaluation(RunnerJob):
                 name="evaluation_board",
             ),
             models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
-            models.Index(fields=("status", "finished_at"), name="evaluation_recent"),
             models.Index(fields=("-finished_at",), name="evaluation_newest"),
             models.Index(fields=("device", "-created_at"), name="evaluation_of_device"),
             models.Index(
