@@ -36,4 +36,6 @@ class Body(Schema):
         if storable(value) != value:
             words = "holds a character that cannot be stored, such as NUL"
             raise PydanticCustomError("unstorable", words)
+        if isinstance(value, float) and value.is_integer():
+            return int(value)  # JSON has one kind of numbers: 4.0 is a whole one
         return value
