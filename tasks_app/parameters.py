@@ -24,7 +24,8 @@ def takes(*names: str) -> Callable[[View], View]:
             unknown = next((name for name in request.GET if name not in names), None)
             if unknown is None:
                 return view(request, *args, **kwargs)
-            return render(request, "400.html", {"unknown": unknown, "known": names}, status=400)
+            context = {"unknown": unknown, "known": names}
+            return render(request, "tasks_app/unknown_parameter.html", context, status=400)
 
         return checked
 

@@ -4,6 +4,7 @@
 // workloads: cpu_b64_i1600_o128
 // mode: ranked
 // stopped by: raised
+// stopped by: construction
 // tries: to leave half of a call to a thread, for which the runner waits before it copies the result.
 #include <thread>
 
