@@ -1,7 +1,7 @@
 # The two that a newcomer needs: `make up` serves the site, `make test` runs all tests.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # What to install: a site's host needs no `runner`, a runner's host no `site`, and neither needs `dev`.
-EXTRAS ?= site,runner,dev
+EXTRAS ?= site,runner,mcp,parquet,dev
 BIN := .venv/bin
 STAMP := .venv/.installed
 
