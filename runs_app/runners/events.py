@@ -67,8 +67,8 @@ class _Batch:
         """Lock the evaluations of these events."""
         self.now = now
         ids = {_identity(event) for event in events if event.job is JobKind.EVALUATION}
-        known = [found for found in ids if found is not None] if len(ids) > 1 else []
-        self.locked = lifecycle.lock_evaluations(known) if known else {}
+        known = [found for found in ids if found is not None]
+        self.locked: dict[UUID, RunnerJob] = {**lifecycle.lock_evaluations(known)} if known else {}
         self.moved: dict[UUID, RunnerJob] = {}
 
     def record(self, event: Event) -> bool:
@@ -98,15 +98,23 @@ class _Batch:
         self.moved.clear()
 
     def _locked(self, event: Event) -> RunnerJob:
-        """The locked row of the event's job; an earlier runner does not say its kind."""
+        """The locked row of the event's job, one of it for all events of the batch.
+
+        A second one would not know what the first has not saved yet. An earlier runner does not
+        say its kind.
+        """
+        kinds = [event.job] if event.job else list(lifecycle.MODELS)
         identity = _identity(event)
-        if event.job is JobKind.EVALUATION and identity in self.locked:
-            return self.locked[identity]
-        for kind in [event.job] if event.job else lifecycle.MODELS:
+        known = self.locked.get(identity) if identity is not None else None
+        if known is not None and known.KIND in kinds:
+            return known
+        for kind in kinds:
             try:
-                return lifecycle.lock(lifecycle.MODELS[kind], event.job_id)
+                job = lifecycle.lock(lifecycle.MODELS[kind], event.job_id)
             except (ObjectDoesNotExist, ValidationError, ValueError):
                 continue
+            self.locked[job.pk] = job
+            return job
         raise EventError(f"there is no {event.job or 'job'} {event.job_id!r}")
 
 

@@ -4,7 +4,7 @@
 // mode: ranked
 // workloads: cpu_n262144
 // baselines: eager
-// at most: 1.6 x
+// at most: 2.5 x
 // stopped by: construction
 // must not print: GOT
 // tries: to leave busy processes behind, so that the anchor and the baselines that it stands for look slow

@@ -8,6 +8,7 @@ import pytest
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import Event, EventKind
+from runs_app.checks.services import request_check
 from runs_app.errors import EventError
 from runs_app.models import Evaluation
 from runs_app.runners.events import record_event, record_events
@@ -52,6 +53,34 @@ def test_many_events_at_once_leave_what_each_alone_would() -> None:
     mixed = [event for moments in zip(*lives, strict=True) for event in moments]
     record_events(events=mixed, now=make.NOW)
     assert [seen(e) for e in together] == [seen(e) for e in alone]
+
+
+def test_many_events_of_one_evaluation_leave_what_each_alone_would() -> None:
+    """A sign of life after a stage must not store the row as it was before the stage."""
+    alone, together = (make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(2))
+    for event in life(alone):
+        record_event(event=event, now=make.NOW)
+    started, alive, *rest = life(together)
+    record_events(events=[started, alive], now=make.NOW)
+    assert seen(together)[5] == together.events.order_by("position").last().position
+    record_events(events=rest, now=make.NOW)
+    assert seen(together) == seen(alone)
+
+
+def test_a_check_that_shows_life_at_once_has_begun() -> None:
+    check = request_check(
+        version=make.make_task_version(),
+        device=make.make_cpu(),
+        user=make.make_admin(),
+        now=make.NOW,
+    )
+    events = [
+        make.make_event(check, seq=1),
+        make.make_event(check, seq=2, kind=EventKind.ALIVE, payload={}),
+    ]
+    record_events(events=events, now=make.NOW)
+    check.refresh_from_db()
+    assert (check.status, check.last_seq) == ("RUNNING", 2)
 
 
 def test_a_restart_amid_many_events_is_not_overwritten() -> None:
