@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -105,6 +106,11 @@ class Work:
     weight: str = ""
 
 
+VERIFIER = "verify_fn"
+"""Function of a reference.py that judges outputs, in the place of the comparison by `Tolerance`."""
+_VERIFIES = re.compile(rf"^def {VERIFIER}\(", re.MULTILINE)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShippedKernel:
     """A kernel that comes with a task; `agent` is the name under which it stands on the board."""
@@ -180,6 +186,12 @@ class Task:
     def c_signature(self) -> Signature:
         """The parsed signature of a c-ABI task."""
         return Signature.parse(self.signature, self.inout)
+
+    @property
+    def has_verifier(self) -> bool:
+        """Whether the task's own verifier judges outputs."""
+        text = self.files.get("reference.py", "")
+        return self.format is TaskFormat.KBENCH and _VERIFIES.search(text) is not None
 
     def digest(self) -> str:
         """SHA-256 over everything that can change a score, as 64 hex digits."""

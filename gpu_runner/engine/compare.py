@@ -242,7 +242,7 @@ def _conclude(
     want, have, bound = expected[at].item(), actual[at].item(), judge.bound(at)
     reason = _reason(have, want, bound)
     mismatch = WrongElement(
-        reason, _unravel(at, shape), float(want), float(have), bound, wrong, elements
+        reason, unravelled(at, shape), float(want), float(have), bound, wrong, elements
     )
     if not math.isfinite(float(have)) or not math.isfinite(float(want)):
         relative = math.inf
@@ -290,7 +290,8 @@ def _chunks(flat: Tensor) -> Iterator[tuple[int, int]]:
         yield low, min(low + step, flat.numel())
 
 
-def _unravel(at: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+def unravelled(at: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of the element at place `at` of a contiguous tensor."""
     index: list[int] = []
     for size in reversed(shape):
         at, position = divmod(at, size)

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
@@ -54,30 +53,22 @@ def facts_of(
 def _output(calls: Sequence[Call], index: int) -> dict[str, Any]:
     first = calls[0].expected[index]
     return {
-        "zeros": min(_share(c, index, torch.zeros_like(c.expected[index])) for c in calls),
+        "zeros": min(c.share(index, torch.zeros_like(c.expected[index])) for c in calls),
         "other_draw": min(
             (
-                _share(call, index, other.expected[index])
+                call.share(index, other.expected[index])
                 for call, other in pairwise(calls)
                 if call.expected[index].shape == other.expected[index].shape
             ),
             default=0.0,
         ),
         "axes": [
-            min(_share(c, index, c.expected[index].roll(1, axis)) for c in calls)
+            min(c.share(index, c.expected[index].roll(1, axis)) for c in calls)
             if first.shape[axis] > 1
             else None
             for axis in range(first.dim())
         ],
     }
-
-
-def _share(call: Call, index: int, output: Tensor) -> float:
-    """Share of an output's elements for which those of `output` would pass."""
-    result = call.compared(index, output)
-    elements = max(1, call.expected[index].numel())
-    wrong = 0 if result.mismatch is None else result.mismatch.wrong_elements
-    return 1 - wrong / elements
 
 
 def another(value: float) -> float:

@@ -42,7 +42,8 @@ class Call:
     ) -> None:
         """Draw the call's inputs and compute what is expected."""
         task = problem.task
-        key = (workload, direction, seed, device)
+        self._key = key = (workload, direction, seed, device)
+        self.has_verifier = problem.has_verifier(direction)
         self.problem, self.task, self.direction, self.device = problem, task, direction, device
         self.workload = workload
         self.drawn = problem.draw(*key)
@@ -86,18 +87,46 @@ class Call:
 
     def explain(self, outputs: Outputs) -> tuple[bool, float, str]:
         """The same, and where the first output that fails is wrong; empty if none does."""
-        results = [self.compared(index, output) for index, output in enumerate(outputs)]
-        largest = min(max(result.scaled for result in results), LARGEST)
-        names = output_names(self.task, len(results))
-        for name, result in zip(names, results, strict=True):
+        results = self._results(outputs)
+        largest = min(max(result.scaled for _, result in results), LARGEST)
+        for name, result in results:
             if result.mismatch is not None:
                 return True, largest, f"{name}{_place(result.mismatch)}"
         return False, largest, ""
 
+    def share(self, index: int, output: Tensor) -> float:
+        """Share of an output's elements for which those of `output` would pass.
+
+        A verifier has no elements: all of them, or none, beside the other expected outputs.
+        """
+        if self.has_verifier:
+            others = list(self.expected)
+            others[index] = output
+            return 0.0 if self.judge(tuple(others))[0] else 1.0
+        result = self.compared(index, output)
+        wrong = 0 if result.mismatch is None else result.mismatch.wrong_elements
+        return 1 - wrong / max(1, self.expected[index].numel())
+
+    def _results(self, outputs: Outputs) -> list[tuple[str, Comparison]]:
+        names = output_names(self.task, len(outputs))
+        if not self.has_verifier:
+            compared = [self.compared(index, output) for index, output in enumerate(outputs)]
+            return list(zip(names, compared, strict=True))
+        if [o.shape for o in outputs] != [e.shape for e in self.eager]:
+            raise ValueError("the outputs have other shapes")
+        seen = [self._written(index, output) for index, output in enumerate(outputs)]
+        own = self.problem.verified(*self._key, dict(zip(names, seen, strict=True)))
+        assert own is not None, "it has a verifier"
+        return own
+
     def compared(self, index: int, output: Tensor) -> Comparison:
         """An output as a kernel would hand it out, beside the expected one."""
-        seen = output.to(self.eager[index].dtype)
+        seen = self._written(index, output)
         return compare(seen, self.expected[index], self._limit, self._scales[index])
+
+    def _written(self, index: int, output: Tensor) -> Tensor:
+        """An output as a kernel would hand it out."""
+        return output.to(self.eager[index].dtype)
 
     def is_reference(self, outputs: Outputs) -> bool:
         """Whether float64 outputs are the reference's, taken apart or not, to the last bit."""
@@ -178,6 +207,8 @@ def _output_mutants(call: Call, earlier: Call | None) -> Iterator[Mutant]:
     for index, output in enumerate(call.expected):
         several = f" in output {index + 1}" if len(call.expected) > 1 else ""
         changes: dict[str, Change] = {**_CHANGES, **_echoes(call, output)}
+        if call.has_verifier:
+            changes |= _UNUSUAL if output.is_floating_point() else _WHOLE
         if earlier is not None and earlier.expected[index].shape == output.shape:
             changes["the result of an earlier call"] = _always(earlier.expected[index])
         for name, change in changes.items():
@@ -252,6 +283,31 @@ _CHANGES: dict[str, Change] = {
     "last row alone": lambda o: o - _cut(0, lambda _: 1)(o.clone()),
     "half as much": lambda o: o / 2,
 }
+
+
+def _set(flat: Tensor, at: int, value: float) -> Tensor:
+    if flat.numel():
+        flat[at] = value
+    return flat
+
+
+def _largest(output: Tensor) -> Tensor:
+    is_bool = output.dtype is torch.bool
+    return torch.full_like(output, 1 if is_bool else torch.iinfo(output.dtype).max)
+
+
+_UNUSUAL: dict[str, Change] = {
+    "NaN everywhere": lambda o: torch.full_like(o, torch.nan),
+    "NaN as the last element": _flat(lambda o: _set(o, -1, torch.nan)),
+    "infinity everywhere": lambda o: torch.full_like(o, torch.inf),
+    "very large numbers": lambda o: torch.full_like(o, 1e30),
+}
+_WHOLE: dict[str, Change] = {
+    "-1 everywhere": lambda o: torch.full_like(o, -1),
+    "the largest number everywhere": _largest,
+    "one more": lambda o: (o + 1).to(o.dtype),
+}
+"""What a verifier has to refuse, and not to fail at: comparisons do so by themselves."""
 _FOR_FLOATS = {"the mean of the result everywhere", "the other sign", "half as much"}
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.signature import argument_name
-from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.task import VERIFIER, Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.problem import (
     BaseProblem,
@@ -28,9 +28,11 @@ from gpu_runner.engine.problem import (
 )
 from gpu_runner.engine.seeding import reseed
 from gpu_runner.engine.values import varied
+from gpu_runner.engine.verifier import Residuals, residuals
 
 BASELINE = "baseline_fn"
 _GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
+_VERIFIER_SEED = 0x7E51_F1E4
 _SEED_MASK = 2**63 - 1
 
 
@@ -115,6 +117,29 @@ class NativeProblem(BaseProblem):
         if [s.shape for s in scales] != [e.shape for e in expected]:
             raise ProblemError(f"{direction}_scale must return one tensor per output, of its shape")
         return scales
+
+    def has_verifier(self, direction: Direction) -> bool:
+        """See `BaseProblem.has_verifier`."""
+        return direction is Direction.FORWARD and hasattr(self._module, VERIFIER)
+
+    def verified(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        outputs: Mapping[str, Tensor],
+    ) -> Residuals | None:
+        """`verify_fn` on what was drawn and the workload's parameters, if there is one."""
+        if not self.has_verifier(direction):
+            return None
+        drawn = self.draw(workload, direction, seed, device)
+        inputs = {**workload.parameters, **drawn.values}
+        inputs |= dict(zip(drawn.names, drawn.arguments, strict=True))
+        eps = torch.finfo(getattr(torch, self.task.dtype)).eps
+        reseed((seed ^ _VERIFIER_SEED) & _SEED_MASK)
+        with exact(device):
+            return residuals(self._function(VERIFIER), inputs, outputs, eps)
 
     def _varied(self, values: dict[str, Any], workload: Workload, seed: int) -> dict[str, Any]:
         """The values with those in the workload's family that reference.py lists in `VARIED`.

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.compare import Comparison
 from gpu_runner.engine.seeding import reseed
 
 _ADAPTERS = {
@@ -95,6 +96,17 @@ class Problem(Protocol):
         """Elementwise error scale of each output, or None for the default of `Tolerance`."""
         ...
 
+    def verified(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        outputs: Mapping[str, Tensor],
+    ) -> list[tuple[str, Comparison]] | None:
+        """What the task's own verifier says of a call's outputs; None where it has none."""
+        ...
+
 
 class BaseProblem(ABC):
     """A `Problem` that needs only `draw_inputs` and `function`; it keeps the last draw."""
@@ -164,6 +176,22 @@ class BaseProblem(ABC):
         expected: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...] | None:
         """See `Problem.scale`."""
+        return None
+
+    def has_verifier(self, direction: Direction) -> bool:
+        """Whether `verified` judges, in the place of expected outputs."""
+        del direction
+        return False
+
+    def verified(
+        self,
+        workload: Workload,
+        direction: Direction,
+        seed: int,
+        device: str,
+        outputs: Mapping[str, Tensor],
+    ) -> list[tuple[str, Comparison]] | None:
+        """See `Problem.verified`."""
         return None
 
 

@@ -121,7 +121,7 @@ def _mismatch(mismatch: Mismatch | None) -> str:
     if mismatch is None:
         return ""
     lines = [f"Workload {mismatch.workload}, output {mismatch.output}: {mismatch.reason}"]
-    if mismatch.index:
+    if mismatch.index and mismatch.bound is not None:
         index = ", ".join(map(str, mismatch.index))
         lines.append(
             f"At index ({index}): expected {_number(mismatch.expected)}, got "

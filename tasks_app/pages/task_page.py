@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data.task import NEGLIGIBLE, Cost, Task, Workload
+from gpu_runner.data.task import NEGLIGIBLE, VERIFIER, Cost, Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
 
 _EPSILON = {
@@ -122,6 +122,12 @@ def starter(data: Task, direction: Direction) -> str:
 
 def tolerance_text(data: Task) -> str:
     """The tolerance as a sentence in Markdown."""
+    if data.has_verifier:
+        return (
+            f"The task judges by its own verifier, `{VERIFIER}` in `reference.py`. It gets the "
+            "inputs as the kernel saw them and what the kernel wrote, in float64, and gives scaled "
+            "residuals. Each must be at most 1."
+        )
     tolerance = data.tolerance
     epsilon = _EPSILON.get(data.dtype)
     shown = f"ε = {epsilon:.3g} for {data.dtype}" if epsilon else f"ε of {data.dtype}"
@@ -165,7 +171,7 @@ def _workload_row(data: Task, workload: Workload, direction: Direction) -> Workl
         parameters=parameters_text(workload.parameters),
         devices=tuple(kind.value for kind in workload.devices),
         cost=data.cost(workload, direction),
-        bound=epsilon * factor if epsilon else None,
+        bound=epsilon * factor if epsilon and not data.has_verifier else None,
     )
 
 

@@ -252,7 +252,9 @@ def _facts(task: TaskData) -> dict[str, str]:
         "Directions": ", ".join(task.directions),
         "Signature": task.signature,
         "Inputs that are outputs": ", ".join(task.inout),
-        "Tolerance": f"ε × ({bound.constant:g} + {bound.growth:g} √({bound.reduction}))",
+        "Tolerance": "the task's own verifier"
+        if task.has_verifier
+        else f"ε × ({bound.constant:g} + {bound.growth:g} √({bound.reduction}))",
         "Baselines": ", ".join(task.baselines) or "none",
         "Vendor libraries": "allowed" if task.libraries else "not allowed",
         "Kernels": ", ".join(kernel.path for kernel in task.kernels),

@@ -21,7 +21,7 @@ from gpu_runner.data.formats.source import (
 )
 from gpu_runner.data.formats.sweeps import expand
 from gpu_runner.data.formats.text import list_files, read_files
-from gpu_runner.data.task import Task, TaskFormat
+from gpu_runner.data.task import VERIFIER, Task, TaskFormat, Tolerance
 from gpu_runner.data.verdict import Direction
 
 SPECIFICATION = "task.toml"
@@ -154,6 +154,8 @@ def reference_errors(task: Task) -> Iterator[DataError]:
                 yield DataError(REFERENCE, f"must define the function {name}()")
         if BASELINE in have:
             yield from _baseline_errors(task, have)
+        if VERIFIER in have:
+            yield from _verifier_errors(task, have[VERIFIER])
         for index, workload in enumerate(task.workloads if "make_inputs" in have else ()):
             field = f"workloads[{index}].parameters"
             yield from keyword_errors(have["make_inputs"], workload.parameters, field)
@@ -169,3 +171,17 @@ def _baseline_errors(task: Task, have: Mapping[str, ast.FunctionDef]) -> Iterato
     reference = have.get("forward_fn", have[BASELINE])
     if parameter_names(have[BASELINE]) != parameter_names(reference):
         yield DataError(REFERENCE, f"{BASELINE}() must take the parameters of forward_fn()")
+
+
+def _verifier_errors(task: Task, function: ast.FunctionDef) -> Iterator[DataError]:
+    """What the verifier cannot be called with, and what would not be heeded beside it."""
+    names = parameter_names(function)
+    extra = function.args.vararg or function.args.kwarg or function.args.kwonlyargs
+    if extra or names not in (["inputs", "outputs"], ["inputs", "outputs", "eps"]):
+        reason = f"has {VERIFIER}(), which must take inputs and outputs, and eps if it wants it"
+        yield DataError(REFERENCE, reason, function.lineno)
+    if task.directions != (Direction.FORWARD,):
+        reason = f"has {VERIFIER}(), which is for tasks of the forward direction alone"
+        yield DataError(REFERENCE, reason, function.lineno)
+    if task.tolerance != Tolerance():
+        yield DataError("tolerance", f"is not heeded: {VERIFIER}() says what is allowed")

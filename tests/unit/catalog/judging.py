@@ -14,7 +14,7 @@ from torch import Tensor
 from gpu_runner.data.formats import catalog_specifications, load_task
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.engine.arguments import as_signature_says
+from gpu_runner.engine.arguments import as_signature_says, output_names
 from gpu_runner.engine.compare import Comparison, Limit, compare
 from gpu_runner.engine.problem import (
     Drawn,
@@ -66,14 +66,18 @@ class Case:
         return problem(self.name).function(self.direction)
 
     def judge(self, seed: int, result: Any) -> list[Comparison]:
-        """Compare a kernel's result on the inputs of `seed`; one comparison an output."""
+        """Judge a kernel's result on the inputs of `seed`; one comparison an output or residual."""
         reference, key = problem(self.name), (self.workload, self.direction, seed, "cpu")
+        actual = _as_written(task(self.name), outputs_of(result))
+        names = output_names(task(self.name), len(actual))
+        own = reference.verified(*key, dict(zip(names, actual, strict=True)))
+        if own is not None:
+            return [comparison for _, comparison in own]
         expected = reference.expected(*key)
         scales = reference.scale(*key, expected) or (None,) * len(expected)
         tolerance = task(self.name).tolerance
         length = task(self.name).reduction_length(self.workload)
         limit = Limit.of(tolerance.constant, tolerance.growth, length)
-        actual = _as_written(task(self.name), outputs_of(result))
         return [compare(a, e, limit, s) for a, e, s in zip(actual, expected, scales, strict=True)]
 
     def fails(self, kernel: Function, seeds: Sequence[int] = range(8)) -> bool:
