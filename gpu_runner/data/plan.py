@@ -46,6 +46,8 @@ class Plan:
     """
     varied: int = 0
     """Calls with other input distributions at least, per public workload and process."""
+    shapes: int = 0
+    """Shapes of other sizes than the public workloads', verified and not timed, in one process."""
     max_varied: int = 8
     """Of those, how many are sampled for verification at most."""
     team: int = 0

@@ -38,6 +38,7 @@ from gpu_runner.supervisor.measuring import Measuring
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
 from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
 from gpu_runner.supervisor.oracle.pool import Oracles, an_oracle
+from gpu_runner.supervisor.oracle.shapes import DrawnShapes
 from gpu_runner.supervisor.record import Record
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.preemption import Manners
@@ -159,17 +160,18 @@ class _Evaluation:
                 bench = Bench(oracle, memory, samples, self._config, rng, manners)
                 bench.use(torch)
                 with self._timeline.stage(Stage.PREPARE):
-                    self._record.environment["oracle"] = dict(
-                        oracle.load(self._task, inputs, samples)
-                    )
+                    shapes = DrawnShapes(self._task, self._direction, self._config, rng)
+                    task = shapes.task if plan.shapes else self._task
+                    self._record.environment["oracle"] = dict(oracle.load(task, inputs, samples))
+                    drawn = shapes.some(oracle, plan.shapes) if plan.shapes else ()
                     values = SupportedDistributions(self._task, self._direction, self._config)
                     others = values.of(oracle, self._workloads, rng) if plan.varied else {}
-                    bench.prepare(self._workloads, self._direction, others)
+                    bench.prepare([*self._workloads, *drawn], self._direction, others)
                 self._record.output_bytes = {
                     workload.name: bench.output_bytes(workload) for workload in self._workloads
                 }
                 fault = Measuring(
-                    self._record, self._timeline, bench, target, self._workloads
+                    self._record, self._timeline, bench, target, self._workloads, drawn
                 ).run()
                 if self._request.mode is Mode.PROFILE:
                     self._profile(bench, target, fault)

@@ -35,12 +35,14 @@ class Measuring:
         bench: Bench,
         target: Target,
         workloads: Sequence[Workload],
+        drawn: Sequence[Workload] = (),
     ) -> None:
-        """Measure nothing yet. The bench is prepared for these workloads."""
+        """Measure nothing yet. The bench is prepared for these workloads, and for drawn shapes."""
         self._record, self._timeline = record, timeline
         self._request, self._config = record.request, record.config
         self._bench, self._target = bench, target
         self._plan, self._workloads = PLANS[self._request.mode], workloads
+        self._drawn = list(drawn)
         self._log = DeviceLog(self._config)
 
     def run(self) -> Fault:
@@ -148,11 +150,12 @@ class Measuring:
     def _one_process(self, plan: Plan, process: int, *, hidden: bool = False) -> str:
         """Measure and verify in one fresh process; returns what it printed."""
         workloads = [w for w in self._workloads if w.hidden is hidden]
+        drawn = self._drawn if process == 0 and not hidden else []
         which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
         with self._timeline.stage(Stage.MEASURE, which):
             progress = self._progress(Stage.MEASURE, f"{which}: ")
             with self._log.block(which):
-                measured = self._bench.run(self._target, workloads, plan, progress)
+                measured = self._bench.run(self._target, [*workloads, *drawn], plan, progress)
         varied: dict[str, Mapping[Values, Mismatch]] = {}
         with self._timeline.stage(Stage.VERIFY, which):
             for workload in workloads:
@@ -161,6 +164,8 @@ class Measuring:
                 self._record.add(workload, process, collected, checked)
                 if checked.varied:
                     varied[workload.name] = checked.varied
+            for shape in drawn:
+                self._record.add_check(self._bench.verify(shape, measured.workloads[shape.name]))
         self._raise_mismatch()
         for name, found in varied.items():
             self._log_hidden(f"{name}, with other values: {found}")

@@ -102,7 +102,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """An evaluation of a candidate, in mode quick or profile."""
+    """An evaluation of a candidate: quick or profile in the search, ranked or audit after it."""
 
     candidate: int
     mode: Mode = Mode.QUICK

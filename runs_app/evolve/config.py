@@ -96,6 +96,7 @@ class RunConfig:
     profile: ProfileMode = ProfileMode.FILTERED
     concurrent_asks: int = 4
     concurrent_evaluations: int = 4
+    ranks_best: bool = False  # its best are ranked and audited before it ends; see `confirm`
 
     def __post_init__(self) -> None:
         """Refuse a run that could do nothing; raises `DataError` naming the field."""

@@ -12,38 +12,85 @@ from runs_app.evolve.events import Event
 MAX_LOSSES = 3
 """Evaluations of a candidate in one mode that may be lost before the run goes on without it."""
 
+LAST_MODES = frozenset({Mode.RANKED, Mode.AUDIT})
+"""Modes of the evaluations that follow a search. They count in no cap of the run."""
+
+_SAYS_NOTHING = frozenset({Verdict.SYSTEM_ERROR, Verdict.UNSTABLE})
+
+
+def is_refusal(verdict: str) -> bool:
+    """Whether a verdict says that the kernel is not right."""
+    return verdict != Verdict.CORRECT and verdict not in _SAYS_NOTHING
+
+
+def replaces_time(mode: Mode, verdict: str) -> bool:
+    """Whether an evaluation takes the place of what an earlier one said of a candidate.
+
+    A profile explains a time. A ranked time is better than a quick one, and an audit only refuses.
+    """
+    match mode:
+        case Mode.PROFILE:
+            return False
+        case Mode.RANKED:
+            return verdict not in _SAYS_NOTHING
+        case Mode.AUDIT:
+            return is_refusal(verdict)
+        case _:
+            return verdict != Verdict.SYSTEM_ERROR
+
+
+def replaces_feedback(mode: Mode, verdict: str) -> bool:
+    """The same for what prompts and pages show of it: a correct ranked kernel keeps its profile."""
+    if mode in LAST_MODES:
+        return is_refusal(verdict)
+    if mode is Mode.PROFILE:
+        return verdict == Verdict.CORRECT
+    return verdict != Verdict.SYSTEM_ERROR
+
 
 @dataclass(kw_only=True)
 class Evaluations:
     """A fold of its own, so that a stored run needs these few events alone.
 
-    settled: candidates in the order in which hardware spoke of them, as keys. lost: evaluations of
-    a candidate in a mode that were lost while the run went on. What the end of a run takes back
-    counts for nothing: after an extension it is measured as if for the first time.
+    begun: those of the search. settled: candidates in the order in which hardware spoke of them, as
+    keys. lost: evaluations of a candidate in a mode that were lost while the run went on. What the
+    end of a search takes back counts for nothing: after an extension it is measured as if for the
+    first time. last: what ranking and audit said of a candidate. ranked: how often one was ranked
+    since the search ended, in the way that `searched` tells.
     """
 
     begun: int = 0
     settled: dict[int, None] = field(default_factory=dict)
     lost: Counter[tuple[int, Mode]] = field(default_factory=Counter)
+    last: dict[tuple[int, Mode], str] = field(default_factory=dict)
+    ranked: int = 0
     is_over: bool = False
+    searched: events.Searched | None = None
 
     def apply(self, event: Event) -> None:
         """Add one event; those that tell nothing of evaluations change nothing."""
         match event:
             case events.Measuring():
-                self.begun += 1
+                self.begun += event.mode not in LAST_MODES
             case events.Measured():
                 self.measured(event.candidate, event.mode, event.verdict)
+            case events.Searched():
+                self.searched, self.is_over, self.ranked = event, True, 0
             case events.Finished():
                 self.is_over = True
             case events.Extended():
                 self.is_over = False
+                if self.searched is not None and self.searched.by_budget:
+                    self.searched = None
 
     def measured(self, candidate: int, mode: Mode, verdict: str) -> None:
         """Add the end of one evaluation."""
+        if mode in LAST_MODES:
+            self.last[candidate, mode] = verdict
+            self.ranked += mode is Mode.RANKED
         if verdict != Verdict.SYSTEM_ERROR:
             self.settled.setdefault(candidate)
-        elif not self.is_over:
+        elif not self.is_over or mode in LAST_MODES:
             self.lost[candidate, mode] += 1
 
     def may_come_again(self, event: events.Measured) -> bool:

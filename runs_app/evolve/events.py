@@ -114,6 +114,24 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Searched:
+    """The search came to its end, and from now on its best are ranked; fields as in `Finished`."""
+
+    reason: str
+    by_budget: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Which candidate the run calls its best at its end, and what stands behind that."""
+
+    candidate: int
+    is_ranked: bool
+    is_audited: bool
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finished:
     """The run ended by itself; `by_budget` says that a larger budget would let it go on."""
 
@@ -137,6 +155,8 @@ Event = (
     | Dropped
     | Measuring
     | Measured
+    | Searched
+    | Chosen
     | Finished
     | Extended
 )
@@ -150,6 +170,8 @@ KINDS: dict[str, type[Any]] = {
     "dropped": Dropped,
     "measuring": Measuring,
     "measured": Measured,
+    "searched": Searched,
+    "chosen": Chosen,
     "finished": Finished,
     "extended": Extended,
 }

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from gpu_runner.data.evaluation import EvaluationResult, Mismatch, WorkloadResult
 from gpu_runner.data.profile import KernelMetrics, KernelResources
+from gpu_runner.data.protocol import PLANS
+from gpu_runner.data.verdict import Mode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +50,16 @@ def feedback_of(result: EvaluationResult) -> Feedback:
     """The feedback of a result.
 
     Nothing of a hidden workload is in it: no name, shape, time, mismatch or profile; and no word
-    that the kernel printed, if it has run on one.
+    that the kernel printed, if it has run on one. A mode without hidden workloads may speak of a
+    shape that it has drawn.
     """
     public = [workload for workload in result.workloads if not workload.hidden]
     names = {workload.name for workload in public}
     some_hidden = len(public) < len(result.workloads)
-    mismatch = result.mismatch if result.mismatch and result.mismatch.workload in names else None
+    mismatch = result.mismatch
+    is_public = not some_hidden and not _looks_at_hidden(result.mode)
+    if mismatch is not None and mismatch.workload not in names and not is_public:
+        mismatch = None
     profile = result.profile if result.profile and result.profile.workload in names else None
     spreads = [w.measurement.relative_half_width for w in public if w.measurement]
     return Feedback(
@@ -74,6 +80,11 @@ def feedback_of(result: EvaluationResult) -> Feedback:
         profile_kernels=tuple(map(_kernel, profile.kernels)) if profile else (),
         profile_notes=profile.notes if profile else (),
     )
+
+
+def _looks_at_hidden(mode: Mode) -> bool:
+    plan = PLANS.get(mode)
+    return plan is not None and plan.hidden
 
 
 def _time(workload: WorkloadResult) -> WorkloadTime | None:

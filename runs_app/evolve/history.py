@@ -15,7 +15,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import events
 from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget
-from runs_app.evolve.evaluations import Evaluations
+from runs_app.evolve.evaluations import LAST_MODES, Evaluations, is_refusal, replaces_time
 from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback
 
@@ -188,12 +188,12 @@ class History:
                 self._measuring(self.candidates[event.candidate], event.mode)
             case events.Measured():
                 self._measured(self.candidates[event.candidate], event)
+            case events.Chosen():
+                self.best = self.candidates[event.candidate]
             case events.Finished():
                 self.finished = event
             case events.Extended():
-                self.budget = event.budget
-                if self.finished is not None and self.finished.by_budget:
-                    self.finished = None
+                self._extended(event)
 
     def find(
         self,
@@ -250,7 +250,7 @@ class History:
         return self._in_flight
 
     def evaluations(self) -> int:
-        """How many evaluations were begun."""
+        """How many evaluations the search has begun."""
         return self._evaluations.begun
 
     def known(self, digest: str) -> Candidate | None:
@@ -283,6 +283,30 @@ class History:
         if candidate.ask is not None:
             self.questions[candidate.ask].candidate = candidate.number
 
+    def last_verdict(self, candidate: Candidate, mode: Mode) -> str:
+        """What ranking or audit said of a candidate; empty before that."""
+        return self._evaluations.last.get((candidate.number, mode), "")
+
+    @property
+    def searched(self) -> events.Searched | None:
+        """How the search ended, while it is over."""
+        return self._evaluations.searched
+
+    def ranked(self) -> int:
+        """How often a candidate was ranked since the search ended."""
+        return self._evaluations.ranked
+
+    def is_searching(self) -> bool:
+        """Whether an evaluation of the search is under way."""
+        return self._in_flight > 0 and any(
+            candidate.measuring - LAST_MODES for candidate in self.candidates.values()
+        )
+
+    def _extended(self, event: events.Extended) -> None:
+        self.budget = event.budget
+        if self.finished is not None and self.finished.by_budget:
+            self.finished = None
+
     def _measuring(self, candidate: Candidate, mode: Mode) -> None:
         self._in_flight += 1
         candidate.measuring.add(mode)
@@ -298,11 +322,20 @@ class History:
             return
         candidate.measured.add(event.mode)
         candidate.bottleneck = event.bottleneck or candidate.bottleneck
-        is_lost = event.verdict == Verdict.SYSTEM_ERROR
-        if candidate.is_told and (is_lost or event.mode is Mode.PROFILE):
-            return  # a profile explains a time, it does not replace it
-        if not candidate.is_told and not is_lost:
+        if candidate.is_told and not replaces_time(event.mode, event.verdict):
+            return
+        if not candidate.is_told and event.verdict != Verdict.SYSTEM_ERROR:
             self.settled.append(candidate)
+        self._take_over(candidate, event)
+        if event.mode in LAST_MODES:
+            if self.best is candidate and is_refusal(event.verdict):
+                correct = self.correct()
+                self.best = correct[-1] if correct else None
+        elif candidate.is_correct and is_faster(candidate, self.best):
+            self.best = candidate
+
+    def _take_over(self, candidate: Candidate, event: events.Measured) -> None:
+        """Verdict and times of the newest evaluation that counts."""
         if candidate.latency_ns is not None:  # another mode's time takes the place of the first
             self._correct.remove((-candidate.latency_ns, candidate.number))
         candidate.state = CandidateState.MEASURED
@@ -311,8 +344,6 @@ class History:
         candidate.speedup, candidate.floor_fraction = event.speedup, event.floor_fraction
         if event.latency_ns is not None:
             insort(self._correct, (-event.latency_ns, candidate.number))
-        if candidate.is_correct and is_faster(candidate, self.best):
-            self.best = candidate
 
 
 def is_faster(candidate: Candidate, best: Candidate | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpu_runner.data.verdict import Mode
@@ -10,6 +10,7 @@ from runs_app.evolve import budget, events
 from runs_app.evolve.bottleneck import classify
 from runs_app.evolve.commands import Ask, Command, Draft, Drop, Finish, Measure
 from runs_app.evolve.config import Budget, Problem, RunConfig
+from runs_app.evolve.confirm import confirmation
 from runs_app.evolve.events import Event
 from runs_app.evolve.history import AskState, History
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
@@ -46,6 +47,8 @@ class Optimizer:
         """
         if self.history.finished is not None:
             return []
+        if self.history.searched is not None:
+            return self._record(self._last_steps(self.history.searched))
         transitions: list[Transition] = []
         refusals: list[str] = []
         for command in self.strategy.ask(self.history):
@@ -60,8 +63,29 @@ class Optimizer:
                     break
         if not transitions and self._is_idle():
             reason = refusals[0] if refusals else "the strategy has nothing more to ask"
-            transitions = self._record([_finish(reason, by_budget=bool(refusals))])
+            transitions = self._record([self.end(reason, by_budget=bool(refusals))])
         return transitions
+
+    def end(self, reason: str, *, by_budget: bool) -> Transition:
+        """The end of the search, and so of the run if its best need not be ranked."""
+        if self.config.ranks_best:
+            return Transition(event=events.Searched(reason=reason, by_budget=by_budget))
+        return Transition(event=events.Finished(reason=reason, by_budget=by_budget))
+
+    def _last_steps(self, searched: events.Searched) -> Iterator[Transition]:
+        """After the search: its best are ranked, one is chosen, and the run ends."""
+        if self.history.is_searching():
+            return  # the end of the search has taken these back
+        found = confirmation(self.history)
+        for command in found.measure:
+            if self._has_room(command):
+                yield from self._transitions(command)
+        if found.is_over:
+            if found.chosen is not None:
+                yield Transition(event=found.chosen)
+            yield Transition(
+                event=events.Finished(reason=searched.reason, by_budget=searched.by_budget)
+            )
 
     def _is_awaited(self, outcome: Outcome) -> bool:
         if isinstance(outcome, Evaluated):
@@ -95,7 +119,7 @@ class Optimizer:
                     )
                 ]
             case Finish():
-                return [_finish(command.reason, by_budget=False)]
+                return [self.end(command.reason, by_budget=False)]
 
     def _asked(self, command: Ask) -> Transition:
         allowance = self._allowance(command)
@@ -151,7 +175,7 @@ class Optimizer:
             floor_fraction=result.floor_fraction,
             bottleneck=classify(result, self.problem.threshold_pct),
         )
-        first = not candidate.is_told or outcome.mode is not Mode.PROFILE
+        first = not candidate.is_told or outcome.mode is Mode.QUICK
         best = first and result.latency_ns is not None and _beats(result.latency_ns, self.history)
         return replace(measured, best=best)
 
@@ -203,7 +227,3 @@ class Optimizer:
 def _beats(latency_ns: float, history: History) -> bool:
     best = history.best.latency_ns if history.best else None
     return best is None or latency_ns < best
-
-
-def _finish(reason: str, *, by_budget: bool) -> Transition:
-    return Transition(event=events.Finished(reason=reason, by_budget=by_budget))

@@ -115,7 +115,9 @@ class _Replay:
             case events.Measured():
                 candidate = history.candidates.get(event.candidate)
                 return candidate is not None and event.mode in candidate.measuring
-            case events.Finished():
+            case events.Searched() | events.Finished():
+                if history.searched is not None:
+                    return False
                 budget = history.budget or self.config.budget
                 return event.by_budget and event.reason == wall_time_refusal(budget, math.inf)
             case _:
@@ -217,7 +219,8 @@ class _Then:
 
     def feedback(self, candidate: int) -> Feedback | None:
         measured = self.history.candidates[candidate].measured
-        newest = (m for m in (Mode.PROFILE, Mode.QUICK) if m in measured)
+        modes = (Mode.AUDIT, Mode.RANKED, Mode.PROFILE, Mode.QUICK)
+        newest = (m for m in modes if m in measured)
         found = (self.record.feedback(candidate, mode) for mode in newest)
         return next((feedback for feedback in found if feedback is not None), None)
 

@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve import events
 from runs_app.models import Evaluation, LanguageModelCall, Run
 from tests.integration.conftest import Site
 from tests.integration.run_stack import CALL_WORKERS, kill_pid, wait_for
@@ -105,4 +107,25 @@ def test_a_killed_redis(site: Site) -> None:
     assert calls(run, "ANSWERED") == run.calls.count() == 9
     each_call_was_sent_once(site, run)
     all_answers_are_used(run)
+    site.replays(run)
+
+
+def test_a_killed_worker_while_the_best_is_ranked(site: Site) -> None:
+    site.speak("good")
+    assert site.runner is not None
+    runner = site.runner
+    run = site.start("fsr", {"n": 2, "depth": 1}, ranks_best=True)
+    wait_for(lambda: run.calls.filter(status="ANSWERED").count() == 2, "both are answered")
+    runner.delay_s = 0.5
+
+    def is_ranked() -> bool:
+        return any(request.mode is Mode.RANKED for request in runner.measured)
+
+    wait_for(is_ranked, "one is ranked")
+    site.stack.kill("runs")
+    site.stack.kill("ingest")
+    site.stack.start("runs", "ingest")
+    site.settled(run)
+    chosen = [event for event in site.events(run) if isinstance(event, events.Chosen)]
+    assert [(event.is_ranked, event.is_audited) for event in chosen] == [(True, True)]
     site.replays(run)

@@ -15,7 +15,8 @@ from redis.exceptions import RedisError
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import budget, events
+from runs_app.evolve import budget
+from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
@@ -86,9 +87,9 @@ class _Step:
             pause = pause or self._retired()
             if pause:
                 run_end.pause(self.run, by="", reason=pause, now=self.now)
-            elif refusal := self._time_refusal():
-                self._record([self._finish(events.Finished(reason=refusal, by_budget=True))])
             else:
+                if self.history.searched is None and (refusal := self._time_refusal()):
+                    self._end_by_time(refusal)
                 self._ask()
             if self.history.finished is not None:
                 finished = self.history.finished
@@ -146,9 +147,13 @@ class _Step:
         self.recorder.record(transitions, result)
         self.events += len(transitions)
 
-    def _finish(self, event: events.Finished) -> Transition:
-        self.history.apply(event)
-        return Transition(event=event)
+    def _end_by_time(self, refusal: str) -> None:
+        """Its running time is used up: what waits is taken back, and only its best is ranked."""
+        ended = self.optimizer.end(refusal, by_budget=True)
+        self.history.apply(ended.event)
+        self._record([ended])
+        if self.history.searched is not None:
+            run_end.drop_what_waits(self.run, now=self.now)
 
     def _calls(self) -> Iterator[LanguageModelCall]:
         over = (_OVER.ANSWERED, _OVER.FAILED, _OVER.INTERRUPTED)
@@ -199,11 +204,22 @@ class _Step:
         run, best = self.run, self.history.best
         so_far = budget.spent(self.history)
         run.usd, run.tokens, run.evaluations = so_far.usd, so_far.tokens, so_far.evaluations
-        if best is not None and (run.best is None or run.best.number != best.number):
+        if best is None:
+            run.best = None
+        elif run.best is None or run.best.number != best.number:
             run.best = run.candidates.get(number=best.number)
+        if run.status == Run.Status.RUNNING:
+            run.reason = _after_search(self.history)
         run.best_latency_ns = best.latency_ns if best else None
         run.advanced_at, run.steps_begun = self.now, 0
         run.save()
+
+
+def _after_search(history: History) -> str:
+    """What a run does that is over with its search; empty while it searches."""
+    if history.searched is None:
+        return ""
+    return f"its best are being ranked, as the search has ended: {history.searched.reason}"
 
 
 def _outcome(call: LanguageModelCall) -> Outcome:

@@ -12,6 +12,7 @@ from runs_app.evolve import events
 from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.commands import Ask, Role
 from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.evaluations import LAST_MODES
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
@@ -24,7 +25,7 @@ from runs_app.optimisation.services.start import check_strategy, checked_target
 _MOST_STEPS = 400
 _CHARACTERS_A_TOKEN = 4  # of English and code, roughly
 _SHORT_ANSWER, _LONG_ANSWER = 300, 2500  # tokens of a vote or a plan; of a kernel with thought
-_CALL_S, _EVALUATION_S = 30.0, 8.0
+_CALL_S, _EVALUATION_S, _RANKING_S = 30.0, 8.0, 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,7 @@ class Estimate:
 class _Bill:
     calls: int = 0
     evaluations: int = 0
+    rankings: int = 0  # after the search, beyond all caps
     tokens: int = 0
     usd: float = 0.0
     worst_usd: float = 0.0
@@ -88,7 +90,7 @@ def _minutes(bill: _Bill, config: RunConfig) -> float:
     seconds = max(calls_s, bill.evaluations * _EVALUATION_S)
     if config.budget.wall_time_s is not None:
         seconds = min(seconds, config.budget.wall_time_s)
-    return seconds / 60
+    return (seconds + bill.rankings * _RANKING_S) / 60
 
 
 class _Rehearsal:
@@ -140,7 +142,9 @@ class _Rehearsal:
                     assert isinstance(transition.command, Ask), "an ask comes from a command"
                     self.pending.append(self._answered(asked, transition.command))
                 case events.Measuring() as measuring:
-                    self.bill.evaluations += 1
+                    is_last = measuring.mode in LAST_MODES
+                    self.bill.rankings += is_last
+                    self.bill.evaluations += not is_last
                     result = _result(measuring.candidate, measuring.mode)
                     self.pending.append(
                         Evaluated(candidate=measuring.candidate, mode=measuring.mode, result=result)

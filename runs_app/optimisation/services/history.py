@@ -10,7 +10,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget, Problem, RunConfig
-from runs_app.evolve.evaluations import Evaluations
+from runs_app.evolve.evaluations import LAST_MODES, Evaluations
 from runs_app.evolve.feedback import Feedback
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question
 from runs_app.models import LanguageModelCall, Run, RunEvent
@@ -119,17 +119,23 @@ def _extension(run: Run) -> Budget | None:
 
 
 def _evaluations(run: Run) -> Evaluations:
-    evaluations = Evaluations(begun=RunEvent.objects.filter(run=run, kind="measuring").count())
-    rows = RunEvent.objects.filter(run=run, kind__in=("measured", "finished", "extended"))
-    fields = ("kind", "payload__candidate", "payload__mode", "payload__verdict")
-    for kind, candidate, mode, verdict in rows.order_by("seq").values_list(*fields).iterator(2000):
+    measuring = RunEvent.objects.filter(run=run, kind="measuring")
+    last = measuring.filter(payload__mode__in=[mode.value for mode in LAST_MODES])
+    evaluations = Evaluations(begun=measuring.count() - last.count())
+    kinds = ("measured", "searched", "finished", "extended")
+    rows = RunEvent.objects.filter(run=run, kind__in=kinds).order_by("seq")
+    fields = ("candidate", "mode", "verdict", "reason", "by_budget")
+    columns = rows.values_list("kind", *(f"payload__{name}" for name in fields))
+    for kind, candidate, mode, verdict, reason, by_budget in columns.iterator(2000):
         match kind:
             case "measured":
                 evaluations.measured(candidate, Mode(mode), verdict)
+            case "searched":
+                evaluations.apply(events.Searched(reason=reason, by_budget=bool(by_budget)))
             case "finished":
                 evaluations.is_over = True
             case "extended":
-                evaluations.is_over = False
+                evaluations.apply(events.Extended(budget=Budget()))  # whichever it is
     return evaluations
 
 

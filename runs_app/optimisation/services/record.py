@@ -11,11 +11,12 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Direction, Mode, Verdict
+from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.baselines.services import ensure_baselines
 from runs_app.evolve import events, history
 from runs_app.evolve.commands import Ask, Edit
 from runs_app.evolve.config import RunConfig
+from runs_app.evolve.evaluations import replaces_feedback
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.outcomes import Transition
 from runs_app.messaging import queues
@@ -58,7 +59,7 @@ class Recorder:
                 self._measured(measured, result)
             case events.Voted() | events.Dropped() as judged:
                 self._sync(judged.candidate)
-            case events.Finished() | events.Extended():
+            case events.Searched() | events.Chosen() | events.Finished() | events.Extended():
                 pass  # columns of the run, which the step changes
         run_log.write_event(self._run, transition.event, now=self._now, row=row)
 
@@ -160,8 +161,7 @@ class Recorder:
         if event.best:
             columns["was_best"] = True
         known = len(candidate.measured) > 1
-        failed_profile = event.mode is Mode.PROFILE and event.verdict != Verdict.CORRECT
-        if known and (failed_profile or event.verdict == Verdict.SYSTEM_ERROR):
+        if known and not replaces_feedback(event.mode, event.verdict):
             pass  # what failed hides nothing known before
         elif result is not None:
             columns["feedback"] = storable(codec.encode(feedback_of(result)))

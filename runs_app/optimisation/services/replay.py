@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.verdict import Mode, Verdict
+from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.evolve.commands import Message
-from runs_app.evolve.evaluations import Evaluations
+from runs_app.evolve.evaluations import Evaluations, replaces_feedback
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.replay import ReplayReport, Reply, replay
 from runs_app.models import Result, Run
@@ -54,20 +54,20 @@ class StoredRecord:
         return tuple(Message(**message) for message in messages)
 
     def feedback(self, candidate: int, mode: Mode) -> Feedback | None:
-        """What hardware said in that mode; None of a failed profile that hid nothing."""
+        """What hardware said in that mode; None where it did not replace what was known."""
         key = candidate, mode
         event = self._measured.get(key)
         if event is None:
             return None
-        failed_profile = mode is Mode.PROFILE and event.verdict != Verdict.CORRECT
-        if failed_profile and self._first.get(candidate) is not Mode.PROFILE:
+        is_first = self._first.get(candidate) is mode
+        if not is_first and not replaces_feedback(mode, event.verdict):
             return None
         if key not in self._feedback:
             self._feedback[key] = self._read_feedback(event)
         return self._feedback[key]
 
     def _read_measurements(self) -> None:
-        kinds = ("measuring", "measured", "finished", "extended")
+        kinds = ("measuring", "measured", "searched", "finished", "extended")
         rows = self._run.events.filter(kind__in=kinds).order_by("seq")
         evaluations = Evaluations()
         for kind, payload in rows.values_list("kind", "payload"):

@@ -43,6 +43,7 @@ class RunRequest:
     """A run as the form and the API describe it; every field but four has a sane default.
 
     seed_kernel: naive, best, own (then `source`), none, or empty: the naive one if there is one.
+    ranks_best: after the search its best are ranked and audited, on top of the caps.
     seed: of the run's randomness; drawn if None. agent: "kbench-<strategy>" if empty.
     """
 
@@ -66,6 +67,7 @@ class RunRequest:
     name: str = ""
     private: bool = False
     enters_best: bool = False
+    ranks_best: bool = True
 
 
 def read_run_request(document: Mapping[str, Any]) -> RunRequest:
@@ -98,6 +100,7 @@ def config_for(request: RunRequest) -> RunConfig:
             profile=request.profile,
             concurrent_asks=request.concurrent_asks,
             concurrent_evaluations=request.concurrent_evaluations,
+            ranks_best=request.ranks_best,
         )
     except DataError as error:
         raise SubmissionError(error.field, error.reason) from None

@@ -135,6 +135,7 @@ class RunForm(forms.Form):
     name = forms.CharField(required=False, max_length=150)
     private = forms.BooleanField(required=False)
     enters_best = forms.BooleanField(required=False, initial=True)
+    ranks_best = forms.BooleanField(required=False, initial=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer the tasks, devices, strategies and language models that there are now."""
@@ -223,6 +224,7 @@ class RunForm(forms.Form):
             "name": values["name"].strip(),
             "private": values["private"],
             "enters_best": values["enters_best"],
+            "ranks_best": values["ranks_best"],
         }
         return {name: value for name, value in wanted.items() if value is not None}
 

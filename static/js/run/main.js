@@ -11,7 +11,7 @@ import { palette } from "./colours.js";
 
 const DRAW_MS = 250;
 const HEAD_MS = 15000;
-const LIFE = new Set(["started", "paused", "resumed", "stopped", "finished", "extended", "entered", "note"]);
+const LIFE = new Set(["started", "paused", "resumed", "stopped", "finished", "extended", "entered", "note", "searched", "chosen"]);
 
 const config = JSON.parse(document.getElementById("run-config").textContent);
 const byId = (id) => document.getElementById(id);
@@ -143,7 +143,7 @@ function take(event) {
   apply(state, event);
   if (caughtUp) {
     const { payload } = event;
-    if (LIFE.has(event.kind) || (event.kind === "measured" && payload.best)) headSoon();
+    if (LIFE.has(event.kind) || (event.kind === "measured" && (payload.best || payload.mode === "ranked" || payload.mode === "audit"))) headSoon();
     if (payload.candidate || payload.number) drawer.refresh(payload.candidate || payload.number);
   }
   replay.grow();

@@ -9,6 +9,8 @@ const FAILED_KINDS = {
   UNSTABLE: "unstable", SYSTEM_ERROR: "system",
 };
 
+const LAST_MODES = new Set(["ranked", "audit"]); // of the evaluations that follow a search
+const SAY_NOTHING = new Set(["SYSTEM_ERROR", "UNSTABLE"]);
 const MOST_LOSSES = 3; // evaluations of a candidate in one mode that are lost before its run goes on without it
 
 export function emptyState(config) {
@@ -116,7 +118,7 @@ function saysNothing(state, row, payload, at) {
   const cancelled = isOver(state);
   const why = payload.reason ? `: ${payload.reason}` : "";
   state.log.push({ at, text: `The evaluation of candidate ${row.number} was ${cancelled ? "cancelled" : "lost"}${why}`, bad: !cancelled });
-  if (row.verdict && row.verdict !== "SYSTEM_ERROR") return true;
+  if (row.verdict && row.verdict !== "SYSTEM_ERROR") return true; // what was known of it stays
   if (!cancelled) row.losses[payload.mode] = (row.losses[payload.mode] || 0) + 1;
   if (!cancelled && row.losses[payload.mode] >= MOST_LOSSES) return false;
   row.cancelled = cancelled;
@@ -124,11 +126,27 @@ function saysNothing(state, row, payload, at) {
   return true;
 }
 
+// What was ranked or audited after the search: whether it takes the place of what was known.
+function ranked(state, row, payload, at) {
+  const how = payload.mode === "audit" ? "audited" : "ranked";
+  const refused = payload.verdict !== "CORRECT" && !SAY_NOTHING.has(payload.verdict);
+  const words = payload.verdict === "CORRECT" ? "it is right" : payload.reason || payload.verdict;
+  state.log.push({ at, text: `Candidate ${row.number} was ${refused ? "refused when it was " : ""}${how}: ${words}`, bad: refused });
+  return refused || (payload.mode === "ranked" && payload.verdict === "CORRECT");
+}
+
+function fastest(state) {
+  const correct = state.candidates.filter((row) => row?.latency);
+  return correct.length ? correct.reduce((a, b) => (b.latency < a.latency ? b : a)).number : null;
+}
+
 function measured(state, payload, at) {
   const row = candidate(state, payload.candidate);
   if (!row) return;
   state.measuring.delete(payload.candidate);
   if (saysNothing(state, row, payload, at)) return;
+  const last = LAST_MODES.has(payload.mode);
+  if (last && !ranked(state, row, payload, at)) return;
   row.bottleneck = payload.bottleneck || row.bottleneck;
   if (row.verdict && payload.mode === "profile") return; // a profile explains a time, it does not replace it
   if (row.verdict) {
@@ -142,7 +160,8 @@ function measured(state, payload, at) {
   });
   count(state, row.verdict, 1);
   compareVotes(state, row, 1);
-  if (!row.latency) return;
+  if (last && !row.latency && state.best === row.number) state.best = fastest(state);
+  if (last || !row.latency) return;
   const model = row.model && entry(state.models, row.model, newModel);
   if (model) {
     model.correct += 1;
@@ -171,7 +190,7 @@ function dropped(state, payload) {
 function measuring(state, payload) {
   const row = candidate(state, payload.candidate);
   if (!row) return;
-  state.evaluations += 1;
+  if (!LAST_MODES.has(payload.mode)) state.evaluations += 1;
   state.measuring.add(payload.candidate);
   row.cancelled = false;
   if (row.state === "drafted") row.state = "measuring";
@@ -207,6 +226,15 @@ const LIFE = {
   stopped: (state, payload, at) => {
     turn(state, "STOPPED", payload.reason || "", at);
     return `Stopped${by(payload)}`;
+  },
+  searched: (state, payload) => {
+    state.reason = payload.reason || "";
+    return `The search has ended (${payload.reason}), and its best are ranked`;
+  },
+  chosen: (state, payload) => {
+    state.best = payload.candidate;
+    const proof = payload.is_audited ? "ranked and audited" : payload.is_ranked ? "ranked" : "not ranked";
+    return `Candidate ${payload.candidate} is the best, ${proof}: ${payload.reason}`;
   },
   finished: (state, payload, at) => {
     turn(state, "FINISHED", payload.reason || "", at);

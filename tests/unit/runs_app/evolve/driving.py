@@ -13,6 +13,7 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, 
 from runs_app.evolve import budget, events
 from runs_app.evolve.commands import Ask, Command, Message
 from runs_app.evolve.config import Budget, ModelSpec, Problem, RunConfig
+from runs_app.evolve.evaluations import LAST_MODES, is_refusal
 from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
@@ -154,8 +155,9 @@ class World:
         return Reply(self.answers.get(ask, ""))
 
     def feedback(self, candidate: int, mode: Mode | None = None) -> Feedback | None:
-        """Of the newest mode, where none is named."""
-        modes = (Mode.PROFILE, Mode.QUICK) if mode is None else (mode,)
+        """Of the newest mode that says anything new, where none is named."""
+        every = (Mode.AUDIT, Mode.RANKED, Mode.PROFILE, Mode.QUICK)
+        modes = every if mode is None else (mode,)
         found = (self.feedbacks.get((candidate, m)) for m in modes)
         return next((feedback for feedback in found if feedback), None)
 
@@ -208,7 +210,8 @@ class World:
             return Evaluated(
                 candidate=event.candidate, mode=event.mode, reason="the runner is gone"
             )
-        self.feedbacks[event.candidate, event.mode] = feedback_of(result)
+        if event.mode not in LAST_MODES or is_refusal(result.verdict):
+            self.feedbacks[event.candidate, event.mode] = feedback_of(result)
         return Evaluated(candidate=event.candidate, mode=event.mode, result=result)
 
 

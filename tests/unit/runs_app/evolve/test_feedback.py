@@ -171,3 +171,14 @@ def test_clip_says_how_much_it_left_out() -> None:
     assert note == f"{1000 - len(head) - len(tail)} characters left out"
     with pytest.raises(DataError, match=r"budgets\.times"):
         TokenBudgets(times=3)
+
+
+def test_a_shape_that_was_drawn_is_told_where_nothing_is_hidden() -> None:
+    result = a_full_result()
+    public = tuple(workload for workload in result.workloads if not workload.hidden)
+    wrong = Mismatch(workload="N=39", output="y", reason="off by 5")
+    quick = replace(result, workloads=public, mismatch=wrong)
+    told = feedback_of(quick).mismatch
+    assert told is not None
+    assert told.workload == "N=39"
+    assert feedback_of(replace(quick, mode=Mode.RANKED)).mismatch is None

@@ -1,0 +1,97 @@
+"""Sizes that a task allows, though none of its public workloads has them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpu_runner.data.task import Task, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction
+
+LEAST_EXTENT = 16
+"""A parameter that never reaches this is no extent: a kernel's width, a stride, an axis, a flag."""
+
+_TRIES = 50
+_RELATIONS: tuple[Callable[[int, int], bool], ...] = (
+    lambda a, b: a == b,
+    lambda a, b: a <= b,
+    lambda a, b: a < b,
+    lambda a, b: a > 0 and b % a == 0,
+)
+
+
+def other_shapes(
+    task: Task, kind: DeviceKind, direction: Direction, rng: random.Random, count: int
+) -> tuple[Workload, ...]:
+    """Up to `count` workloads with odd sizes, none larger than the smallest public one.
+
+    Sizes keep what all workloads of the device have in common, hidden ones too: their greatest
+    common divisor, their least and their largest value, and how one relates to another. So a task
+    whose sizes are powers of two, or tied to each other, has few such shapes or none.
+    """
+    every = task.workloads_for(kind, direction, hidden=True)
+    public = [workload for workload in every if not workload.hidden]
+    if not public:
+        return ()
+    base = min(public, key=lambda w: math.prod(_whole(w.parameters).values()))
+    values = {
+        name: [w.parameters[name] for w in every]
+        for name in _whole(base.parameters)
+        if all(name in _whole(w.parameters) for w in every)
+    }
+    kept = _kept(values)
+    found: dict[str, Workload] = {}
+    for _ in range(_TRIES):
+        sizes = {name: _size(seen, base.parameters[name], rng) for name, seen in values.items()}
+        if sizes == {name: base.parameters[name] for name in values}:
+            continue
+        if all(relation(sizes[one], sizes[other]) for relation, one, other in kept):
+            name = ", ".join(f"{key}={value}" for key, value in sizes.items())
+            parameters = {**base.parameters, **sizes}
+            found[name] = replace(base, name=name, parameters=parameters)
+        if len(found) == count:
+            break
+    return tuple(found.values())
+
+
+def _whole(parameters: Mapping[str, Any]) -> dict[str, int]:
+    """The parameters that are whole numbers."""
+    return {name: value for name, value in parameters.items() if type(value) is int}
+
+
+def _kept(
+    values: Mapping[str, list[int]],
+) -> list[tuple[Callable[[int, int], bool], str, str]]:
+    """Relations between two parameters that hold in all workloads."""
+    pairs = [(one, other) for one in values for other in values if one != other]
+    return [
+        (relation, one, other)
+        for one, other in pairs
+        for relation in (*_RELATIONS, *_same_ratio(values[one], values[other]))
+        if all(relation(a, b) for a, b in zip(values[one], values[other], strict=True))
+    ]
+
+
+def _same_ratio(one: list[int], other: list[int]) -> Iterable[Callable[[int, int], bool]]:
+    if len(set(one)) == 1:  # it says nothing of how the two change together
+        return []
+    a, b = one[0], other[0]
+    return [lambda x, y: x * b == y * a]
+
+
+def _size(seen: list[int], base: int, rng: random.Random) -> int:
+    """An odd multiple of what all values share, at least half of the base; else the base.
+
+    `seen`: the values of all workloads.
+    """
+    least, largest = min(seen), max(seen)
+    powers = all(value > 0 and value & (value - 1) == 0 for value in seen)
+    if least < 1 or largest < LEAST_EXTENT or len(set(seen)) == 1 or powers:
+        return base
+    step = math.gcd(*seen)
+    first = max(least, (base + 1) // 2)
+    odd = [n for n in range(-(-first // step), base // step + 1) if n % 2 == 1 and n > 1]
+    return rng.choice(odd) * step if odd else base

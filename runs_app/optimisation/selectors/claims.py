@@ -1,0 +1,104 @@
+"""What stands behind the kernel that a run calls its best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gpu_runner.data.verdict import Mode
+from runs_app.evolve.evaluations import LAST_MODES, is_refusal
+from runs_app.models import Run
+from tasks_app.disclosure import public_text
+
+_LAST = sorted(mode.value for mode in LAST_MODES)
+
+
+class ClaimState(StrEnum):
+    """How far a run's best is proven."""
+
+    NONE = "none"  # nothing correct was measured
+    MEASURED = "measured"  # by quick evaluations alone
+    RANKING = "ranking"  # the search is over, and the best are ranked and audited now
+    RANKED = "ranked"  # ranked, and its audit said nothing
+    AUDITED = "audited"  # ranked, and its audit has passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """One evaluation after the search; `is_refusal` says that the candidate is no longer best."""
+
+    candidate: int
+    mode: str
+    verdict: str
+    reason: str
+    latency_ns: float | None
+    is_refusal: bool
+
+    @property
+    def how(self) -> str:
+        """What was done to the candidate."""
+        return "audited" if self.mode == Mode.AUDIT else "ranked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What a run may say of its best, in a sentence, and every evaluation that it rests on."""
+
+    state: ClaimState
+    words: str
+    rankings: tuple[Ranking, ...] = ()
+
+    @property
+    def refused(self) -> tuple[Ranking, ...]:
+        """Those that took a candidate its place."""
+        return tuple(ranking for ranking in self.rankings if ranking.is_refusal)
+
+
+def claim_of(run: Run) -> Claim:
+    """What stands behind the run's best; one query."""
+    rows = run.events.filter(kind__in=("searched", "extended", "chosen")).order_by("seq")
+    last = run.events.filter(kind="measured", payload__mode__in=_LAST).order_by("seq")
+    found = list((rows | last).values_list("kind", "payload"))
+    rankings = tuple(_ranking(run, payload) for kind, payload in found if kind == "measured")
+    state, words = _state(run, [(kind, payload) for kind, payload in found if kind != "measured"])
+    return Claim(state=state, words=words, rankings=rankings)
+
+
+def _ranking(run: Run, payload: dict[str, Any]) -> Ranking:
+    return Ranking(
+        candidate=payload["candidate"],
+        mode=payload["mode"],
+        verdict=payload["verdict"],
+        reason=public_text(payload["reason"], run.task_version.hidden_names),
+        latency_ns=payload.get("latency_ns"),
+        is_refusal=is_refusal(payload["verdict"]),
+    )
+
+
+def _state(run: Run, life: list[tuple[str, dict[str, Any]]]) -> tuple[ClaimState, str]:
+    if life and life[-1][0] == "searched" and not run.is_over:
+        return ClaimState.RANKING, "The search is over, and its best are ranked and audited now."
+    if run.best is None:
+        return ClaimState.NONE, ""
+    name = f"Candidate {run.best.number}"
+    chosen = [payload for kind, payload in life if kind == "chosen"]
+    if chosen and chosen[-1]["candidate"] == run.best.number:
+        return _chosen(name, chosen[-1])
+    if run.status in (Run.Status.RUNNING, Run.Status.PAUSED) and run.config.get("ranks_best"):
+        words = f"{name} is the fastest so far. It is ranked when the search is over."
+    else:
+        words = f"{name} was measured on public workloads alone. Submit it to have it ranked."
+    return ClaimState.MEASURED, words
+
+
+def _chosen(name: str, payload: dict[str, Any]) -> tuple[ClaimState, str]:
+    reason = payload["reason"]
+    if not payload.get("is_ranked"):
+        return ClaimState.MEASURED, f"{name} was not ranked: {reason}."
+    if not payload.get("is_audited"):
+        return (
+            ClaimState.RANKED,
+            f"{name} was ranked; its audit said nothing. {reason.capitalize()}.",
+        )
+    return ClaimState.AUDITED, f"{name} was ranked and audited; {reason}."

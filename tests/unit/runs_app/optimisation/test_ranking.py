@@ -1,0 +1,181 @@
+"""A run's best is ranked before the run says so; page, API and rows tell what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gpu_runner.data import codec
+from gpu_runner.data.event import EventKind
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.evolve.config import Budget
+from runs_app.models import Evaluation, Run
+from runs_app.optimisation.selectors.claims import ClaimState, claim_of
+from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
+from runs_app.optimisation.services.replay import replay_run
+from tests import factories as make
+from tests.unit.runs_app.optimisation.conftest import World
+from tests.unit.runs_app.optimisation.test_steps import assert_rows_tell_what_the_log_tells
+
+pytestmark = pytest.mark.django_db
+
+REASON = "right on the public workloads, but not on a hidden one"
+Start = Callable[..., Run]
+
+
+def searched(start: Start, world: World, **overrides: Any) -> Run:
+    """A run whose search has found candidates 2 to 4, in 900, 800 and 700 ns."""
+    run = start(ranks_best=True, **overrides)
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    for number, latency_ns in ((2, 900.0), (3, 800.0), (4, 700.0)):
+        end(run, number, Mode.QUICK, latency_ns)
+    world.advance(run)
+    return run
+
+
+def end(run: Run, number: int, mode: Mode, said: float | Verdict) -> None:
+    """A runner ends the evaluation of a candidate."""
+    row = Evaluation.objects.get(
+        submission__candidate__number=number, submission__run=run, mode=mode.value, status="QUEUED"
+    )
+    correct = not isinstance(said, Verdict)
+    fields: dict[str, Any] = {"latency_ns": said} if correct else {"reason": REASON}
+    verdict = Verdict.CORRECT if correct else said
+    make.start(row, now=make.NOW)
+    result = codec.encode(make.make_result(row, verdict=verdict, **fields))
+    make.send(row, EventKind.FINISHED, {"result": result}, seq=2, now=make.NOW)
+
+
+def waiting(run: Run) -> list[tuple[int, str]]:
+    """Candidates and modes of the evaluations that wait for a runner."""
+    rows = Evaluation.objects.filter(submission__run=run, status="QUEUED")
+    return list(rows.values_list("submission__candidate__number", "mode"))
+
+
+def page(run: Run) -> str:
+    """The run's page, as everybody sees it."""
+    return " ".join(Client().get(run.get_absolute_url()).content.decode().split())
+
+
+def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world: World) -> None:
+    run = searched(start, world)
+    assert (run.status, waiting(run)) == ("RUNNING", [(4, "ranked")])
+    assert run.reason == "its best are being ranked, as the search has ended: all is asked"
+    assert claim_of(run).state is ClaimState.RANKING
+    assert "Ranking its best" in page(run)
+    end(run, 4, Mode.RANKED, 690.0)
+    world.advance(run)
+    assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])
+    end(run, 4, Mode.AUDIT, 695.0)
+    world.advance(run)
+    assert (run.status, run.reason) == ("FINISHED", "all is asked")
+    assert (run.best_latency_ns, run.evaluations) == (690.0, 4)
+    claim = claim_of(run)
+    assert claim.state is ClaimState.AUDITED
+    assert claim.words == "Candidate 4 was ranked and audited; nothing else came near it."
+    assert claim.words in page(run)
+
+
+def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
+    start: Start, world: World
+) -> None:
+    run = searched(start, world, enters_best=True)
+    end(run, 4, Mode.RANKED, Verdict.WRONG_RESULT)
+    world.advance(run)
+    assert (run.best.number if run.best else 0, waiting(run)) == (3, [(3, "ranked")])
+    assert_rows_tell_what_the_log_tells(run)
+    end(run, 3, Mode.RANKED, 790.0)
+    world.advance(run)
+    end(run, 3, Mode.AUDIT, 790.0)
+    world.advance(run)
+    assert (run.status, run.best_latency_ns) == ("FINISHED", 790.0)
+    assert [c.number for c in run.candidates.exclude(entry=None)] == [3]
+    refused = claim_of(run).refused
+    assert [(each.candidate, each.how, each.reason) for each in refused] == [(4, "ranked", REASON)]
+    text = page(run)
+    assert "was refused when it was ranked" in text
+    assert REASON in text
+    assert "The next fastest took its place." in text
+    assert_rows_tell_what_the_log_tells(run)
+    assert replay_run(run).differences == ()
+
+
+def test_the_api_tells_what_the_best_rests_on(start: Start, world: World) -> None:
+    run = searched(start, world)
+    end(run, 4, Mode.RANKED, Verdict.WRONG_RESULT)
+    world.advance(run)
+    told = Client().get(f"/api/v1/runs/{run.pk}").json()
+    assert told["claim"]["state"] == "ranking"
+    [ranking] = told["claim"]["rankings"]
+    assert (ranking["candidate"], ranking["mode"], ranking["is_refusal"]) == (4, "ranked", True)
+    assert told["best"] == 3
+
+
+def test_where_everything_is_refused_the_run_has_no_best(start: Start, world: World) -> None:
+    run = start(ranks_best=True, parameters={"asks": 1})
+    world.advance(run)
+    end(run, 1, Mode.QUICK, Verdict.WRONG_RESULT)
+    world.advance(run)
+    world.answer(run)
+    world.advance(run)
+    end(run, 2, Mode.QUICK, 900.0)
+    world.advance(run)
+    end(run, 2, Mode.RANKED, Verdict.WRONG_RESULT)
+    world.advance(run)
+    assert (run.status, run.best, run.best_latency_ns) == ("FINISHED", None, None)
+    assert claim_of(run).state is ClaimState.NONE
+    assert "was refused when it was ranked" in page(run)
+    assert replay_run(run).differences == ()
+
+
+def test_at_the_end_of_its_time_a_run_takes_back_what_waits_and_ranks_its_best(
+    start: Start, world: World
+) -> None:
+    run = start(ranks_best=True, parameters={"asks": 6}, budget={"wall_time_s": 60, "usd": 1.0})
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    end(run, 2, Mode.QUICK, 500.0)
+    world.advance(run, make.later(61))
+    assert run.calls.filter(status="WAITING").count() == 0
+    assert waiting(run) == [(2, "ranked")]
+    end(run, 2, Mode.RANKED, 510.0)
+    world.advance(run, make.later(70))
+    end(run, 2, Mode.AUDIT, 510.0)
+    world.advance(run, make.later(80))
+    assert (run.status, run.by_budget) == ("FINISHED", True)
+    assert replay_run(run).differences == ()
+    extend_run(run=run, user=run.user, budget=Budget(wall_time_s=600), now=make.later(90))
+    world.advance(run, make.later(90))
+    assert (run.status, run.reason) == ("RUNNING", "")
+    assert_rows_tell_what_the_log_tells(run)
+    assert claim_of(run).state is ClaimState.AUDITED  # it is the best still
+    assert replay_run(run).differences == ()
+
+
+def test_a_pause_while_the_best_is_ranked(start: Start, world: World) -> None:
+    run = searched(start, world)
+    pause_run(run=run, user=run.user, now=make.NOW)
+    end(run, 4, Mode.RANKED, 690.0)
+    world.advance(run)
+    assert (run.status, waiting(run)) == ("PAUSED", [])
+    resume_run(run=run, user=run.user, now=make.NOW)
+    world.advance(run)
+    assert (run.status, waiting(run)) == ("RUNNING", [(4, "audit")])
+
+
+def test_without_ranking_the_page_says_what_was_not_done(start: Start, world: World) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 900.0)
+    world.advance(run)
+    assert run.status == "FINISHED"
+    assert claim_of(run).state is ClaimState.MEASURED
+    assert "was measured on public workloads alone" in page(run)
