@@ -68,6 +68,7 @@ MIDDLEWARE = [
     "kbench_web.api_errors.ApiErrorMiddleware",
     "kbench_web.api_answers.ApiAnswerMiddleware",
     "kbench_web.unstorable.UnstorableTextMiddleware",
+    "kbench_web.parameters.KnownParametersMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -12,6 +12,7 @@ from kbench_web.help.page import shelves, summary
 from kbench_web.help.search import LONGEST
 from kbench_web.help.search import search as find
 from tasks_app.documents import find_document
+from tasks_app.parameters import takes
 
 _SUGGESTED = 5
 
@@ -38,6 +39,7 @@ def document(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @require_safe
+@takes("q")
 def search(request: HttpRequest) -> HttpResponse:
     """What a question finds."""
     question = request.GET.get("q", "").strip()
@@ -49,6 +51,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@takes("q")
 def suggestions(request: HttpRequest) -> HttpResponse:
     """The same for the palette, as JSON: a few of each kind; pages alone for an empty question."""
     question = request.GET.get("q", "").strip()

@@ -25,6 +25,7 @@ from runs_app.models import PersonalQuota, Run, Submission
 from runs_app.operations.views import admins_only
 from runs_app.submissions.quota import quota
 from runs_app.work.limits import limits_of
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, shown_name
 
 _PAGE = 50
@@ -34,6 +35,7 @@ _STATES = ("", "admins", "inactive", "new")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @admins_only
+@takes("q", "state", "page")
 def people(request: AuthenticatedRequest) -> HttpResponse:
     """All accounts, searched; who may sign up; invitations."""
     now = timezone.now()

@@ -135,17 +135,6 @@ def default_sort(by: By, task: str) -> Sort:
     return Sort.FAST if by.is_grouped and not task else Sort.SPEEDUP
 
 
-def check_names(values: Mapping[str, str], also: Collection[str] = ()) -> None:
-    """Refuse a parameter that boards do not have, but for those of the caller."""
-    known = [field.name for field in fields(Query)] + list(also)
-    for name in values:
-        if name not in known:
-            raise QueryError(
-                name[:_LONGEST],
-                f"boards have no parameter {name[:_LONGEST]!r}; known: {', '.join(known)}",
-            )
-
-
 def parse_query(
     values: Mapping[str, str], choices: Choices, default_device: Callable[[], str]
 ) -> Query:

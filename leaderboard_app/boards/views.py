@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from csp.decorators import csp_update
@@ -23,7 +24,6 @@ from leaderboard_app.boards.query import (
     Choices,
     Query,
     QueryError,
-    check_names,
     default_sort,
     parse_query,
 )
@@ -31,6 +31,7 @@ from leaderboard_app.boards.ranking import THRESHOLDS, Sort, fast_p
 from runs_app.models import Device
 from runs_app.plotly_policy import PLOTLY_STYLES
 from tasks_app import drawings
+from tasks_app.parameters import takes
 
 PAGE_ROWS = 100
 _TABS = (
@@ -55,13 +56,13 @@ _SORTS = {
 @require_safe
 @vary_on_headers("HX-Request")
 @csp_update({"style-src": PLOTLY_STYLES})
+@takes(*(field.name for field in fields(Query)), "page")
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """The board that the address asks for; what means nothing is said, and filters left out."""
     tasks = selectors.board_tasks()
     choices = selectors.choices(tasks)
     error: QueryError | None = None
     try:
-        check_names(request.GET.dict(), also=["page"])
         query = parse_query(request.GET, choices, selectors.default_device)
     except QueryError as caught:
         error, query = caught, Query(by=By.LEADERS, device=selectors.default_device())

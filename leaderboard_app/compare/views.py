@@ -16,6 +16,7 @@ from leaderboard_app.compare.authors import AGENTS, MODELS, Kind
 from leaderboard_app.compare.choice import MOST, address, chosen, pinned_key
 from runs_app.models import Submission
 from runs_app.work.access import listed_evaluations
+from tasks_app.parameters import takes
 from tasks_app.people import Viewer
 
 _FOLDER = "leaderboard_app/compare"
@@ -24,6 +25,7 @@ _OFFERED = 30
 
 @never_cache
 @require_safe
+@takes("submission", "device", "pin", "all")
 def compare_submissions(request: HttpRequest) -> HttpResponse:
     """The submissions of the address: `submission` up to five times, `pin`, `device`, `all`."""
     choice = chosen(request.GET, "submission", numbers=True)
@@ -57,12 +59,14 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@takes("agent", "device", "pin", "all")
 def compare_agents(request: HttpRequest) -> HttpResponse:
     """The agents of the address: `agent` up to five times, `pin`, `device`, `all`."""
     return _authors(request, AGENTS)
 
 
 @require_safe
+@takes("model", "device", "pin", "all")
 def compare_models(request: HttpRequest) -> HttpResponse:
     """The language models of the address: `model` up to five times, `pin`, `device`, `all`."""
     return _authors(request, MODELS)

@@ -28,6 +28,7 @@ from runs_app.optimisation.selectors.language_models import (
 )
 from runs_app.optimisation.services.calls import try_language_model
 from runs_app.work.access import listed_evaluations, visible_evaluations
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
 TESTS_PER_MINUTE = 6
@@ -37,6 +38,7 @@ _RECENT = 20
 
 
 @require_safe
+@takes("device")
 def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
     """An agent or a person: what was achieved on a device, with whom, and what came last."""
     agent = get_object_or_404(Agent, pk=agent_id)
@@ -62,6 +64,7 @@ def language_model_list(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
+@takes("device")
 def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpResponse:
     """A language model: how it is called, what it did, a test of it, and what it wrote last."""
     model = get_object_or_404(LanguageModel, pk=language_model_id)

@@ -15,6 +15,7 @@ from tasks_app import selectors
 from tasks_app.models import Task, TaskVersion
 from tasks_app.pages import version_page
 from tasks_app.pages.text_diff import Budget
+from tasks_app.parameters import takes
 
 _LONGEST_NUMBER = 9  # digits
 
@@ -38,6 +39,7 @@ def task_versions(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@takes("against")
 def task_version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """What one version changed against another, by default the public one before it."""
     version = _found(request, slug, number)

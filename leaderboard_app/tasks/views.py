@@ -58,6 +58,7 @@ def task_detail(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@takes("device")
 def task_soundness(request: HttpRequest, slug: str) -> HttpResponse:
     """What proves the current version of a task sound, with the numbers.
 

@@ -27,6 +27,7 @@ from runs_app.queue.find_device import resolve_device
 from runs_app.work.access import find_submission
 from runs_app.work.board_audit import board_audit
 from tasks_app.disclosure import admin_of
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, Viewer
 
 _REFUSAL = "only admins decide what is in quarantine"
@@ -48,6 +49,7 @@ class CaseView:
 @login_required
 @never_cache
 @require_safe
+@takes("page")
 def quarantine(request: AuthenticatedRequest) -> HttpResponse:
     """What waits for a decision, and what was decided, by whom and why."""
     admin_of(request, _REFUSAL)

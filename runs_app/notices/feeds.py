@@ -16,6 +16,7 @@ from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.models import Device, Evaluation, Run, RunEvent
 from runs_app.notices.views import visible_run
 from tasks_app.models import Task
+from tasks_app.parameters import takes
 from tasks_app.selectors import find_task
 
 _NEWEST = 30
@@ -82,6 +83,7 @@ class TaskFeed(_Results):
         return list(self.results().filter(task_version__task=obj)[:_NEWEST])
 
 
+@takes("task")
 class BoardFeed(_Results):
     """Results on a device, of all tasks or of one."""
 

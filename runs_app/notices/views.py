@@ -24,6 +24,7 @@ from runs_app.notices import services
 from runs_app.notices.forms import WaysForm, WebhookForm
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import Task
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task
 
@@ -33,6 +34,7 @@ _PAGE = 50
 @login_required
 @never_cache
 @require_safe
+@takes("page")
 def notices(request: AuthenticatedRequest) -> HttpResponse:
     """What one was told, the newest first, and what one watches."""
     rows = Notice.objects.filter(user=request.user)

@@ -19,6 +19,7 @@ from runs_app.operations import page
 from runs_app.operations.emptying import AT_ONCE, Part, empty_queue, waiting_parts
 from runs_app.operations.forms import AnnouncementForm, EmptyingForm, SteeringForm
 from runs_app.operations.services import announce, end_announcement, steer
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
 _HOURS = (6, 24, 168)
@@ -100,6 +101,7 @@ def runner_steer(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
 @never_cache
 @require_safe
 @admins_only
+@takes("hours")
 def runner_sensors(request: AuthenticatedRequest, runner_id: int) -> HttpResponse:
     """Temperatures and clocks of a runner's device over time."""
     runner = get_object_or_404(Runner.objects.select_related("device"), pk=runner_id)

@@ -90,6 +90,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 @csp_update({"style-src": PLOTLY_STYLES})  # type: ignore[arg-type]  # takes any view
+@takes("page")
 def run_detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The live page of a run."""
     run = _run(request, run_id)
@@ -108,6 +109,7 @@ def run_head(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 @gzip_page  # no secret is in it beside anything that a stranger chose
+@takes("since", "limit")
 def run_events(request: HttpRequest, run_id: UUID) -> JsonResponse:
     """Stored events after `?since=N`, in order, at most `?limit=` of them, with the run's summary.
 

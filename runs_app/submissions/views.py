@@ -29,6 +29,7 @@ from runs_app.work.access import (
     visible_evaluations,
 )
 from tasks_app.models import TaskVersion
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import find_task, shown_version
 
@@ -37,6 +38,7 @@ _PICTURE_S = 300
 
 @never_cache
 @require_safe
+@takes("evaluation")
 def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """One submission with one of its evaluations: the newest, or the one in the address."""
     submission = _submission(request, submission_id)
@@ -54,6 +56,7 @@ def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse
 
 @never_cache
 @require_safe
+@takes("evaluation")
 def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """What its source changed against its author's last, and against the leader."""
     submission = _submission(request, submission_id)
@@ -63,6 +66,7 @@ def submission_differences(request: HttpRequest, submission_id: UUID) -> HttpRes
 
 
 @require_safe
+@takes("evaluation")
 def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a small SVG, for a README."""
     submission = _submission(request, submission_id)
@@ -74,6 +78,7 @@ def submission_badge(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 
 
 @require_safe
+@takes("evaluation")
 def submission_card(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """Its verdict as a PNG, for sites that show what a link leads to."""
     submission = _submission(request, submission_id)

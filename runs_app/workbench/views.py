@@ -31,6 +31,7 @@ from runs_app.work.estimate import estimates
 from runs_app.workbench import page
 from runs_app.workbench.forms import MODES, SubmissionForm
 from tasks_app.models import Task, TaskVersion
+from tasks_app.parameters import takes
 from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks, find_task
 
@@ -41,6 +42,7 @@ _FOLDER = "runs_app/workbench"
 @vary_on_headers("HX-Request")
 @require_http_methods(["GET", "HEAD", "POST"])
 @csp_update({"style-src": [NONCE]})  # the editor writes its styles into an element of its own
+@takes("task", "device", "direction", "mode", "submission", "kernel")
 def submit(request: HttpRequest) -> HttpResponse:
     """Show the workbench, or enter what it holds; an error is said beside its field.
 
@@ -69,6 +71,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
+@takes("task", "device", "direction")
 def brief(request: HttpRequest) -> HttpResponse:
     """The task of the address in brief, for one device and direction."""
     slug = request.GET.get("task", "")
@@ -81,6 +84,7 @@ def brief(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@takes("task", "kernel", "direction")
 def start_source(request: HttpRequest) -> HttpResponse:
     """The text of a kernel that comes with a task, or of its starter."""
     return HttpResponse(_kernel(request), content_type="text/plain; charset=utf-8")

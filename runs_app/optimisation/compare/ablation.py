@@ -18,12 +18,14 @@ from runs_app.optimisation.compare.selectors import (
     problems_with_runs,
     runs_of,
 )
+from tasks_app.parameters import takes
 from tasks_app.spreadsheet import as_csv
 
 METRICS = {"seed": "over the run's seed", "baseline": "over the best baseline"}
 
 
 @require_safe
+@takes("task", "device", "direction", "problem", "metric", "factor", "format")
 def ablation(request: HttpRequest) -> HttpResponse:
     """The table of the address: `task`, `device`, `direction`, `factor`s, `metric`, `format`."""
     problems = problems_with_runs(request.user)

@@ -18,6 +18,7 @@ from runs_app.optimisation.compare.selectors import RunSummary, summaries
 from runs_app.optimisation.selectors.runs import visible_runs
 from runs_app.optimisation.selectors.settings import differing
 from runs_app.plotly_policy import PLOTLY_STYLES
+from tasks_app.parameters import takes
 
 MOST = 5
 _OFFERED = 100
@@ -56,6 +57,7 @@ _MEASURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
 
 @require_safe
 @csp_update({"style-src": PLOTLY_STYLES})
+@takes("run", "pin", "x", "y", "all")
 def compare(request: HttpRequest) -> HttpResponse:
     """The runs of the address, side by side: `run` up to five times, `pin`, `x`, `y`, `all`."""
     wanted = list(dict.fromkeys(request.GET.getlist("run")))

@@ -32,6 +32,7 @@ from runs_app.optimisation.start.forms import (
 from runs_app.optimisation.start.parameters import field_name
 from runs_app.queue.selectors import queue_overview
 from runs_app.work.access import find_submission
+from tasks_app.parameters import takes
 from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
 
@@ -40,6 +41,7 @@ _FROM_ADDRESS = ("task", "device", "direction", "strategy")
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@takes(*_FROM_ADDRESS, "submission")
 def run_start(request: HttpRequest) -> HttpResponse:
     """Show the form, or start the run that it asks for; an error is said beside its field."""
     if request.method != "POST":

@@ -27,6 +27,7 @@ from tasks_app.curation.checks.tags import findings_context, may_ask, results_co
 from tasks_app.curation.drafts.services import snapshot
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, TaskVersion
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
 RESULTS = "findings-results"
@@ -66,6 +67,7 @@ def signed_in(view: View) -> View:
 @signed_in
 @never_cache
 @require_safe
+@takes("said")
 def draft_findings(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """That part alone, or only its results where these ask for themselves."""
     results_only = request.headers.get("HX-Target") == RESULTS

@@ -30,6 +30,7 @@ from tasks_app.curation.decisions.services import (
 from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 from tasks_app.spreadsheet import as_csv
 
@@ -57,6 +58,7 @@ _BULK_FIELDS = ("action", "reason", "difficulty", "tag")
 @never_cache
 @require_safe
 @vary_on_headers("HX-Request")
+@takes(*curate_page.FILTERS, "select", "page")
 def curate(request: AuthenticatedRequest) -> HttpResponse:
     """What waits for a decision, and all tasks with what can be done to many of them."""
     admin_of(request, _REFUSAL)
@@ -117,6 +119,7 @@ def task_curate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 @require_safe
+@takes(*curate_page.HISTORY_FILTERS, "format", "page")
 def curate_history(request: AuthenticatedRequest) -> HttpResponse:
     """Everything that curators did, the newest first; with `format=csv` as a file."""
     admin_of(request, _REFUSAL)

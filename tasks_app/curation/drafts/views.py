@@ -44,6 +44,7 @@ from tasks_app.disclosure import admin_of
 from tasks_app.errors import CurationError
 from tasks_app.models import Draft, Task, TaskVersion
 from tasks_app.pages.text_diff import Budget, diff
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
 _REFUSAL = "only admins write next versions of tasks"
@@ -59,6 +60,7 @@ _ADMINS_ACTIONS = ("take", "back", "publish", "override")
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@takes("page")
 def drafts(request: AuthenticatedRequest) -> HttpResponse:
     """Own drafts, a form for another, and for admins what waits for them."""
     user = request.user
@@ -104,6 +106,7 @@ def draft_copy(request: AuthenticatedRequest, slug: str, number: int) -> HttpRes
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@takes("file", "line")
 def draft(request: AuthenticatedRequest, draft_id: UUID) -> HttpResponse:
     """The workbench of a draft: read it, or keep what was written."""
     found = _draft(request, draft_id)

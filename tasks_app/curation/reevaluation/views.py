@@ -21,6 +21,7 @@ from tasks_app.curation.reevaluation.selectors import reevaluations_of
 from tasks_app.curation.reevaluation.services import cancel_reevaluation, reevaluate
 from tasks_app.disclosure import admin_of
 from tasks_app.models import Task
+from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
 _REFUSAL = "only admins have submissions evaluated again"
@@ -30,6 +31,7 @@ _SHOWN = 20  # earlier ones on the page
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@takes("version", "device", "act")
 def task_reevaluate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """Show what the choice in the address comes to; a POST starts it if it still does."""
     user = admin_of(request, _REFUSAL)

@@ -11,7 +11,6 @@ from leaderboard_app.boards.query import (
     Choices,
     Query,
     QueryError,
-    check_names,
     parse_query,
 )
 from leaderboard_app.boards.ranking import Sort
@@ -46,13 +45,6 @@ def test_days_names_and_kinds_live_in_the_address() -> None:
     address = "by=model&over=own&device=cpu&who=agent&since=2026-01-02&until=2026-01-03"
     assert query.address() == address
     assert parse(**dict(part.split("=") for part in address.split("&"))) == query
-
-
-def test_an_unknown_parameter_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(QueryError, match="boards have no parameter 'foo'; known: by, over") as told:
-        check_names({"by": "agent", "page": "2", "foo": "1"}, also=["page"])
-    assert told.value.field == "foo"
-    check_names({"by": "agent", "page": "2"}, also=["page"])
 
 
 def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None:

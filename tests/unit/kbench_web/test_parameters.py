@@ -1,0 +1,51 @@
+"""No page leaves a parameter of its address aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+OURS = ("tasks_app.", "runs_app.", "leaderboard_app.", "kbench_web.")
+OF_ALLAUTH = "kbench_web.accounts."
+
+
+def addresses(within: URLResolver, start: str = "/") -> Iterator[str]:
+    """Of the site's own pages, those whose address needs no argument."""
+    for entry in within.url_patterns:
+        address = start + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from addresses(entry, address)
+        elif isinstance(entry, URLPattern) and not set(address) & set("<^"):
+            module = entry.callback.__module__
+            if module.startswith(OURS) and not module.startswith(OF_ALLAUTH):
+                yield address
+
+
+def test_every_page_refuses_what_it_does_not_know() -> None:
+    client = Client()
+    client.force_login(make.make_admin())
+    statuses = {
+        address: client.get(address, {"devise": "cpu"}) for address in addresses(get_resolver())
+    }
+    assert len(statuses) > 30
+    assert {address: answer.status_code for address, answer in statuses.items()} == dict.fromkeys(
+        statuses, 400
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "known"), [("/queue/", "none"), ("/tasks/", "<code>tag</code>")]
+)
+def test_a_refusal_says_what_is_known(address: str, known: str) -> None:
+    answer = Client().get(address, {"devise": "cpu"})
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert "<code>devise</code>" in text
+    assert known in text
