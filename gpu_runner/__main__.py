@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     _add_filter(commands)
     _add_baselines(commands)
-    work = commands.add_parser("work", help="take jobs from a site's queue")
+    work = commands.add_parser("work", help="take jobs from a site's queue, or from a folder")
     daemon.add_arguments(work)
     work.set_defaults(run=_work)
     return parser
@@ -282,9 +282,14 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 def _work(options: argparse.Namespace) -> int:
     # Imported here: evaluate and doctor need neither redis nor rq.
+    config = daemon.from_arguments(options, os.environ)
+    if options.spool is not None:
+        from gpu_runner.daemon.offline import work_spool
+
+        return work_spool(options.spool, config)
     from gpu_runner.daemon.work import work
 
-    return work(daemon.from_arguments(options, os.environ))
+    return work(config)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Records as CSV that a spreadsheet can open without running what strangers wrote."""
+"""Records to download: JSON, or CSV in which a spreadsheet runs nothing that strangers wrote."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from django.http import HttpResponse, JsonResponse
+
+FORMS = ("csv", "json")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -22,6 +25,15 @@ def as_csv(rows: Sequence[dict[str, Any]], fields: Sequence[str] = ()) -> str:
         writer.writeheader()
         writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
+
+
+def download(form: str, rows: Sequence[dict[str, Any]], name: str) -> HttpResponse:
+    """The records called `name`, as `form`: json or csv."""
+    if form == "json":
+        return JsonResponse({name: rows}, json_dumps_params={"indent": 2})
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="kbench-{name}.csv"'
+    return response
 
 
 def _cell(value: Any) -> Any:

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,15 @@ def keep(source: Path, target: Path) -> None:
         copied = shutil.copytree(source, Path(folder, "copy"))
         with contextlib.suppress(OSError):  # somebody else was faster
             copied.rename(target)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """The database also has what a migration puts there: the CPU."""
+    from tests import factories
+
+    with django_db_blocker.unblock():
+        factories.make_cpu()
 
 
 @pytest.fixture(scope="session")

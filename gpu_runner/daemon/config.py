@@ -86,6 +86,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `python -m gpu_runner work`."""
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:INDEX")
     parser.add_argument("--redis-url", default="", help="default: $REDIS_URL, else this machine's")
+    parser.add_argument(
+        "--spool",
+        type=Path,
+        metavar="DIR",
+        help="do the jobs that `manage.py spool export DIR` wrote, and end; no Redis is asked",
+    )
     parser.add_argument("--name", default="", help="of this runner; default: host and device")
     parser.add_argument(
         "--slots", type=int, help="jobs of any kind at the same time; only builds overlap"

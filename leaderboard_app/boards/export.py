@@ -24,7 +24,7 @@ def records(board: Board, start: int = 0, stop: int | None = None) -> list[Recor
     if board.query.by is By.MATRIX:
         return _matrix_records(board.matrix)[start:stop]
     if board.query.by is By.SUBMISSION:
-        return [_entry_record(ranked) for ranked in board.entries[start:stop]]
+        return [_ranked_record(ranked) for ranked in board.entries[start:stop]]
     rows = [(section, ranked) for section in board.sections for ranked in section.groups]
     return [
         _group_record(ranked) | {"over": section.over.value} for section, ranked in rows[start:stop]
@@ -44,7 +44,7 @@ def _value(estimate: Estimate | None) -> float | None:
 def _leader_record(leader: Leader) -> Record:
     before = leader.before
     return {
-        **_entry(leader.entry),
+        **entry_record(leader.entry),
         "movement": leader.movement,
         "gain": leader.gain,
         "led_before": before.author.agent if before else None,
@@ -72,11 +72,12 @@ def _matrix_records(matrix: Matrix) -> list[Record]:
     ]
 
 
-def _entry_record(ranked: Ranked[Entry]) -> Record:
-    return {"rank": ranked.rank or None, "tied": ranked.tied, **_entry(ranked.row)}
+def _ranked_record(ranked: Ranked[Entry]) -> Record:
+    return {"rank": ranked.rank or None, "tied": ranked.tied, **entry_record(ranked.row)}
 
 
-def _entry(entry: Entry) -> Record:
+def entry_record(entry: Entry) -> Record:
+    """One result with its author, times in nanoseconds."""
     return {
         "task": entry.problem.task,
         "direction": entry.problem.direction,

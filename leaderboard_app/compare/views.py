@@ -11,13 +11,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from leaderboard_app.boards.selectors import default_device, devices_with_results
-from leaderboard_app.compare import authors, submissions
+from leaderboard_app.compare import authors, records, submissions
 from leaderboard_app.compare.authors import AGENTS, MODELS, Kind
 from leaderboard_app.compare.choice import MOST, address, chosen, pinned_key
 from runs_app.models import Submission
 from runs_app.work.access import listed_evaluations
 from tasks_app.parameters import takes
 from tasks_app.people import Viewer
+from tasks_app.spreadsheet import FORMS, download
 
 _FOLDER = "leaderboard_app/compare"
 _OFFERED = 30
@@ -25,7 +26,7 @@ _OFFERED = 30
 
 @never_cache
 @require_safe
-@takes("submission", "device", "pin", "all")
+@takes("submission", "device", "pin", "all", "format")
 def compare_submissions(request: HttpRequest) -> HttpResponse:
     """The submissions of the address: `submission` up to five times, `pin`, `device`, `all`."""
     choice = chosen(request.GET, "submission", numbers=True)
@@ -33,6 +34,8 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
     problems = list(choice.problems)
     if len(found) < len(choice.keys):
         problems.append("A submission of this address does not exist, or it is private.")
+    if request.GET.get("format") in FORMS and not problems:
+        return download(request.GET["format"], records.of_submissions(found), "comparison")
     key = pinned_key(request.GET, [column.key for column in found])
     pinned = next((column for column in found if column.key == key), None)
     show_all = request.GET.get("all") == "1"
@@ -43,6 +46,7 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
         "offered": _offered(request.user, found) if len(found) < MOST else [],
         "show_all": show_all,
         "toggle_all": address(request.GET, all=None if show_all else "1"),
+        "downloads": [(form.upper(), address(request.GET, format=form)) for form in FORMS],
     }
     if pinned is not None:
         told = submissions.facts(found, pinned)
@@ -59,14 +63,14 @@ def compare_submissions(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@takes("agent", "device", "pin", "all")
+@takes("agent", "device", "pin", "all", "format")
 def compare_agents(request: HttpRequest) -> HttpResponse:
     """The agents of the address: `agent` up to five times, `pin`, `device`, `all`."""
     return _authors(request, AGENTS)
 
 
 @require_safe
-@takes("model", "device", "pin", "all")
+@takes("model", "device", "pin", "all", "format")
 def compare_models(request: HttpRequest) -> HttpResponse:
     """The language models of the address: `model` up to five times, `pin`, `device`, `all`."""
     return _authors(request, MODELS)
@@ -83,6 +87,8 @@ def _authors(request: HttpRequest, kind: Kind) -> HttpResponse:
     if device not in {each.slug for each in devices} and request.GET.get("device"):
         problems.append(f"device: there is no result on {device[:60]!r}.")
     standings, rows = authors.standings(kind, found, device)
+    if request.GET.get("format") in FORMS and not problems:
+        return download(request.GET["format"], records.of_authors(rows), "comparison")
     key = pinned_key(request.GET, list(found))
     pinned = next((each for each in standings if each.name == key), None)
     show_all = request.GET.get("all") == "1"
@@ -101,6 +107,7 @@ def _authors(request: HttpRequest, kind: Kind) -> HttpResponse:
         "offered": _names(kind, device, found) if len(found) < MOST else [],
         "show_all": show_all,
         "toggle_all": address(request.GET, all=None if show_all else "1"),
+        "downloads": [(form.upper(), address(request.GET, format=form)) for form in FORMS],
     }
     status = 400 if problems else 200
     return render(request, f"{_FOLDER}/authors.html", context, status=status)

@@ -31,6 +31,7 @@ STATUS_AFTER = {
     "noisy": Status.RUNNING,  # of older versions: a time that was taken once more
     "retried": Status.QUEUED,
     "requeued": Status.QUEUED,
+    "spooled": Status.RUNNING,  # handed out in a folder, to a host that reaches no site
     "finished": Status.FINISHED,
     "cancelled": Status.CANCELLED,
     "decided": Status.FINISHED,  # a person cleared or rejected a suspicion

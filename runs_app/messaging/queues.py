@@ -134,15 +134,22 @@ def request_of(evaluation: Evaluation) -> EvaluationRequest:
     )
 
 
-def order(job: RunnerJob) -> tuple[Urgency, str, Any]:
-    """Who waits for it, the function that does it, and what it needs to know."""
+def urgency(job: RunnerJob) -> Urgency:
+    """Who waits for it."""
     if isinstance(job, Evaluation):
-        return job.urgency, JOB_FUNCTION, request_of(job)
+        return job.urgency
+    return Urgency.PEOPLE if isinstance(job, TaskCheck) else Urgency.BASELINES
+
+
+def order(job: RunnerJob) -> tuple[str, Any]:
+    """The function that does it, and what it needs to know."""
+    if isinstance(job, Evaluation):
+        return JOB_FUNCTION, request_of(job)
     if isinstance(job, TaskCheck):
         check = CheckRequest(
             check_id=str(job.pk), task=job.version.data, device=job.device_id, attempt=job.attempt
         )
-        return Urgency.PEOPLE, CHECK_FUNCTION, check
+        return CHECK_FUNCTION, check
     assert isinstance(job, BaselineMeasurement), f"runners know no {type(job).__name__}"
     measurement = BaselineRequest(
         measurement_id=str(job.pk),
@@ -151,7 +158,7 @@ def order(job: RunnerJob) -> tuple[Urgency, str, Any]:
         device=job.device_id,
         attempt=job.attempt,
     )
-    return Urgency.BASELINES, BASELINES_FUNCTION, measurement
+    return BASELINES_FUNCTION, measurement
 
 
 def enqueue(job: RunnerJob) -> bool:
@@ -160,16 +167,16 @@ def enqueue(job: RunnerJob) -> bool:
     False if Redis could not be reached: then `reconcile` queues it later.
     """
     try:
-        urgency, function, request = order(job)
-        _enqueue_job(job, urgency, function, codec.encode(request))
+        function, request = order(job)
+        _enqueue_job(job, function, codec.encode(request))
     except RedisError as error:
         log.warning("%s waits for Redis: %s", job_id(job), error)
         return False
     return True
 
 
-def _enqueue_job(job: RunnerJob, urgency: Urgency, function: str, request: Any) -> None:
-    queue(job.device_id, urgency).enqueue(
+def _enqueue_job(job: RunnerJob, function: str, request: Any) -> None:
+    queue(job.device_id, urgency(job)).enqueue(
         function,
         args=(request,),
         job_id=job_id(job),

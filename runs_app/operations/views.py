@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ _HOURS = (6, 24, 168)
 def admins_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answers 403 to everybody else."""
 
+    @functools.wraps(view)
     def checked(request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
         if not (request.user.is_authenticated and request.user.is_active and request.user.is_staff):
             raise PermissionDenied

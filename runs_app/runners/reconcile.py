@@ -75,7 +75,8 @@ def _retry_silent(now: datetime, listening_since: datetime) -> int:
     if listening_since > deadline:
         return 0
     silent = Q(last_event_at__lt=deadline) | Q(last_event_at__isnull=True, started_at__lt=deadline)
-    found = lifecycle.find(silent & Q(status=Status.RUNNING))
+    handed_out = Q(runner_boot_id__startswith=lifecycle.SPOOL)
+    found = lifecycle.find(silent & Q(status=Status.RUNNING) & ~handed_out)
     return sum(_retry(row, deadline, now) for row in found)
 
 

@@ -39,6 +39,9 @@ def find(condition: Q) -> list[RunnerJob]:
     return [job for model in MODELS.values() for job in model._default_manager.filter(condition)]
 
 
+SPOOL = "spool:"
+"""With this and the spool's name begins, in place of a runner's boot, who holds a job."""
+
 _MOVING = (
     *("status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at"),
 )
@@ -155,6 +158,25 @@ def _begin_again(job: RunnerJob, *, reason: str, now: datetime) -> None:
     job.queued_at, job.started_at, job.last_event_at = now, None, None
     job.save()
     queue(job, kind="retried", reason=reason, now=now)
+
+
+def hand_out(job: RunnerJob, *, spool: str, now: datetime) -> None:
+    """Give a waiting job to a host that reaches no site; the caller has written it to the spool.
+
+    Nobody hears of it until the spool comes back, so that its silence proves nothing.
+    """
+    job.status, job.started_at, job.last_event_at = Status.RUNNING, now, now
+    job.runner, job.runner_boot_id = None, SPOOL + spool
+    journal.say(job, "spooled", {"spool": spool}, now=now)
+    job.save()
+    transaction.on_commit(lambda: queues.drop(job, job.attempt))
+
+
+def take_back(job: RunnerJob, *, now: datetime) -> None:
+    """Queue a job that was handed out; what its spool brings for this attempt counts no more."""
+    reason = "taken back from its spool"
+    journal.write(job, "lost", {"reason": reason}, now=now)
+    _begin_again(job, reason=reason, now=now)
 
 
 def give_up(job: RunnerJob, *, reason: str, now: datetime) -> None:

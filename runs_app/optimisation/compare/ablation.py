@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -19,7 +19,7 @@ from runs_app.optimisation.compare.selectors import (
     runs_of,
 )
 from tasks_app.parameters import takes
-from tasks_app.spreadsheet import as_csv
+from tasks_app.spreadsheet import FORMS, download
 
 METRICS = {"seed": "over the run's seed", "baseline": "over the best baseline"}
 
@@ -41,8 +41,8 @@ def ablation(request: HttpRequest) -> HttpResponse:
     wanted = [name for name in request.GET.getlist("factor") if name in offered]
     factors = wanted or list(telling(found))
     groups = group(found, factors)
-    if request.GET.get("format") in ("csv", "json"):
-        return _export(request.GET["format"], groups)
+    if request.GET.get("format") in FORMS:
+        return download(request.GET["format"], [record(each) for each in groups], "groups")
     unfinished = ablation_runs(request.user, *chosen).exclude(status=Run.Status.FINISHED).count()
     context = {
         "problems": problems,
@@ -102,12 +102,3 @@ def record(each: Group) -> dict[str, Any]:
         "mixes": ", ".join(each.mixes),
         "run_ids": " ".join(run.run for run in each.runs),
     }
-
-
-def _export(form: str, groups: Sequence[Group]) -> HttpResponse:
-    rows = [record(each) for each in groups]
-    if form == "json":
-        return JsonResponse({"groups": rows}, json_dumps_params={"indent": 2})
-    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="ablation.csv"'
-    return response

@@ -62,6 +62,14 @@ def test_two_submissions_against_the_pinned_one(client: Client) -> None:
     assert "hare" in text
     assert "Direction" not in text, "what is alike is left out"
     assert "Direction" in page(client, address(slow, fast, all="1"))
+    records = client.get(address(slow, fast, format="json")).json()["comparison"]
+    assert [(r["agent"], r["workload"], r["time_ns"]) for r in records] == [
+        ("snail", "n256", 1000.0),
+        ("hare", "n256", 500.0),
+    ]
+    table = client.get(address(slow, fast, format="csv")).content.decode()
+    assert "1777" not in table, "a hidden workload is told"
+    assert len(table.splitlines()) == 3
     turned = page(client, address(slow, fast, pin=str(fast.submission_id)))
     assert "+100.0 %" in turned
     assert ">0.5×</span>" in turned
@@ -125,6 +133,11 @@ def test_agents_over_what_they_have_in_common(client: Client) -> None:
     assert "2×" in text
     assert "1.50×" in text
     assert "3.00×" in text
+    records = client.get("/compare/agents/?agent=snail&agent=hare&format=json").json()
+    assert [(r["agent"], r["latency_ns"]) for r in records["comparison"]] == [
+        ("snail", 1000.0),
+        ("hare", 500.0),
+    ]
     models = page(client, "/compare/language-models/?model=model-snail&model=model-hare")
     assert "model-hare" in models
     assert "Over 1 problem" in models

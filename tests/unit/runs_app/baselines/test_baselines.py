@@ -71,7 +71,7 @@ def test_they_are_asked_for_once_and_behind_everything(
         again(evaluation)
     measurement = BaselineMeasurement.objects.get()
     assert jobs.enqueued.count(f"baselines-{measurement.pk}-1") == 1
-    urgency, function, request = queues.order(measurement)
+    urgency, (function, request) = queues.urgency(measurement), queues.order(measurement)
     assert (urgency, function) == (Urgency.BASELINES, queues.BASELINES_FUNCTION)
     assert codec.encode(request)["task"] == evaluation.task_version.document
     assert "when the device is free" in awaited(evaluation)

@@ -1,0 +1,1 @@
+"""Jobs for hosts that reach no site: a folder carries them there, and what came of them back."""

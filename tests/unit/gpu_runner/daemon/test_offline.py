@@ -1,0 +1,163 @@
+"""A host that reaches no site works through a folder of jobs; nothing is lost when it is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+import pytest
+
+from gpu_runner.daemon.config import DaemonConfig
+from gpu_runner.daemon.offline import work_spool
+from gpu_runner.data import codec
+from gpu_runner.data.codec import DataError
+from gpu_runner.data.event import JobKind
+from gpu_runner.data.spool import Manifest, SpooledJob, SpoolFolder
+from tests.unit.gpu_runner.daemon.running import FORK, make_request, supervise
+
+MANIFEST = Manifest(name="s1", device="cpu", device_kind="cpu")
+
+
+def job(job_id: str, source: str = "void f() {}", timeout_s: int = 60) -> SpooledJob:
+    return SpooledJob(
+        kind=JobKind.EVALUATION,
+        job_id=job_id,
+        attempt=1,
+        timeout_s=timeout_s,
+        request=codec.encode(make_request(job_id, source)),
+    )
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> SpoolFolder:
+    folder = SpoolFolder(tmp_path / "spool")
+    folder.begin(MANIFEST)
+    return folder
+
+
+def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
+    """A worker in a process of its own: it answers signals, and sweeps its children up."""
+    config = DaemonConfig(cache_folder=cache, ready=False)
+
+    def serve() -> None:
+        os._exit(work_spool(spool.folder, config, evaluate=supervise, probe_jail=lambda: ""))
+
+    process = FORK.Process(target=serve)
+    process.start()
+    return process
+
+
+def work(spool: SpoolFolder, cache: Path, timeout_s: float = 30) -> int | None:
+    process = begin(spool, cache)
+    process.join(timeout_s)
+    return process.exitcode
+
+
+def kinds(spool: SpoolFolder, wanted: SpooledJob) -> list[str]:
+    return [event.kind.value for event in spool.events(wanted)]
+
+
+def wait_for(path: Path, words: bytes, timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not (path.exists() and words in path.read_bytes()):
+        assert time.monotonic() < deadline, "nothing came"
+        time.sleep(0.02)
+
+
+def test_every_job_is_done_once_and_told_as_through_a_queue(
+    spool: SpoolFolder, tmp_path: Path
+) -> None:
+    first, fails, dies = job("a"), job("b", "raise"), job("c", "sleep 60", timeout_s=1)
+    for each in (first, fails, dies):
+        spool.put(each)
+    assert work(spool, tmp_path / "cache") == 0
+    assert kinds(spool, first) == ["started", "stage", "stage", "finished"]
+    assert [event.seq for event in spool.events(first)] == [1, 2, 3, 4]
+    assert spool.events(fails)[-1].payload["result"]["verdict"] == "SYSTEM_ERROR"
+    assert kinds(spool, dies)[-1] == "lost"
+    assert "longer than the job may" in spool.events(dies)[-1].payload["reason"]
+    before = spool.events_file(first).stat().st_mtime_ns
+    assert work(spool, tmp_path / "cache") == 0
+    assert spool.events_file(first).stat().st_mtime_ns == before
+
+
+def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(
+    spool: SpoolFolder, tmp_path: Path
+) -> None:
+    waits = job("a", "sleep 60")
+    spool.put(waits)
+    worker = begin(spool, tmp_path / "cache")
+    wait_for(spool.events_file(waits), b'"stage"')
+    worker.kill()
+    worker.join()
+    assert spool.events(waits) == []
+    spool.put(job("a"))  # the same, but that it ends by itself
+    assert work(spool, tmp_path / "cache") == 0
+    assert kinds(spool, waits) == ["started", "stage", "stage", "finished"]
+
+
+def test_sigterm_lets_the_current_job_finish_and_a_second_one_ends_it(
+    spool: SpoolFolder, tmp_path: Path
+) -> None:
+    slow, stuck, last = job("a", "sleep 1"), job("b", "sleep 60"), job("c")
+    for each in (slow, last):
+        spool.put(each)
+        time.sleep(0.01)
+    worker = begin(spool, tmp_path / "cache")
+    wait_for(spool.events_file(slow), b'"stage"')
+    os.kill(worker.pid or 0, signal.SIGTERM)
+    worker.join(20)
+    assert kinds(spool, slow)[-1] == "finished"
+    assert kinds(spool, last) == []
+    spool.put(stuck)
+    worker = begin(spool, tmp_path / "cache")
+    wait_for(spool.events_file(stuck), b'"stage"')
+    os.kill(worker.pid or 0, signal.SIGTERM)
+    time.sleep(0.3)
+    os.kill(worker.pid or 0, signal.SIGTERM)
+    worker.join(20)
+    assert worker.exitcode == 0
+    assert kinds(spool, stuck) == []
+
+
+def test_two_hosts_share_a_folder(spool: SpoolFolder, tmp_path: Path) -> None:
+    all_jobs = [job(str(number), "sleep 0.5") for number in range(4)]
+    for each in all_jobs:
+        spool.put(each)
+    workers = [begin(spool, tmp_path / f"cache-{number}") for number in range(2)]
+    for worker in workers:
+        worker.join(30)
+    assert [kinds(spool, each) for each in all_jobs] == [
+        ["started", "stage", "stage", "finished"]
+    ] * 4
+
+
+def test_what_is_no_spool_or_of_another_device_is_refused(tmp_path: Path) -> None:
+    config = DaemonConfig(cache_folder=tmp_path / "cache", ready=False)
+    with pytest.raises(DataError, match=r"holds no spool\.json"):
+        work_spool(tmp_path, config)
+    SpoolFolder(tmp_path).begin(replace(MANIFEST, device="nvidia-h100"))
+    with pytest.raises(DataError, match="its jobs are for nvidia-h100; this host has cpu"):
+        work_spool(tmp_path, config)
+    (tmp_path / "spool.json").write_text(
+        '{"format": 2, "name": "a", "device": "cpu", "device_kind": "cpu"}'
+    )
+    with pytest.raises(DataError, match="must be 1, not 2"):
+        work_spool(tmp_path, config)
+
+
+def test_a_torn_line_is_no_end_and_nonsense_is_named(spool: SpoolFolder, tmp_path: Path) -> None:
+    done = job("a")
+    spool.put(done)
+    assert work(spool, tmp_path / "cache") == 0
+    path = spool.events_file(done)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert spool.events(done) == []
+    path.write_bytes(b"{}\n" + whole)
+    with pytest.raises(DataError, match=r"evaluation-a-1\.jsonl, line 1: is no event"):
+        spool.events(done)

@@ -1,0 +1,181 @@
+"""Jobs leave in a folder and come back, whatever is killed on the way, and once."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from gpu_runner.data import codec
+from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.spool import SpooledJob, SpoolFolder
+from runs_app.messaging import queues
+from runs_app.models import Device, Evaluation
+from runs_app.runners.reconcile import reconcile
+from runs_app.spool.services import SpoolError, export_spool, import_spool, take_back
+from tests import factories as make
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "spool"
+
+
+def export(folder: Path, most: int = 1000) -> int:
+    return export_spool(folder=folder, device=make.make_cpu(), most=most, now=make.NOW)
+
+
+def the_job(folder: Path, evaluation: Evaluation) -> SpooledJob:
+    return next(j for j in SpoolFolder(folder).jobs() if j.job_id == str(evaluation.pk))
+
+
+def work(folder: Path, evaluation: Evaluation, *, kinds: str = "started finished") -> Path:
+    """What a host would write for the job."""
+    payloads: dict[str, dict[str, Any]] = {
+        "started": {"runner": "far", "at": 0.0},
+        "finished": {"result": codec.encode(make.make_result(evaluation))},
+        "lost": {"runner": "far", "reason": "its process died"},
+    }
+    job = the_job(folder, evaluation)
+    lines = [
+        codec.encode(
+            Event(
+                job=job.kind,
+                job_id=job.job_id,
+                attempt=job.attempt,
+                seq=seq,
+                kind=EventKind(kind),
+                payload=payloads[kind],
+            )
+        )
+        for seq, kind in enumerate(kinds.split(), 1)
+    ]
+    path = SpoolFolder(folder).events_file(job)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_jobs_go_out_and_results_come_back_once(folder: Path) -> None:
+    first, second = (make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(2))
+    assert export(folder) == 2
+    first.refresh_from_db()
+    assert (first.status, first.events.last().kind) == ("RUNNING", "spooled")
+    assert queues.waiting_jobs("cpu") == set()
+    work(folder, first)
+    done = import_spool(folder=folder, now=make.NOW)
+    assert (done.new, done.known, done.unfinished, done.refused) == (1, 0, 1, [])
+    first.refresh_from_db()
+    assert (first.status, first.verdict) == ("FINISHED", "CORRECT")
+    work(folder, second)
+    done = import_spool(folder=folder, now=make.NOW)
+    assert (done.new, done.known, done.unfinished) == (1, 1, 0)
+    events = first.events.count()
+    assert import_spool(folder=folder, now=make.NOW).known == 2
+    assert first.events.count() == events
+
+
+def test_the_request_is_what_a_runner_gets(folder: Path) -> None:
+    evaluation = make.make_evaluation()
+    request = codec.encode(queues.request_of(evaluation))
+    export(folder)
+    assert the_job(folder, evaluation).request == request
+
+
+def test_no_silence_calls_a_spooled_job_back(folder: Path) -> None:
+    evaluation = make.make_evaluation()
+    export(folder)
+    later = make.NOW + timedelta(days=3)
+    assert reconcile(now=later, listening_since=make.NOW) == 0
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.attempt) == ("RUNNING", 1)
+
+
+def test_what_was_taken_back_counts_no_more(folder: Path) -> None:
+    evaluation = make.make_evaluation()
+    export(folder)
+    work(folder, evaluation)
+    assert take_back(folder=folder, now=make.NOW) == 1
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
+    assert import_spool(folder=folder, now=make.NOW).known == 1
+    evaluation.refresh_from_db()
+    assert evaluation.status == "QUEUED"
+
+
+def test_a_lost_job_is_tried_again_and_goes_out_again(folder: Path) -> None:
+    evaluation = make.make_evaluation()
+    export(folder)
+    work(folder, evaluation, kinds="started lost")
+    assert import_spool(folder=folder, now=make.NOW).new == 1
+    evaluation.refresh_from_db()
+    assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
+    assert export(folder) == 1
+    assert sum(1 for _ in SpoolFolder(folder).jobs()) == 2
+
+
+def test_results_of_what_was_not_handed_out_are_refused(folder: Path, tmp_path: Path) -> None:
+    """A folder cannot speak for jobs that it was not given, whoever wrote into it."""
+    mine = make.make_evaluation()
+    export(folder)
+    other = make.make_evaluation(source=f"{make.SOURCE}// other")
+    forged = codec.encode(the_job(folder, mine))
+    forged |= {"job_id": str(other.pk)}
+    path = folder / "jobs" / f"evaluation-{other.pk}-1.json"
+    path.write_text(json.dumps(forged))
+    work(folder, other)
+    done = import_spool(folder=folder, now=make.NOW)
+    assert done.refused == [f"evaluation-{other.pk}-1: it was not handed out in this spool"]
+    other.refresh_from_db()
+    assert other.status == "QUEUED"
+
+
+def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
+    one, other = (make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(2))
+    export(folder)
+    lines = work(folder, other).read_text()
+    SpoolFolder(folder).events_file(the_job(folder, one)).write_text(lines)
+    done = import_spool(folder=folder, now=make.NOW)
+    assert done.new == 1
+    assert "holds events of another job" in done.refused[0]
+
+
+def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
+    idle = make.make_evaluation(source=f"{make.SOURCE}// idle")
+    Evaluation.objects.filter(pk=idle.pk).update(background=True)
+    person = make.make_evaluation(source=f"{make.SOURCE}// person")
+    assert export(folder, most=1) == 1
+    assert [job.job_id for job in SpoolFolder(folder).jobs()] == [str(person.pk)]
+    assert export(folder) == 1
+
+
+@pytest.mark.parametrize("action", ["import", "cancel"])
+def test_what_is_no_spool_is_refused(tmp_path: Path, action: str) -> None:
+    with pytest.raises(CommandError, match=r"holds no spool\.json"):
+        call_command("spool", action, str(tmp_path))
+
+
+def test_a_folder_with_other_things_and_other_devices_are_refused(
+    tmp_path: Path, folder: Path
+) -> None:
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(SpoolError, match="is not empty, and no spool"):
+        export(tmp_path)
+    export(folder)
+    with pytest.raises(CommandError, match="is a spool of cpu, not of nvidia-h200"):
+        call_command("spool", "export", str(folder), "--device", make.make_device().slug)
+    with pytest.raises(CommandError, match="there is no device 'gtx'; known: cpu"):
+        call_command("spool", "export", str(folder), "--device", "gtx")
+    with pytest.raises(CommandError, match="name the device"):
+        call_command("spool", "export", str(folder))
+
+
+def test_a_device_that_no_runner_announced_can_be_made(folder: Path) -> None:
+    call_command("spool", "export", str(folder), "--device", "nvidia-b200", "--new", "NVIDIA B200")
+    made = Device.objects.get(pk="nvidia-b200")
+    assert (made.kind, made.name) == ("cuda", "NVIDIA B200")
