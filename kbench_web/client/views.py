@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from urllib.parse import quote
 
 from django.conf import settings
@@ -28,6 +29,15 @@ def download(request: HttpRequest, name: str) -> HttpResponseBase:
         log.exception("the client cannot be built")
         return HttpResponse(f"the client cannot be built: {error}\n", "text/plain", status=503)
     return FileResponse(path.open("rb"), content_type="application/zip", filename=name)
+
+
+@require_safe
+def notebook(request: HttpRequest) -> HttpResponseBase:
+    """A notebook that uses the client as a library."""
+    path = Path(settings.BASE_DIR) / "docs" / "kbench.ipynb"
+    return FileResponse(
+        path.open("rb"), content_type="application/x-ipynb+json", filename=path.name
+    )
 
 
 @require_safe

@@ -214,13 +214,7 @@ def enqueue_call(call_id: object) -> bool:
 
     False if Redis could not be reached: then `reconcile_runs` queues it later.
     """
-    try:
-        job = f"call-{call_id}"
-        _enqueue(CALLS_QUEUE, CALL_FUNCTION, call_id, timeout_s=_CALL_TIMEOUT_S, job=job)
-    except RedisError as error:
-        log.warning("call %s waits for Redis: %s", call_id, error)
-        return False
-    return True
+    return _enqueue_beside_runs("call", CALL_FUNCTION, call_id, timeout_s=_CALL_TIMEOUT_S)
 
 
 def enqueue_delivery(delivery_id: object) -> bool:
@@ -228,11 +222,17 @@ def enqueue_delivery(delivery_id: object) -> bool:
 
     False if Redis could not be reached: then `look_after` queues it later.
     """
+    return _enqueue_beside_runs(
+        "delivery", DELIVER_FUNCTION, delivery_id, timeout_s=_DELIVERY_TIMEOUT_S
+    )
+
+
+def _enqueue_beside_runs(kind: str, function: str, about: object, *, timeout_s: int) -> bool:
     try:
-        job = f"delivery-{delivery_id}"
-        _enqueue(CALLS_QUEUE, DELIVER_FUNCTION, delivery_id, timeout_s=_DELIVERY_TIMEOUT_S, job=job)
+        job = f"{kind}-{about}"
+        _enqueue(CALLS_QUEUE, function, about, timeout_s=timeout_s, job=job)
     except RedisError as error:
-        log.warning("delivery %s waits for Redis: %s", delivery_id, error)
+        log.warning("%s %s waits for Redis: %s", kind, about, error)
         return False
     return True
 

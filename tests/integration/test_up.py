@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -10,11 +11,14 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
+from mcp import StdioServerParameters
 
 from kbench_web.processes.program import descendants
 from tests.conftest import free_port
@@ -82,22 +86,67 @@ def check_that_an_agent_gets_a_verdict(installation: DemoInstallation, home: Pat
     make_user = "from django.contrib.auth.models import User; User.objects.create_user('robot')"
     installation.manage("shell", "-v", "0", "-c", make_user)
     token = installation.manage("create_token", "robot").strip()
-    python = f"PYTHONPATH={home}/client {sys.executable} -P -m kbench_client.main"
-    script = ["set -e", f'kbench() {{ {python} "$@"; }}']
-    script += [lines[2].replace("...", token), *lines[3:8]]
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)],
-        cwd=home,
-        env={"HOME": str(home), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    client = Client(home, {"KBENCH_URL": installation.url, "KBENCH_TOKEN": token})
+    python = f"{sys.executable} -P -m kbench_client.main"
+    script = ["set -e", f'kbench() {{ {python} "$@"; }}', *lines[3:8]]
+    done = client.run("bash", "-c", "\n".join(script))
     assert "\nCORRECT" in done.stdout
     assert (home / "work/reference.py").exists()
     assert "warning" not in done.stderr
+    here = ("evaluate", "mine.cpp", "--folder", "work", "--mode", "test")
+    told = client.run(sys.executable, "-P", "-m", "kbench_client.main", *here)
+    assert "CORRECT" in told.stdout
+    check_the_notebook(installation, client)
+    asyncio.run(check_the_tools(client))
+
+
+@dataclass(frozen=True)
+class Client:
+    """The client that the site serves, unpacked in a folder, as somebody with a token has it."""
+
+    home: Path
+    settings: dict[str, str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing but what the guide says."""
+        own = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
+        return own | self.settings | {"PYTHONPATH": f"{self.home}/client"}
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """What a command says that succeeds."""
+        done = subprocess.run(
+            command,
+            cwd=self.home,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+
+def check_the_notebook(installation: DemoInstallation, client: Client) -> None:
+    """Run its cells, one after another."""
+    cells = json.loads(installation.get("/client/kbench.ipynb"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    done = client.run(sys.executable, "-P", "-c", "\n".join(sources))
+    assert "CORRECT" in done.stdout
+    assert "WRONG_RESULT" in done.stdout
+    assert "against the first: [1.0" in done.stdout
+
+
+async def check_the_tools(client: Client) -> None:
+    """Speak MCP with `kbench mcp`, over its standard input and output."""
+    words = ["-P", "-m", "kbench_client.main", "mcp"]
+    server = StdioServerParameters(command=sys.executable, args=words, env=client.environment)
+    async with mcp.Client(server) as agent:
+        tools = {tool.name for tool in (await agent.list_tools()).tools}
+        assert "submit" in tools
+        answer = await agent.call_tool("get_task", {"task": "vector_add"})
+        assert "void vector_add" in answer.structured_content["README.md"]
 
 
 def check_that_the_run_survives(installation: DemoInstallation, run: str) -> None:
