@@ -18,8 +18,16 @@ SCALAR_TYPES = {
     "int64_t": ("int64", 8),
     "__nv_bfloat16": ("bfloat16", 2),
     "__half": ("float16", 2),
+    "int8_t": ("int8", 1),
+    "uint8_t": ("uint8", 1),
+    "int16_t": ("int16", 2),
+    "bool": ("bool", 1),
+    "__nv_fp8_e4m3": ("float8_e4m3fn", 1),
+    "__nv_fp8_e5m2": ("float8_e5m2", 1),
 }
 """C type -> (dtype name, size in bytes)."""
+EIGHT_BIT_FLOATS = ("float8_e4m3fn", "float8_e5m2")
+"""Dtypes of numbers that are stored, and computed with in a wider one."""
 
 _DECLARATION = re.compile(r"^\s*void\s+([A-Za-z_]\w*)\s*\((.*)\)\s*;?\s*$", re.DOTALL)
 _PARAMETER = re.compile(
@@ -104,6 +112,8 @@ def _parameter(text: str, inout: tuple[str, ...]) -> CParameter:
     if ctype not in SCALAR_TYPES:
         raise DataError("signature", f"{ctype!r} is not one of {', '.join(SCALAR_TYPES)}")
     if not match["pointer"]:
+        if SCALAR_TYPES[ctype][0] in EIGHT_BIT_FLOATS:
+            raise DataError("signature", f"{name!r} must be a pointer, or a float: it is {ctype}")
         return CParameter(name, ctype, Role.SCALAR)
     if name in inout:
         return CParameter(name, ctype, Role.INOUT)

@@ -13,9 +13,10 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, caught, refuse
 from gpu_runner.data.formulas import Formula, formula_errors
-from gpu_runner.data.signature import SCALAR_TYPES, Signature
+from gpu_runner.data.signature import EIGHT_BIT_FLOATS, SCALAR_TYPES, Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 
+_REAL = ("float64", "float32", "float16", "bfloat16")
 _ITEMSIZES = dict(SCALAR_TYPES.values())  # bytes, by dtype
 
 
@@ -192,6 +193,20 @@ class Task:
         """Whether the task's own verifier judges outputs."""
         text = self.files.get("reference.py", "")
         return self.format is TaskFormat.KBENCH and _VERIFIES.search(text) is not None
+
+    @property
+    def real_dtype(self) -> str:
+        """Dtype of the real numbers that kernels hand out; empty where they hand out integers.
+
+        The task's own, if that is of 16 bits or more. The dtype of a task may also be one of what
+        it multiplies, such as int8: then that of the first output of real numbers.
+        """
+        if self.dtype in _REAL:
+            return self.dtype
+        if self.abi is not Abi.C:
+            return "float32"
+        real = (*_REAL, *EIGHT_BIT_FLOATS)
+        return next((p.dtype for p in self.c_signature.outputs if p.dtype in real), "")
 
     def digest(self) -> str:
         """SHA-256 over everything that can change a score, as 64 hex digits."""

@@ -85,7 +85,7 @@ def compare(
     """
     if actual.shape != expected.shape:
         raise ValueError(f"shapes differ: {tuple(actual.shape)} and {tuple(expected.shape)}")
-    flat, flat_expected = actual.reshape(-1), expected.reshape(-1)
+    flat, flat_expected = _as_bytes(actual).reshape(-1), expected.reshape(-1)
     if flat.numel() == 0:
         return Comparison(0.0, 0.0, None)
     judge = _judge(flat, flat_expected, limit, scale)
@@ -99,7 +99,7 @@ def wrong_elements(
     actual: Tensor, expected: Tensor, limit: Limit, scale: Tensor | None = None
 ) -> Tensor:
     """Which elements `compare` finds wrong: a mask of the output's shape. Raises as it does."""
-    flat, flat_expected = actual.reshape(-1), expected.reshape(-1)
+    flat, flat_expected = _as_bytes(actual).reshape(-1), expected.reshape(-1)
     wrong = torch.zeros(flat.shape, dtype=torch.bool, device=flat.device)
     if flat.numel() > 0:
         judge = _judge(flat, flat_expected, limit, scale)
@@ -107,6 +107,11 @@ def wrong_elements(
             chunk = judge.chunk(flat[low:high], flat_expected[low:high], low, high)
             wrong[low:high] = ~chunk.right
     return wrong.view(actual.shape)
+
+
+def _as_bytes(tensor: Tensor) -> Tensor:
+    """Truth values as the bytes that were written, of which 0 and 1 alone are any."""
+    return tensor.view(torch.uint8) if tensor.dtype is torch.bool else tensor
 
 
 def _judge(actual: Tensor, expected: Tensor, limit: Limit, scale: Tensor | None) -> _Exact | _Close:
@@ -240,6 +245,8 @@ def _conclude(
         return Comparison(scaled, relative, WrongElement(reason, (), None, None, None, 0, elements))
     at = int(tally.first.item())
     want, have, bound = expected[at].item(), actual[at].item(), judge.bound(at)
+    if isinstance(want, bool) and have in (0, 1):
+        have = bool(have)
     reason = _reason(have, want, bound)
     mismatch = WrongElement(
         reason, unravelled(at, shape), float(want), float(have), bound, wrong, elements

@@ -58,7 +58,7 @@ class Call:
     @property
     def is_narrow(self) -> bool:
         """Whether kernels compute in a wider dtype than the task's own."""
-        return self.task.dtype in _WIDE
+        return self.task.real_dtype in _WIDE
 
     def run(
         self,
@@ -319,7 +319,8 @@ def _rounded(bits: int) -> Change:
         raw = value.double().contiguous().view(torch.int64)
         odd = (raw >> drop) & 1
         near = (raw + ((1 << (drop - 1)) - 1) + odd) & ~((1 << drop) - 1)
-        return torch.where(torch.isfinite(value), near.view(torch.float64), value).to(value.dtype)
+        wide = value.double()
+        return torch.where(torch.isfinite(wide), near.view(torch.float64), wide).to(value.dtype)
 
     return change
 
@@ -337,12 +338,14 @@ _PRECISIONS: dict[str, dict[str, Change]] = {
     },
     "float16": {"FP8": _rounded(3)},
     "bfloat16": {"FP8": _rounded(3)},
+    "float8_e4m3fn": {"two bits of mantissa": _rounded(2)},
+    "float8_e5m2": {"one bit of mantissa": _rounded(1)},
 }
 """For each dtype the ones of one step less precision; all else is computed in float64."""
 
 
 def _precision_mutants(call: Call, *, products: bool) -> Iterator[Mutant]:
-    for name, change in _PRECISIONS.get(call.task.dtype, {}).items():
+    for name, change in _PRECISIONS.get(call.task.real_dtype, {}).items():
         yield Mutant(f"inputs in {name}", partial(_rounding, "inputs", change))
         yield Mutant(f"everything in {name}", partial(_rounding, "everything", change))
         if products:

@@ -110,7 +110,7 @@ class NativeProblem(BaseProblem):
             return None
         drawn = self.draw(workload, direction, seed, device)
         values = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
-        values.setdefault("inner_eps", inner_eps(self.task.dtype))
+        values.setdefault("inner_eps", inner_eps(self.task.real_dtype or "float32"))
         chosen = _drawn(function, values, workload)
         with exact(device):
             scales = outputs_of(function(*in_float64(chosen.arguments)))
@@ -136,7 +136,7 @@ class NativeProblem(BaseProblem):
         drawn = self.draw(workload, direction, seed, device)
         inputs = {**workload.parameters, **drawn.values}
         inputs |= dict(zip(drawn.names, drawn.arguments, strict=True))
-        eps = torch.finfo(getattr(torch, self.task.dtype)).eps
+        eps = torch.finfo(getattr(torch, self.task.real_dtype or "float32")).eps
         reseed((seed ^ _VERIFIER_SEED) & _SEED_MASK)
         with exact(device):
             return residuals(self._function(VERIFIER), inputs, outputs, eps)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from gpu_runner.data.signature import EIGHT_BIT_FLOATS
 from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.compare import Comparison
@@ -24,6 +25,10 @@ _ADAPTERS = {
     TaskFormat.KERNELBENCH: "gpu_runner.engine.formats.kernelbench",
 }
 """Each module has `make_problem(task: Task, folder: Path) -> Problem`."""
+
+
+STORED = tuple(getattr(torch, name) for name in EIGHT_BIT_FLOATS)
+"""Dtypes of floats that are stored, and not computed with."""
 
 
 class ProblemError(Exception):
@@ -217,12 +222,17 @@ def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
 
 
 def in_dtype(value: Any, dtype: str) -> Any:
-    """`value` with floating tensors cast to the dtype of that name, and all made contiguous."""
+    """`value` with real tensors cast to the dtype of that name, and all made contiguous.
+
+    Eight-bit floats stay, and so does everything under an integer's or an eight-bit float's name.
+    """
     target: torch.dtype = getattr(torch, dtype)
+    is_real = target.is_floating_point and target not in STORED
 
     def change(tensor: Tensor) -> Tensor:
         tensor = tensor.detach()
-        return (tensor.to(target) if tensor.is_floating_point() else tensor).contiguous()
+        real = is_real and tensor.is_floating_point() and tensor.dtype not in STORED
+        return (tensor.to(target) if real else tensor).contiguous()
 
     return map_tensors(change, value)
 

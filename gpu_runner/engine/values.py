@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.task import Task, Values, Workload
-from gpu_runner.engine.problem import map_tensors
+from gpu_runner.engine.problem import STORED, map_tensors
 from gpu_runner.engine.seeding import reseed
 
 _SEED = 0xFA_711E5  # keeps this stream apart from make_inputs'
@@ -33,14 +33,29 @@ def varied(value: Any, task: Task, workload: Workload, seed: int) -> Any:
     if family is Values.DRAWN:
         return value
     if family is Values.INTEGERS:
-        largest = integer_range(task.dtype, task.reduction_length(workload))
+        dtype = task.real_dtype or "float32"
+        largest = integer_range(dtype, task.reduction_length(workload))
         return _map(lambda tensor: integers(tensor, largest), value)
     reseed((seed ^ _SEED) & _SEED_MASK)
-    return _map(_FAMILIES[family], value)
+    return _map(_FAMILIES[family], value, stored=family not in _OF_SCALES)
 
 
-def _map(change: Callable[[Tensor], Tensor], value: Any) -> Any:
-    return map_tensors(lambda t: change(t.detach()) if t.is_floating_point() else t, value)
+def _map(change: Callable[[Tensor], Tensor], value: Any, *, stored: bool = True) -> Any:
+    """stored: whether floats of eight bits are changed, too."""
+
+    def changed(tensor: Tensor) -> Tensor:
+        if tensor.dtype in STORED:
+            wide = tensor.detach().float()
+            return _saturated(change(wide), tensor.dtype) if stored else tensor
+        return change(tensor.detach()) if tensor.is_floating_point() else tensor
+
+    return map_tensors(changed, value)
+
+
+def _saturated(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """In a dtype of eight bits, as what is too large for it is stored."""
+    largest = torch.finfo(dtype).max
+    return tensor.clamp(-largest, largest).to(dtype)
 
 
 def integer_range(dtype: str, length: float) -> int:
@@ -97,3 +112,5 @@ _FAMILIES: dict[Values, Callable[[Tensor], Tensor]] = {
     Values.HEAVY: _heavy,
     Values.STRUCTURED: _structured,
 }
+_OF_SCALES = {Values.SMALL, Values.LARGE}
+"""Families that floats of eight bits have no room for: their scales are changed instead."""

@@ -61,7 +61,7 @@ def residuals(
         raise VerifierError(f"returned {type(found).__name__}, not a dict of residuals by name")
     if len(found) > MOST_RESIDUALS:
         raise VerifierError(f"returned more than {MOST_RESIDUALS} names")
-    finite = all(bool(torch.isfinite(output).all()) for output in outputs.values())
+    finite = all(bool(torch.isfinite(output.double()).all()) for output in outputs.values())
     return [(_name(name), _compared(name, found[name], finite=finite)) for name in found]
 
 

@@ -15,6 +15,8 @@ _EPSILON = {
     "float32": 2.0**-23,
     "float16": 2.0**-10,
     "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
 }
 _FUNCTIONS = {
     Direction.FORWARD: ("forward_fn", "forward"),
@@ -109,7 +111,8 @@ def entrances(data: Task) -> list[Entrance]:
 def starter(data: Task, direction: Direction) -> str:
     """The beginning of a kernel's source: the right entry point around nothing."""
     if data.abi is Abi.C:
-        return f'extern "C" {data.c_signature.text} {{\n    // your kernel\n}}\n'
+        notes = "".join(f"    // {note}\n" for note in _type_notes(data))
+        return f'extern "C" {data.c_signature.text} {{\n{notes}    // your kernel\n}}\n'
     arguments = _arguments(data, direction) or ["x"]
     listed = ", ".join(f"torch::Tensor {name}" for name in arguments)
     return (
@@ -118,6 +121,19 @@ def starter(data: Task, direction: Direction) -> str:
         "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
         f'    m.def("{direction}", &{direction});\n}}\n'
     )
+
+
+_NOTES = {
+    "__nv_bfloat16": "__bfloat162float(value) reads a BF16, __float2bfloat16(number) rounds to one",
+    "__nv_fp8_e4m3": "float(value) reads an FP8, __nv_fp8_e4m3(number) rounds to one",
+    "__nv_fp8_e5m2": "float(value) reads an FP8, __nv_fp8_e5m2(number) rounds to one",
+}
+
+
+def _type_notes(data: Task) -> list[str]:
+    """How to read and write the types of a signature that C++ does not have by itself."""
+    types = dict.fromkeys(parameter.ctype for parameter in data.c_signature.parameters)
+    return [_NOTES[ctype] for ctype in types if ctype in _NOTES]
 
 
 def tolerance_text(data: Task) -> str:
@@ -129,8 +145,9 @@ def tolerance_text(data: Task) -> str:
             "residuals. Each must be at most 1."
         )
     tolerance = data.tolerance
-    epsilon = _EPSILON.get(data.dtype)
-    shown = f"ε = {epsilon:.3g} for {data.dtype}" if epsilon else f"ε of {data.dtype}"
+    dtype = data.real_dtype or data.dtype
+    epsilon = _EPSILON.get(dtype)
+    shown = f"ε = {epsilon:.3g} for {dtype}" if epsilon else f"ε of {dtype}"
     return (
         "The reference runs in float64 on the inputs as the kernel saw them. An element passes if "
         f"it is off by at most ε × ({tolerance.constant:g} + {tolerance.growth:g} √L) × its scale, "
@@ -141,7 +158,7 @@ def tolerance_text(data: Task) -> str:
 
 
 def _least_text(data: Task) -> str:
-    least = NEGLIGIBLE.get(data.dtype)
+    least = NEGLIGIBLE.get(data.real_dtype)
     if least is None:
         return ""
     return (
@@ -163,7 +180,7 @@ def _scale_text(data: Task) -> str:
 
 
 def _workload_row(data: Task, workload: Workload, direction: Direction) -> WorkloadRow:
-    epsilon = _EPSILON.get(data.dtype)
+    epsilon = _EPSILON.get(data.real_dtype)
     length = data.reduction_length(workload)
     factor = data.tolerance.constant + data.tolerance.growth * length**0.5
     return WorkloadRow(

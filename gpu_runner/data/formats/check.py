@@ -22,7 +22,15 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 _AGENT = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)  # as of those who submit
 _WORKLOAD_NAME_LIMIT = 200
 _PARAMETERS_LIMIT_BYTES = 4096
-_INTEGERS = ("int32", "int64")
+_INTEGERS = {
+    "int8": (-(2**7), 2**7),
+    "uint8": (0, 2**8),
+    "int16": (-(2**15), 2**15),
+    "int32": (-(2**31), 2**31),
+    "int64": (-(2**63), 2**63),
+    "bool": (0, 2),
+}
+"""By dtype the smallest integer, and the first that is too large."""
 
 
 def check_task(task: Task) -> Task:
@@ -79,13 +87,20 @@ def _integer_errors(task: Task) -> Iterator[DataError]:
         scalars = task.c_signature.parameters if task.abi is Abi.C else ()
     except DataError:  # `Task.errors` says so
         return
-    bits = {p.name: int(p.dtype.removeprefix("int")) for p in scalars if p.dtype in _INTEGERS}
+    dtypes = {p.name: p.dtype for p in scalars if p.dtype in _INTEGERS}
     for index, workload in enumerate(task.workloads):
-        for name in sorted(bits.keys() & workload.parameters.keys()):
-            value, most = workload.parameters[name], 2 ** (bits[name] - 1)
-            if not isinstance(value, int) or not -most <= value < most:
-                reason = f"is {value!r}: the signature has it as an integer of {bits[name]} bits"
+        for name in sorted(dtypes.keys() & workload.parameters.keys()):
+            value, (least, end) = workload.parameters[name], _INTEGERS[dtypes[name]]
+            if not isinstance(value, int) or not least <= value < end:
+                reason = f"is {value!r}: the signature has it as {_in_words(dtypes[name])}"
                 yield DataError(f"workloads[{index}].parameters.{name}", reason)
+
+
+def _in_words(dtype: str) -> str:
+    if dtype == "bool":
+        return "a truth value"
+    kind = "an unsigned integer" if dtype.startswith("u") else "an integer"
+    return f"{kind} of {dtype.lstrip('uint')} bits"
 
 
 def check_count(workloads: Sequence[Any]) -> None:

@@ -16,7 +16,10 @@ _NO_TYPES = re.compile(r"extern|typedef|using|friend|goto|operator|if")
 _ONLY_IN_TYPES = re.compile(
     r"auto|bool|char|double|float|int|long|short|signed|unsigned|void|const|constexpr|static"
 )
-_TYPES_OF_NUMBERS = re.compile(rf"{_ONLY_IN_TYPES.pattern}|size_t|half|__half|__nv_bfloat16")
+_TYPES_OF_NUMBERS = re.compile(
+    rf"{_ONLY_IN_TYPES.pattern}|size_t|half|__half|__nv_bfloat16"
+    r"|__nv_fp8_e4m3|__nv_fp8_e5m2"
+)
 _BEFORE_STATEMENTS = {";", "{", "}", "(", ":"}
 _BEHIND_NAMES = {"=", ";", ",", ")", "[", "{", ":", "(", ">"}
 _BEHIND_LATER_NAMES = {",", "]", "}", "=", ";", "[", ")"}

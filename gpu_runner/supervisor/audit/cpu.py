@@ -28,7 +28,8 @@ from gpu_runner.supervisor.audit.sanitizer_report import (
     race_findings,
     undefined_findings,
 )
-from gpu_runner.supervisor.build.build import NATIVE_FOLDER, Recipe, build_solution, build_trusted
+from gpu_runner.supervisor.build.build import Recipe, build_solution, build_trusted
+from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host.config import SupervisorConfig

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
-from gpu_runner.data.signature import CParameter, Role, Signature
+from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
 from gpu_runner.supervisor.build import passes
+from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source
 from gpu_runner.supervisor.build.ptxas import kernel_resources
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
@@ -31,7 +32,6 @@ from gpu_runner.supervisor.host.process import ChildProcess
 LIBRARY_LIMIT_BYTES = 64 << 20
 _TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
 LOG_LIMIT_CHARACTERS = 32 * 1024
-NATIVE_FOLDER = Path(__file__).resolve().parents[2] / "native"
 _DECLARATION = "kbench_declaration.h"
 _RESULT = "library.so"
 _REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
@@ -45,7 +45,6 @@ _KILLED_PART = re.compile(
 print such a line gets its own error as one of ours."""
 _EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
 """A program's functions that are marked so come before those of a library that it loads."""
-_SIXTEEN_BIT = "struct {name} {{ unsigned short bits; }};\n"
 
 
 @dataclass(frozen=True)
@@ -231,36 +230,6 @@ def _alone(recipe: Recipe, config: SupervisorConfig) -> Iterator[None]:
         yield
 
 
-def declaration(signature: Signature, kind: DeviceKind) -> str:
-    """Header included before a submission, so that another signature is a compile error.
-
-    Where there is no CUDA, its bfloat16 comes with it (`native/bfloat16.h`).
-    """
-    headers = {"__nv_bfloat16": "cuda_bf16.h", "__half": "cuda_fp16.h"}
-    types = {parameter.ctype for parameter in signature.parameters}
-    includes = "".join(f"#include <{headers[t]}>\n" for t in sorted(types & headers.keys()))
-    if kind is DeviceKind.CPU and "__nv_bfloat16" in types:
-        includes = (NATIVE_FOLDER / "bfloat16.h").read_text()
-    return f'#include <stdint.h>\n{includes}extern "C" {signature.text};\n'
-
-
-def shim_source(signature: Signature) -> str:
-    """C++ that unpacks an array of pointers to arguments and calls the function."""
-    sixteen = {p.ctype for p in signature.parameters} & {"__nv_bfloat16", "__half"}
-    structs = "".join(_SIXTEEN_BIT.format(name=name) for name in sorted(sixteen))
-    types = [_shim_type(parameter) for parameter in signature.parameters]
-    arguments = ", ".join(f"*reinterpret_cast<{t}*>(a[{i}])" for i, t in enumerate(types))
-    return (
-        f"#include <stdint.h>\n{structs}"
-        f'extern "C" void kbench_invoke(void* function, void** a) {{\n'
-        f"  reinterpret_cast<void (*)({', '.join(types)})>(function)({arguments});\n}}\n"
-    )
-
-
-def _shim_type(parameter: CParameter) -> str:
-    return parameter.ctype if parameter.role is Role.SCALAR else f"{parameter.ctype}*"
-
-
 def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tuple[Recipe, ...]:
     """How a submission is compiled: ways to try in order, which differ in nothing but time.
 
@@ -278,7 +247,10 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
         return (Recipe(files, source, kind, tuple(flags), is_read=True),)
     # The version is part of the cache's key.
-    version, paths = f'-DKBENCH_TORCH="{toolchain.torch_version()}"', toolchain.torch_paths()
+    version, paths = (
+        f'-DKBENCH_TORCH="{toolchain.torch_version()}"',
+        toolchain.torch_paths(),
+    )
     slim, full = (
         (*toolchain.flags(kind, task.abi, target, solution.flags, slim=slim), version)
         for slim in (True, False)

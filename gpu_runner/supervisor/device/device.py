@@ -32,13 +32,24 @@ class Peak:
     cache_bytes: float = 0.0
 
 
-def _sheet(moved: float, cache_mb: float, float32: float, float64: float, sixteen: float) -> Peak:
-    """Figures of a data sheet in GB/s, MB and TFLOP/s, dense; the last of both 16-bit dtypes."""
+def _sheet(
+    moved: float,
+    cache_mb: float,
+    float32: float,
+    float64: float,
+    sixteen: float,
+    eight: tuple[str, ...] = ("int8", "float8_e4m3fn", "float8_e5m2"),
+) -> Peak:
+    """Figures of a data sheet in GB/s, MB and TFLOP/s, dense; the last of both 16-bit dtypes.
+
+    eight: what tensor cores multiply at twice that rate.
+    """
     rates = {
         "float32": float32 * 1e12,
         "float64": float64 * 1e12,
         "bfloat16": sixteen * 1e12,
         "float16": sixteen * 1e12,
+        **dict.fromkeys(eight, 2 * sixteen * 1e12),
     }
     return Peak(moved * 1e9, rates, cache_mb * 1e6)
 
@@ -50,16 +61,16 @@ PEAKS = {
     "NVIDIA H100 80GB HBM3": _sheet(3350, 50, 66.9, 66.9, 989.5),
     "NVIDIA H100 PCIe": _sheet(2000, 50, 51.2, 51.2, 756.5),
     "NVIDIA H100 NVL": _sheet(3900, 50, 60, 60, 835.5),
-    "NVIDIA A100-SXM4-80GB": _sheet(2040, 40, 19.5, 19.5, 312),
-    "NVIDIA A100-SXM4-40GB": _sheet(1555, 40, 19.5, 19.5, 312),
-    "NVIDIA A100 80GB PCIe": _sheet(1935, 40, 19.5, 19.5, 312),
-    "NVIDIA A100-PCIE-40GB": _sheet(1555, 40, 19.5, 19.5, 312),
+    "NVIDIA A100-SXM4-80GB": _sheet(2040, 40, 19.5, 19.5, 312, ("int8",)),
+    "NVIDIA A100-SXM4-40GB": _sheet(1555, 40, 19.5, 19.5, 312, ("int8",)),
+    "NVIDIA A100 80GB PCIe": _sheet(1935, 40, 19.5, 19.5, 312, ("int8",)),
+    "NVIDIA A100-PCIE-40GB": _sheet(1555, 40, 19.5, 19.5, 312, ("int8",)),
     "NVIDIA L40S": _sheet(864, 96, 91.6, 1.43, 362),
     "NVIDIA L4": _sheet(300, 48, 30.3, 0.49, 121),
     "NVIDIA GeForce RTX 4090": _sheet(1008, 72, 82.6, 1.29, 165.2),
-    "Tesla V100-SXM2-16GB": _sheet(900, 6, 15.7, 7.8, 125),
-    "Tesla V100-SXM2-32GB": _sheet(900, 6, 15.7, 7.8, 125),
-    "Tesla T4": _sheet(320, 4, 8.1, 0.25, 65),
+    "Tesla V100-SXM2-16GB": _sheet(900, 6, 15.7, 7.8, 125, ()),
+    "Tesla V100-SXM2-32GB": _sheet(900, 6, 15.7, 7.8, 125, ()),
+    "Tesla T4": _sheet(320, 4, 8.1, 0.25, 65, ("int8",)),
 }
 """Data sheets, by the name that the driver gives."""
 
@@ -70,6 +81,8 @@ _SIXTEEN_BIT_FLOP = {
     (10, 0): 64, (10, 3): 64, (12, 0): 8, (12, 1): 8,
 }  # fmt: skip
 """Dense FLOP a cycle and core of tensor cores in float16, by compute capability."""
+_EIGHT_BIT = {"int8": (7, 5), "float8_e4m3fn": (8, 9), "float8_e5m2": (8, 9)}
+"""Dtypes that tensor cores multiply at twice that rate, and from which compute capability on."""
 _FLOAT64_FLOP = {(6, 0): 1.0, (7, 0): 1.0, (8, 0): 2.0, (9, 0): 2.0, (10, 0): 1.0, (10, 3): 1.0}
 """The same in float64, with tensor cores where they have it."""
 _CPU_BYTES_PER_S = 1e12
@@ -89,6 +102,7 @@ def driver_peak(index: int) -> Peak:
     sixteen = _SIXTEEN_BIT_FLOP.get(capability)
     if sixteen is not None:
         rates["float16"] = rates["bfloat16"] = sixteen * cycles
+        rates |= {d: 2 * sixteen * cycles for d, since in _EIGHT_BIT.items() if capability >= since}
     return Peak(float(moved), rates, _DEFAULT_CACHE_BYTES)
 
 

@@ -13,7 +13,10 @@ from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.host.arena import ALIGNMENT, Region, extent, place, span_bytes
 from gpu_runner.supervisor.oracle.client import Description
 
-_FORMATS = {"float32": "<f", "float64": "<d", "int32": "<i", "int64": "<q", "float16": "<e"}
+_FORMATS = {
+    "float32": "<f", "float64": "<d", "float16": "<e", "int8": "<b", "uint8": "<B", "int16": "<h",
+    "int32": "<i", "int64": "<q", "bool": "<?",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

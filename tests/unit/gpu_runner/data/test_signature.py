@@ -44,7 +44,16 @@ def test_spacing_defaults_and_the_semicolon_do_not_matter(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("ctype", "dtype"),
-    [("__half", "float16"), ("__nv_bfloat16", "bfloat16"), ("double", "float64")],
+    [
+        ("__half", "float16"),
+        ("__nv_bfloat16", "bfloat16"),
+        ("double", "float64"),
+        ("int8_t", "int8"),
+        ("uint8_t", "uint8"),
+        ("bool", "bool"),
+        ("__nv_fp8_e4m3", "float8_e4m3fn"),
+        ("__nv_fp8_e5m2", "float8_e5m2"),
+    ],
 )
 def test_element_types(ctype: str, dtype: str) -> None:
     assert Signature.parse(f"void f({ctype}* x)").parameters[0].dtype == dtype
@@ -61,6 +70,7 @@ def test_element_types(ctype: str, dtype: str) -> None:
         ("void f(float** x)", (), "signature", "cannot read the parameter"),
         ("void f(float* x, unsigned int n)", (), "signature", "cannot read the parameter"),
         ("void f(float* x, char n)", (), "signature", "'char' is not one of"),
+        ("void f(float* x, __nv_fp8_e4m3 y)", (), "signature", "'y' must be a pointer, or a float"),
         ("void f(float* x, int x)", (), "signature", "two parameters have the same name"),
         ("void f(const float* x, int n)", (), "signature", "has no output"),
         ("void f(float* x)", ("y",), "inout", "'y' is not in the signature"),

@@ -49,6 +49,21 @@ def test_the_digest_changes_with_anything_that_changes_a_score() -> None:
     assert len({task.digest(), *(other.digest() for other in others)}) == 5
 
 
+@pytest.mark.parametrize(
+    ("dtype", "output", "real"),
+    [
+        ("bfloat16", "float", "bfloat16"),
+        ("int8", "__nv_bfloat16", "bfloat16"),
+        ("float8_e4m3fn", "float", "float32"),
+        ("float8_e4m3fn", "__nv_fp8_e4m3", "float8_e4m3fn"),
+        ("int32", "int", ""),
+    ],
+)
+def test_what_kernels_hand_out_says_how_exact_it_may_be(dtype: str, output: str, real: str) -> None:
+    signature = f"void softmax(int8_t* codes, {output}* out, const int8_t* input, int N, int C)"
+    assert make_task(dtype=dtype, signature=signature).real_dtype == real
+
+
 def test_workloads_by_device_and_visibility() -> None:
     task = make_task()
 

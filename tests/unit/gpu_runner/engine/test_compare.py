@@ -122,6 +122,13 @@ def test_integers_may_be_expected_as_floating_numbers() -> None:
     assert compare(torch.tensor([2], dtype=torch.int32), values(2.5), LIMIT).mismatch is not None
 
 
+def test_bytes_that_are_no_truth_values_are_wrong() -> None:
+    written = torch.tensor([1, 0x75, 0], dtype=torch.uint8).view(torch.bool)
+    result = compare(written, torch.tensor([True, True, False]), Limit(1.0))
+    assert result.mismatch is not None
+    assert (result.mismatch.index, result.mismatch.wrong_elements) == ((1,), 1)
+
+
 def test_bools_are_exact() -> None:
     expected = torch.tensor([True, False])
     assert compare(expected.clone(), expected, LIMIT).mismatch is None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.data.formats import catalog_folder, load_task
-from gpu_runner.data.task import Task, Values, Workload
+from gpu_runner.data.task import Task, Tolerance, Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.engine.problem import load_problem
 from gpu_runner.engine.values import integer_range, integers, varied
@@ -103,3 +103,20 @@ def test_only_listed_inputs_change_and_the_gradient_does() -> None:
     assert torch.equal(changed["weight"], plain["weight"])
     torch.testing.assert_close(changed["x"], plain["x"] * 1000)
     torch.testing.assert_close(changed["grad_output"], plain["grad_output"] * 1000)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_floats_of_eight_bits_stay_in_their_range(dtype: torch.dtype) -> None:
+    drawn = (DRAWN * 100).to(dtype)
+    for values in Values:
+        changed = change(drawn, values)
+        assert changed.dtype is dtype
+        assert torch.isfinite(changed.float()).all()
+        same = torch.equal(changed.view(torch.uint8), drawn.view(torch.uint8))
+        assert same is (values in (Values.DRAWN, Values.SMALL, Values.LARGE))
+
+
+def test_integers_of_a_task_with_small_types_fit_its_output() -> None:
+    signature = "void f(const int8_t* x, const float* scales, __nv_bfloat16* out, int M)"
+    small = replace(task(), dtype="int8", signature=signature, tolerance=Tolerance())
+    assert varied(DRAWN, small, workload(Values.INTEGERS), 1).abs().max() <= 2

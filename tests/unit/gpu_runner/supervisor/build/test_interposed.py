@@ -15,6 +15,7 @@ import pytest
 
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build import build
+from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -88,7 +89,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    flags = (*build._EXPORTING, f"-I{build.NATIVE_FOLDER}", "-ldl")
+    flags = (*build._EXPORTING, f"-I{NATIVE_FOLDER}", "-ldl")
     return compiled(tmp_path_factory.mktemp("program"), PROGRAM, *flags)
 
 

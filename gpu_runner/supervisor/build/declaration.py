@@ -1,0 +1,58 @@
+"""What a task's signature is in C++: a header before the source, and a shim that calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_runner.data.signature import CParameter, Role, Signature
+from gpu_runner.data.verdict import DeviceKind
+
+NATIVE_FOLDER = Path(__file__).resolve().parents[2] / "native"
+_STRUCTS = {
+    "__nv_bfloat16": "struct __nv_bfloat16 { unsigned short bits; };\n",
+    "__half": "struct __half { unsigned short bits; };\n",
+    "__nv_fp8_e4m3": "struct __nv_fp8_e4m3 { unsigned char bits; };\n",
+    "__nv_fp8_e5m2": "struct __nv_fp8_e5m2 { unsigned char bits; };\n",
+}
+_CUDA_HEADERS = {
+    "__nv_bfloat16": "cuda_bf16.h",
+    "__half": "cuda_fp16.h",
+    "__nv_fp8_e4m3": "cuda_fp8.h",
+    "__nv_fp8_e5m2": "cuda_fp8.h",
+}
+_CPU_HEADERS = {"cuda_bf16.h": "bfloat16.h", "cuda_fp8.h": "fp8.h"}
+"""Where there is no CUDA, these of `NATIVE_FOLDER` stand in for its own."""
+
+
+def declaration(signature: Signature, kind: DeviceKind) -> str:
+    """Header included before a submission, so that another signature is a compile error.
+
+    Where there is no CUDA, its bfloat16 and eight-bit floats come with it (`_CPU_HEADERS`).
+    """
+    types = {parameter.ctype for parameter in signature.parameters}
+    headers = sorted({_CUDA_HEADERS[t] for t in types & _CUDA_HEADERS.keys()})
+    includes = "".join(_included(header, kind) for header in headers)
+    return f'#include <stdint.h>\n{includes}extern "C" {signature.text};\n'
+
+
+def _included(header: str, kind: DeviceKind) -> str:
+    if kind is DeviceKind.CPU and header in _CPU_HEADERS:
+        return (NATIVE_FOLDER / _CPU_HEADERS[header]).read_text()
+    return f"#include <{header}>\n"
+
+
+def shim_source(signature: Signature) -> str:
+    """C++ that unpacks an array of pointers to arguments and calls the function."""
+    named = {p.ctype for p in signature.parameters} & _STRUCTS.keys()
+    structs = "".join(_STRUCTS[name] for name in sorted(named))
+    types = [_shim_type(parameter) for parameter in signature.parameters]
+    arguments = ", ".join(f"*reinterpret_cast<{t}*>(a[{i}])" for i, t in enumerate(types))
+    return (
+        f"#include <stdint.h>\n{structs}"
+        f'extern "C" void kbench_invoke(void* function, void** a) {{\n'
+        f"  reinterpret_cast<void (*)({', '.join(types)})>(function)({arguments});\n}}\n"
+    )
+
+
+def _shim_type(parameter: CParameter) -> str:
+    return parameter.ctype if parameter.role is Role.SCALAR else f"{parameter.ctype}*"
