@@ -271,7 +271,7 @@ if os.environ.get("KBENCH_BEHIND_PROXY"):
 if TRUSTED_PROXIES:  # of others the middleware drops the header
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # a 256 KiB source, escaped as JSON, and more
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024  # a 1 MiB source, escaped as JSON, and more
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 MAX_WAITING_PER_USER = env.whole("KBENCH_MAX_WAITING_PER_USER", 20, least=1)

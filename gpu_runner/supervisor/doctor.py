@@ -38,6 +38,7 @@ def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]
         "jail": jail.probe() or "works",
         "g++": _version(DeviceKind.CPU),
         "nvcc": _version(DeviceKind.CUDA),
+        "cutlass": _cutlass(),
         "torch": _torch(),
         "headers": _headers(),
         "devices": [device_slug(DeviceKind.CPU, 0)],
@@ -134,6 +135,7 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
         ),
         _line("cpu", True, facts["cpu"], ""),
         _line("nvcc", _there(facts["nvcc"]), facts["nvcc"], "no CUDA kernel can be built"),
+        _line("cutlass", _there(facts["cutlass"]), facts["cutlass"], "kernels cannot include it"),
         _line("gpu", bool(gpus), f"{len(gpus)} found", "CUDA kernels cannot be run here"),
         _line("ncu", facts["ncu"] == "works", facts["ncu"], "profiles have no hardware counters"),
     ]
@@ -216,6 +218,11 @@ def _calibrated(gpus: list[int], cache_folder: Path) -> list[str]:
 
 def _torch() -> str:
     return _or_missing(toolchain.torch_version)
+
+
+def _cutlass() -> str:
+    found = toolchain.cutlass()
+    return f"{found.version}, with CuTe" if found else "missing: nvidia-cutlass"
 
 
 def _headers() -> str:

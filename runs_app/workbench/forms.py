@@ -82,8 +82,8 @@ class SubmissionForm(forms.Form):
 
     def _text(self, upload: Any) -> str:
         if upload.size > SOURCE_LIMIT_BYTES:
-            limit = SOURCE_LIMIT_BYTES // 1024
-            self.add_error("file", f"The file has {upload.size} bytes; the limit is {limit} KiB.")
+            limit = SOURCE_LIMIT_BYTES // 2**20
+            self.add_error("file", f"The file has {upload.size} bytes; the limit is {limit} MiB.")
             return ""
         try:
             return decoded(upload.read(), "file")

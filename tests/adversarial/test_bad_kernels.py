@@ -280,9 +280,10 @@ def test_kernel_cannot_tell_what_it_saw_of_hidden_workloads(config: SupervisorCo
     assert all(not workload.processes for workload in result.workloads if workload.hidden)
 
 
-def test_source_of_one_mebibyte_is_refused() -> None:
+def test_source_of_more_than_one_mebibyte_is_refused() -> None:
+    Solution(source="x" * (1 << 20), language=Language.CPP)
     with pytest.raises(DataError, match=f"the limit is {SOURCE_LIMIT_BYTES}"):
-        Solution(source="x" * (1 << 20), language=Language.CPP)
+        Solution(source="x" * ((1 << 20) + 1), language=Language.CPP)
 
 
 @pytest.mark.parametrize("source", ["", "  \n", "int x;\0"])

@@ -240,16 +240,17 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
     source = f"kernel{solution.language.suffix}"
     files = {source: solution.source}
     target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
+    headers = toolchain.cutlass_paths() if kind is DeviceKind.CUDA else ()
     if task.abi is Abi.C:
         flags = toolchain.flags(kind, task.abi, target, solution.flags)
         files[_DECLARATION] = declaration(task.c_signature, kind)
         flags += ["-include", _DECLARATION]
         flags.append(toolchain.required_symbol(kind, task.c_signature.symbol))
-        return (Recipe(files, source, kind, tuple(flags), is_read=True),)
+        return (Recipe(files, source, kind, tuple(flags), headers, is_read=True),)
     # The version is part of the cache's key.
     version, paths = (
         f'-DKBENCH_TORCH="{toolchain.torch_version()}"',
-        toolchain.torch_paths(),
+        (*toolchain.torch_paths(), *headers),
     )
     slim, full = (
         (*toolchain.flags(kind, task.abi, target, solution.flags, slim=slim), version)

@@ -40,6 +40,8 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
     if config.kind is DeviceKind.CUDA:
         found["driver"] = nvml.driver_version()
         found["architecture"] = cuda_architecture(config.index)
+        if cutlass := toolchain.cutlass():
+            found["cutlass"] = cutlass.version
     return found
 
 

@@ -66,7 +66,8 @@ def described(kind: DeviceKind) -> str:
     if kind is DeviceKind.CPU:
         return host
     match = re.search(r"cuda_(\d+\.\d+)", compiler(kind).version)
-    return f"nvcc {match[1] if match else _last_number(compiler(kind).version)} with {host}"
+    words = f"nvcc {match[1] if match else _last_number(compiler(kind).version)} with {host}"
+    return f"{words}, CUTLASS {found.version}" if (found := cutlass()) else words
 
 
 def _last_number(version: str) -> str:
@@ -89,6 +90,44 @@ def torch_version() -> str:
     text = (torch_folder() / "version.py").read_text()
     match = re.search(r"__version__ = '([^']+)'", text)
     return match[1] if match else "unknown"
+
+
+@dataclass(frozen=True)
+class Cutlass:
+    """Headers of CUTLASS and CuTe: the folders to include, and their version."""
+
+    folders: tuple[Path, ...]
+    version: str
+
+
+@functools.cache
+def cutlass() -> Cutlass | None:
+    """The headers in the wheel `nvidia-cutlass`, found without importing it; None without it."""
+    spec = importlib.util.find_spec("cutlass_library")
+    roots = [Path(each) for each in (spec.submodule_search_locations or ())] if spec else []
+    for root in roots:
+        include, utilities = root / "source/include", root / "source/tools/util/include"
+        numbers = include / "cutlass/version.h"
+        if numbers.is_file():
+            found = dict(re.findall(r"CUTLASS_(MAJOR|MINOR|PATCH)\s+(\d+)", numbers.read_text()))
+            version = ".".join(found.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH"))
+            return Cutlass((include, *([utilities] if utilities.is_dir() else ())), version)
+    return None
+
+
+def _cutlass_flags() -> list[str]:
+    """The folders of its headers, and the version, which is part of the cache's key."""
+    found = cutlass()
+    if found is None:
+        return []
+    folders = [flag for folder in found.folders for flag in ("-isystem", str(folder))]
+    return [*folders, f'-DKBENCH_CUTLASS="{found.version}"']
+
+
+def cutlass_paths() -> tuple[Path, ...]:
+    """What the compiler of a CUDA kernel may read beside its own headers."""
+    found = cutlass()
+    return found.folders if found else ()
 
 
 def architecture(capability: tuple[int, int]) -> str:
@@ -131,7 +170,7 @@ def flags(
     common = build_flags(kind.language, asked)
     linker = "-Wl,"
     if kind is DeviceKind.CUDA:
-        common += [for_architecture(target), *shared_cuda_runtime()]
+        common += [for_architecture(target), *shared_cuda_runtime(), *_cutlass_flags()]
         linker = "-Xlinker="
     if abi is Abi.TORCH:
         common += ["-isystem", TORCH_HEADERS.name] if slim else []

@@ -170,7 +170,7 @@ class RunForm(forms.Form):
         """At most the size that a submission may have."""
         source: str = self.cleaned_data["source"]
         if len(source.encode("utf-8", "replace")) > SOURCE_LIMIT_BYTES:
-            raise forms.ValidationError(f"The limit is {SOURCE_LIMIT_BYTES // 1024} KiB.")
+            raise forms.ValidationError(f"The limit is {SOURCE_LIMIT_BYTES // 2**20} MiB.")
         return source
 
     def clean(self) -> dict[str, Any]:

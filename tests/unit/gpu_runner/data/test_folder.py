@@ -301,7 +301,7 @@ def test_a_formula_that_lacks_a_parameter_of_one_workload_is_that_workloads_faul
         (texts(SPECIFICATION.replace("N * C", "1 / 0")), None, ", for the workload '", "task.toml"),
         ({"task.toml": SPECIFICATION}, "kernels[0].path", "is no file of", "task.toml"),
         (texts(**{NAIVE: " \n"}), NAIVE, "as a kernel, and is empty", NAIVE),
-        (texts(**{NAIVE: "x" * 2**19}), NAIVE, "the limit is 262144", NAIVE),
+        (texts(**{NAIVE: "x" * (2**20 + 1)}), NAIVE, "the limit is 1048576", NAIVE),
         (texts(b="\0"), "b", "NUL", "b"),
         (texts(b="\ud800"), "b", "surrogate", "b"),
         (texts(**{"\udc00": ""}), "files.?", "surrogate", ""),

@@ -79,7 +79,7 @@ def test_a_person_who_typed_an_agent_before_is_a_person(signed_in: Client) -> No
     ("change", "words"),
     [
         ({"source": "  "}, "Paste the kernel"),
-        ({"source": "x" * (256 * 1024 + 1)}, "the limit is 262144"),
+        ({"source": "x" * (2**20 + 1)}, "the limit is 1048576"),
         ({"task": "sorting"}, "Select a valid choice"),
         ({"task": ""}, "Choose a task"),
         ({"device": "abacus"}, "Select a valid choice"),
@@ -113,7 +113,7 @@ def test_a_file_is_taken_and_not_lost_on_an_error(signed_in: Client) -> None:
     assert Submission.objects.get().source == factories.SOURCE
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * (256 * 1024 + 1)])
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * (2**20 + 1)])
 def test_a_file_that_is_no_source_is_refused(signed_in: Client, content: bytes) -> None:
     answer = signed_in.post("/submit/", form(source="", file=SimpleUploadedFile("k.cpp", content)))
     assert answer.status_code == 422

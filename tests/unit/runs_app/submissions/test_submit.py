@@ -67,8 +67,8 @@ def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
         ("source", {"source": "  \n"}, "is empty"),
         (
             "source",
-            {"source": "x" * (1 << 20)},
-            f"1048576 bytes; the limit is {SOURCE_LIMIT_BYTES}",
+            {"source": "x" * (2**20 + 1)},
+            f"1048577 bytes; the limit is {SOURCE_LIMIT_BYTES}",
         ),
         ("source", {"source": "a\0b"}, "NUL"),
         ("source", {"source": "// flags: -O9\nint x;"}, "line 1: flags: '-O9' is not a flag"),

@@ -166,7 +166,7 @@ def test_a_box_that_is_not_ticked_says_no(signed_in: Client) -> None:
         ({"seed": "-5"}, "seed", "Must be 0 or more"),
         ({"seed": "abc"}, "seed", "Enter a whole number"),
         ({"seed_kernel": "own", "source": " "}, "source", "Paste the kernel"),
-        ({"seed_kernel": "own", "source": "x" * 300_000}, "source", "256 KiB"),
+        ({"seed_kernel": "own", "source": "x" * (2**20 + 1)}, "source", "1 MiB"),
         ({"seed_kernel": "none"}, "seed_kernel", "needs a kernel to begin with"),
         ({"seed_kernel": "best"}, "seed_kernel", "nothing correct has been measured"),
         ({"seed_kernel": "naive"}, "seed_kernel", "declares no knobs"),
