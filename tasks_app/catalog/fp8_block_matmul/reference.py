@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-VARIED = ("x", "weights", "x_scales")
+VARIED = ("x", "weights")
 
 BLOCK = 128
 """Inputs that share a scale of an activation, and rows and columns that share one of a weight."""
@@ -13,25 +15,30 @@ BLOCK = 128
 LARGEST = 448.0
 """The largest number of e4m3."""
 
-SPREAD = 16.0
-"""Ratio of the largest scale to the smallest one."""
+SPREAD = 5
+"""Powers of two that a scale may be, side by side."""
 
 
 def make_inputs(
     num_tokens: int, in_features: int, out_features: int, peak: float = 0.3
 ) -> dict[str, Tensor]:
-    """Numbers in e4m3, and positive scales: (tokens, blocks), and (blocks of rows, blocks).
+    """Numbers in e4m3, and scales: (tokens, blocks), and (blocks of rows, blocks).
 
     peak: standard deviation of the numbers, as a part of the largest one.
     """
     blocks, rows = -(-in_features // BLOCK), -(-out_features // BLOCK)
-    unit = 1 / (LARGEST * in_features**0.25)
     return {
         "x": _quantised(torch.randn(num_tokens, in_features) * (peak * LARGEST)),
-        "x_scales": SPREAD ** (torch.rand(num_tokens, blocks) - 0.5) * unit,
+        "x_scales": _scales(in_features, num_tokens, blocks),
         "weights": _quantised(torch.randn(out_features, in_features) * (peak * LARGEST)),
-        "weight_scales": SPREAD ** (torch.rand(rows, blocks) - 0.5) * unit,
+        "weight_scales": _scales(in_features, rows, blocks),
     }
+
+
+def _scales(in_features: int, *shape: int) -> Tensor:
+    """Powers of two, such that results are near one."""
+    middle = round(-math.log2(LARGEST / 4 * in_features**0.25))
+    return 2.0 ** (torch.randint(0, SPREAD, shape) + middle - SPREAD // 2)
 
 
 def _quantised(values: Tensor) -> Tensor:
@@ -57,20 +64,11 @@ def _scaled(
 
 
 def baseline_fn(x: Tensor, x_scales: Tensor, weights: Tensor, weight_scales: Tensor) -> Tensor:
-    """On a GPU the product by tensor cores for BF16, a block of inputs at a time.
-
-    Numbers of e4m3 are numbers of BF16, and their sums are float32.
-    """
-    wide, size = torch.float32, x.shape[1]
+    """On a GPU the product of BF16, which holds numbers of e4m3 times powers of two exactly."""
+    activations, wide_weights = _scaled(x, x_scales, weights, weight_scales)
     if not x.is_cuda:
-        return forward_fn(x, x_scales, weights, weight_scales).to(torch.bfloat16)
-    total = torch.zeros(x.shape[0], weights.shape[0], device=x.device, dtype=wide)
-    by_row = weight_scales.repeat_interleave(BLOCK, 0)[: weights.shape[0]]
-    for block, begin in enumerate(range(0, size, BLOCK)):
-        part = slice(begin, begin + BLOCK)
-        sums = x[:, part].to(torch.bfloat16) @ weights[:, part].to(torch.bfloat16).mT
-        total += sums.to(wide) * x_scales[:, block, None] * by_row[:, block]
-    return total.to(torch.bfloat16)
+        return (activations @ wide_weights.mT).to(torch.bfloat16)
+    return activations.to(torch.bfloat16) @ wide_weights.to(torch.bfloat16).mT
 
 
 def forward_scale(
