@@ -29,7 +29,12 @@ PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
 TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
 UNTIMED = {  # files there that judge outputs, or build, and bear company
     "adversarial": {"test_bad_kernels.py", "test_builder_safety.py", "test_judging.py"},
-    "protocol": {"test_command_line.py", "test_symptoms.py", "test_task_faults.py"},
+    "protocol": {
+        "test_command_line.py",
+        "test_reports.py",
+        "test_symptoms.py",
+        "test_task_faults.py",
+    },
     "supervisor": {
         "test_audit_cpu.py",
         "test_binary.py",

@@ -44,8 +44,9 @@ _QUICK = Plan(
 )
 """It has no hidden workloads, and runs build on what it finds right.
 
-So it looks at one other family of values for each workload, and at one odd shape. Source: a
-product of matrices without tails was called right three times, and became a run's best.
+So it looks at one other family of values for each workload, and at one odd shape, as mode `test`
+does. Source: a product of matrices without tails was called right three times, and became a
+run's best.
 """
 
 SHAPES_DRAWN = 4
@@ -65,7 +66,7 @@ _RANKED = Plan(
 )
 
 PLANS = {
-    Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3),
+    Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3, varied=1, shapes=1),
     Mode.QUICK: _QUICK,
     Mode.PROFILE: _QUICK,  # the profile itself comes after it, from calls of its own
     Mode.RANKED: _RANKED,
