@@ -17,13 +17,13 @@ $(STAMP): pyproject.toml requirements.lock scripts/environment
 	@touch $(STAMP)
 
 packages:
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja
 
 up: packages $(STAMP) ## everything running on this machine, with a demo; the address is printed last
 	@$(BIN)/python manage.py up $(ARGS)
 
 test: $(STAMP) ## set-up and all tests, on SQLite and on PostgreSQL
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers chromium initdb
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja chromium initdb
 	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
 
 coverage: $(STAMP) ## which lines the tests run that start no other process; TESTS="..." for some
@@ -40,11 +40,11 @@ lint: $(STAMP) ## ruff, mypy, the import contracts, the templates
 	$(BIN)/djlint --lint --quiet templates
 
 redteam: $(STAMP) ## every hostile and honest kernel, and what stopped it; ARGS="--device cuda" on a GPU
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja
 	$(BIN)/python -m tests.adversarial.redteam $(ARGS)
 
 bench: $(STAMP) ## the figures of docs/benchmarks.md that this machine can measure
-	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers
+	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja
 	$(BIN)/python -m tests.bench.shipped --device cpu
 	$(BIN)/python -m tests.bench.repeat --task softmax --kernel tasks_app/catalog/softmax/kernels/good.cpp \
 	    --workload cpu_n64_c1024 --workload cpu_n16_c16384

@@ -181,10 +181,12 @@ def _check_out(out: Path | None) -> None:
 
 
 def _kind_of(kernel: Path) -> DeviceKind:
+    """The kind of device that the file is for; a CPU where it may be for any."""
     languages = {language.suffix: language for language in Language}
     if kernel.suffix not in languages:
-        raise DataError("kernel", f"{kernel.name!r} is no kernel's source: use a .cpp or .cu file")
-    return languages[kernel.suffix].device_kind
+        known = ", ".join(sorted(languages))
+        raise DataError("kernel", f"{kernel.name!r} is no kernel's source: use one of {known}")
+    return languages[kernel.suffix].device_kinds[-1]
 
 
 def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> EvaluationRequest:
@@ -192,10 +194,12 @@ def _request(task: Task, options: argparse.Namespace, kind: DeviceKind) -> Evalu
         raise DataError("kernel", f"is larger than {SOURCE_LIMIT_BYTES} bytes")
     source = decoded(options.kernel.read_bytes(), "kernel")
     direction = Direction(options.direction)
+    is_module = options.kernel.suffix == Language.PYTHON.suffix
+    language = Language.PYTHON if is_module else kind.language
     return EvaluationRequest(
         evaluation_id="local",
         task=task,
-        solution=Solution(source=source, language=kind.language, direction=direction),
+        solution=Solution(source=source, language=language, direction=direction),
         mode=Mode(options.mode),
         device=device_slug(kind, options.index),
     )

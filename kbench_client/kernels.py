@@ -1,6 +1,7 @@
 """A kernel's file: its source, and what its directives say of it.
 
-One of the first lines may be a directive: `// kbench: task=softmax device=cpu mode=ranked`.
+One of the first lines may be a directive: `// kbench: task=softmax device=cpu mode=ranked`;
+in Python it begins with `#`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 
 from kbench_client.exits import Exit, Stop
 
-LANGUAGES = {".cu": "cuda", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp"}
+LANGUAGES = {".cu": "cuda", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python"}
 KEYS = ("task", "device", "mode", "direction", "language", "abi", "agent", "model", "private")
 LIMIT_BYTES = 1 << 20
 _LINES = 60
-_DIRECTIVE = re.compile(r"\s*//\s*kbench:\s*(.*?)\s*$")
+_DIRECTIVE = re.compile(r"\s*(?://|#)\s*kbench:\s*(.*?)\s*$")
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 

@@ -8,7 +8,16 @@ import sys
 from collections.abc import Sequence
 
 from kbench_client import config, version
-from kbench_client.commands import evaluate, login, mcp, reading, running, submitting, tasks
+from kbench_client.commands import (
+    collection,
+    evaluate,
+    login,
+    mcp,
+    reading,
+    running,
+    submitting,
+    tasks,
+)
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
 from kbench_client.site import Site
@@ -60,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
             name, help=words, description=words, epilog=_EPILOG, parents=[shared]
         )
 
-    for module in (login, tasks, submitting, reading, running, evaluate, mcp):
+    for module in (login, tasks, submitting, collection, reading, running, evaluate, mcp):
         module.add(command)
     return parser
 

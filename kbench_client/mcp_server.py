@@ -56,7 +56,7 @@ class Tools:
         self,
         source: Annotated[str, Field(description="may begin with: // kbench: task=NAME mode=test")],
         task: str = "",
-        language: Annotated[str, Field(description="cpp or cuda")] = "",
+        language: Annotated[str, Field(description="cpp, cuda or python")] = "",
         device: Annotated[str, _DEVICE] = "",
         mode: Annotated[str, _MODE] = "",
         direction: Annotated[str, Field(description="forward or backward")] = "",
@@ -68,7 +68,7 @@ class Tools:
         said = directives(source)
         spoken = language or said.get("language", "")
         if not spoken:
-            raise Stop(Exit.MISUSE, "give cpp or cuda", "language")
+            raise Stop(Exit.MISUSE, "give cpp, cuda or python", "language")
         given = {
             "task": task, "device": device, "mode": mode, "direction": direction, "agent": agent,
             "model": model, "private": private,

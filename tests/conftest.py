@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gpu_runner.supervisor.build import build
-from gpu_runner.supervisor.build.build import Recipe
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
 # Programs of the site are imported where they are used: a GPU host's tests run without them.

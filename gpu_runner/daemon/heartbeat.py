@@ -26,6 +26,7 @@ class Runner:
     """What stays the same while a daemon runs. device: the slug that names queue and board.
 
     compiler, architecture: what sources are built with and for; empty where nothing can be built.
+    packages: in which Python kernels can be written, with versions.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Runner:
     builds: int
     compiler: str = ""
     architecture: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
     boot_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -98,6 +100,7 @@ class Heartbeat:
             at=time.time(),
             compiler=self._runner.compiler,
             architecture=self._runner.architecture,
+            packages=self._runner.packages,
             sensors=self._sensors(),
         )
         self._send(report)

@@ -22,6 +22,7 @@ from gpu_runner.daemon.steering import Steering
 from gpu_runner.supervisor.build.eviction import evict
 from gpu_runner.supervisor.device import device, toolchain
 from gpu_runner.supervisor.device.device import device_name, device_slug
+from gpu_runner.supervisor.device.python_packages import python_packages
 from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -59,6 +60,7 @@ def _runner_of(config: DaemonConfig, slug: str) -> Runner:
         builds=config.slot_count + config.people_slot_count,
         compiler=compiler,
         architecture=architecture,
+        packages=python_packages(),
     )
 
 

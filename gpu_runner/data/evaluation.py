@@ -14,7 +14,7 @@ from gpu_runner.data.queue import Urgency
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.symptom import Finding
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import DeviceKind, Mode, Stage, Verdict
+from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
 
 SLOW_BASELINE = 10.0
 """A baseline that takes more times the physical limit than this makes speedups that say little."""
@@ -45,9 +45,9 @@ class EvaluationRequest:
             raise DataError("direction", f"task {self.task.name!r} has only: {have}")
 
     @property
-    def kind(self) -> DeviceKind:
-        """The kind of device that the solution's language needs."""
-        return self.solution.language.device_kind
+    def abi(self) -> Abi:
+        """How the kernel is called: a Python module takes tensors, whatever ABI its task has."""
+        return Abi.TORCH if self.solution.language is Language.PYTHON else self.task.abi
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,6 +75,7 @@ class RunnerState:
     at: float  # unix seconds
     compiler: str = ""  # which sources are built with, such as "nvcc 13.0 with g++ 12.2.0"
     architecture: str = ""  # and what for, such as "sm_90a"
+    packages: Mapping[str, str] = field(default_factory=dict)  # for Python kernels, with versions
     sensors: Mapping[str, float] = field(default_factory=dict)  # by `SENSORS`, as far as known
 
 

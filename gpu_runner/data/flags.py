@@ -168,6 +168,8 @@ def source_flags(source: str, language: Language) -> tuple[str, ...]:
     Raises `DataError` on the field `source`, with the line, what is wrong with which flag, and
     what is allowed.
     """
+    if language is Language.PYTHON:  # nothing of it is compiled by us
+        return ()
     flags: dict[str, str] = {}  # by group
     for number, flag in _asked_for(source):
         allowed = _allowed(flag, language)

@@ -62,20 +62,22 @@ class Abi(StrEnum):
 
 
 class Language(StrEnum):
-    """Source language of a solution; it decides the kind of device that can run it."""
+    """Source language of a solution; it decides the kinds of device that can run it."""
 
     CUDA = "cuda"
     CPP = "cpp"
+    PYTHON = "python"
 
     @property
     def suffix(self) -> str:
         """File name suffix, with the dot."""
-        return {Language.CUDA: ".cu", Language.CPP: ".cpp"}[self]
+        return {Language.CUDA: ".cu", Language.CPP: ".cpp", Language.PYTHON: ".py"}[self]
 
     @property
-    def device_kind(self) -> DeviceKind:
-        """The kind of device on which sources in this language run."""
-        return {Language.CUDA: DeviceKind.CUDA, Language.CPP: DeviceKind.CPU}[self]
+    def device_kinds(self) -> tuple[DeviceKind, ...]:
+        """The kinds of device on which sources in this language run."""
+        compiled = {Language.CUDA: DeviceKind.CUDA, Language.CPP: DeviceKind.CPU}
+        return (compiled[self],) if self in compiled else tuple(DeviceKind)
 
 
 class DeviceKind(StrEnum):
@@ -86,5 +88,10 @@ class DeviceKind(StrEnum):
 
     @property
     def language(self) -> Language:
-        """The language of kernels for this kind of device."""
+        """The language that is compiled for this kind of device: of our own kernels, and most."""
         return Language.CUDA if self is DeviceKind.CUDA else Language.CPP
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """All languages of kernels for this kind of device, the compiled one first."""
+        return (self.language, Language.PYTHON)

@@ -135,7 +135,9 @@ class Oracle:
         loaded.outputs[workload.name, direction] = described
         fixed = arguments.fixed_part(loaded.task, workload, drawn)
         loaded.fixed[workload.name, direction] = fixed
+        made = getattr(loaded.problem, "model_call", None)  # of KernelBench's format
         return {
+            **({} if made is None else {"model": made()}),
             "arguments": arguments.describe_arguments(loaded.task, workload, drawn, outputs),
             "outputs": described,
         }

@@ -35,7 +35,9 @@ from gpu_runner.engine.arena import Arena
 from gpu_runner.engine.clock import Clock, make_clock
 from gpu_runner.engine.device_memory import MappedArena
 from gpu_runner.engine.heap import Poison, keep_freed_memory
+from gpu_runner.engine.module import Module
 from gpu_runner.engine.placement import Placement
+from gpu_runner.engine.prepared import Folder
 from gpu_runner.engine.returned import copy_out, record_of, returned_tensors
 from gpu_runner.engine.subject import Baseline, Extension, Null, Prepared, Subject
 
@@ -52,12 +54,12 @@ class Beginning:
 
     role: Sequence[str]
     sizes: Sequence[int]
-    descriptors: Sequence[int]  # of inputs, outputs, and the library of an extension
+    descriptors: Sequence[int]  # of inputs, outputs, what is run, and where a rehearsal leaves it
 
     @classmethod
     def receive(cls, handles: socket.socket) -> Beginning:
         """Wait for it. Raises `EOFError` if the supervisor hangs up."""
-        told, descriptors, _, _ = socket.recv_fds(handles, _BEGINNING_BYTES, 3)
+        told, descriptors, _, _ = socket.recv_fds(handles, _BEGINNING_BYTES, 4)
         if not told:
             raise EOFError
         words = json.loads(told)
@@ -198,11 +200,29 @@ def subject_of(beginning: Beginning, support: Path, device: str) -> Subject:
             if "KERNEL_PROFILED" not in os.environ:  # a profiler around us needs more
                 confine(support, device)
             return Extension(Path(f"/proc/self/fd/{beginning.descriptors[2]}"), name)
+        case ["module", direction, is_rehearsed]:
+            return _module(beginning, Direction(direction), support, device, is_rehearsed)
         case ["baseline", "empty", _]:
             return Null()
         case ["baseline", kind, direction]:
             return Baseline(kind, Direction(direction))
     raise ValueError(f"cannot run {' '.join(beginning.role)}")
+
+
+def _module(
+    beginning: Beginning, direction: Direction, support: Path, device: str, manner: str
+) -> Module:
+    """The submission's module with what was prepared of it; only a rehearsal may start programs."""
+    folder = Folder()
+    folder.unpack(beginning.descriptors[2])
+    folder.use()
+    if manner == "rehearsed":
+        folder.programs.remember()
+    else:
+        folder.programs.recall()
+        if "KERNEL_PROFILED" not in os.environ:
+            confine(support, device)
+    return Module(folder.source, direction)
 
 
 def confine(support: Path, device: str) -> None:
@@ -238,3 +258,5 @@ def run(control: socket.socket, beginning: Beginning, support: Path, device: str
             catch_signals(control, opened.inputs, support)
         runner = Runner(opened, device, clock)
         serve(control, runner, lambda: subject_of(beginning, support, device), clock)
+    if beginning.role[-1] == "rehearsed":
+        Folder().pack(beginning.descriptors[3])

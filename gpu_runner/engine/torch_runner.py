@@ -3,9 +3,10 @@
 Usage: python -m gpu_runner.engine.torch_runner CONTROL_FD HANDLES_FD SUPPORT INTERPOSED DEVICE
 
 It imports PyTorch and then waits for a message on HANDLES_FD: a JSON object with `role`, the words
-of what it runs (`extension NAME`, or `baseline eager|compiled|empty DIRECTION`), and `sizes` of a
-device's memory; with the descriptors of inputs, outputs and the extension's library. INTERPOSED is
-our library through which launches on a device pass, or "-".
+of what it runs (`extension NAME`, `module DIRECTION measured|rehearsed`, or `baseline
+eager|compiled|empty DIRECTION`), and `sizes` of a device's memory; with the descriptors of inputs,
+outputs, the extension's library or the module's archive, and a rehearsal's new archive.
+INTERPOSED is our library through which launches on a device pass, or "-".
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class OwnClock:
         record: Record,
     ) -> None:
         """Nothing is known yet."""
-        self._mode, self._abi, self._kind = request.mode, request.task.abi, config.kind
+        self._mode, self._abi, self._kind = request.mode, request.abi, config.kind
         self._bench, self._record = bench, record
         self._times = EmptyKernelCalibration(
             request.task, request.solution.direction, config, target

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gpu_runner.data.packages import PACKAGES
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.audit.required import audit_tools
 from gpu_runner.supervisor.device import toolchain
@@ -20,6 +22,7 @@ from gpu_runner.supervisor.device.device import (
     device_slug,
 )
 from gpu_runner.supervisor.device.lock import exclusive
+from gpu_runner.supervisor.device.python_packages import python_packages
 from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig, default_cache_folder
@@ -41,6 +44,8 @@ def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]
         "cutlass": _cutlass(),
         "torch": _torch(),
         "headers": _headers(),
+        "packages": python_packages(),
+        "ninja": shutil.which("ninja") or "missing",
         "devices": [device_slug(DeviceKind.CPU, 0)],
         "cpu": device_name(DeviceKind.CPU, 0),
     }
@@ -133,6 +138,8 @@ def _lines(facts: dict[str, Any], gpus: list[int]) -> list[str]:
             facts["headers"],
             "no torch extension and no compiled baseline can be built",
         ),
+        _line("python", True, _packages(facts["packages"]), ""),
+        _line("ninja", _there(facts["ninja"]), facts["ninja"], "no Python kernel can load_inline"),
         _line("cpu", True, facts["cpu"], ""),
         _line("nvcc", _there(facts["nvcc"]), facts["nvcc"], "no CUDA kernel can be built"),
         _line("cutlass", _there(facts["cutlass"]), facts["cutlass"], "kernels cannot include it"),
@@ -223,6 +230,13 @@ def _torch() -> str:
 def _cutlass() -> str:
     found = toolchain.cutlass()
     return f"{found.version}, with CuTe" if found else "missing: nvidia-cutlass"
+
+
+def _packages(found: Mapping[str, str]) -> str:
+    """For kernels in Python: what there is, and what there is not."""
+    have = ", ".join(f"{name} {version}" for name, version in found.items())
+    lacking = ", ".join(name for name in PACKAGES if name not in found)
+    return f"{have or 'none'}; not installed: {lacking}" if lacking else have
 
 
 def _headers() -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import random
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import PLANS
+from gpu_runner.data.static import compiles_at_calls
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import Abi, DeviceKind, Mode, Stage, Verdict
+from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
 from gpu_runner.supervisor.build.binary import static_suspicions
 from gpu_runner.supervisor.build.build import (
@@ -33,8 +34,9 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.device_memory import DeviceMemory
+from gpu_runner.supervisor.measure.rehearsal import Rehearsal
 from gpu_runner.supervisor.measure.staging import HostMemory
-from gpu_runner.supervisor.measuring import Measuring
+from gpu_runner.supervisor.measuring import Measuring, Targets
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError, OutOfMemory
 from gpu_runner.supervisor.oracle.distributions import SupportedDistributions
 from gpu_runner.supervisor.oracle.pool import Oracles, an_oracle
@@ -133,8 +135,8 @@ class _Evaluation:
             raise
 
     def _check_host(self) -> None:
-        if self._request.kind is not self._config.kind:
-            language, kind = self._request.solution.language, self._config.kind
+        language, kind = self._request.solution.language, self._config.kind
+        if kind not in language.device_kinds:
             raise DeviceError(f"{language} sources do not run on a {kind} device")
         reason = "" if self._config.allow_unjailed else jail.probe()
         if reason:
@@ -170,18 +172,37 @@ class _Evaluation:
                 self._record.output_bytes = {
                     workload.name: bench.output_bytes(workload) for workload in self._workloads
                 }
-                fault = Measuring(
-                    self._record, self._timeline, bench, target, self._workloads, drawn
-                ).run()
-                if self._request.mode is Mode.PROFILE:
-                    self._profile(bench, target, fault)
-                if self._request.mode is Mode.AUDIT:
-                    return self._audit(bench, target, fault)
-                return fault
+                with closing(Rehearsal(bench)) as rehearsal:
+                    return self._measured(bench, target, drawn, rehearsal)
+
+    def _measured(
+        self, bench: Bench, target: Target, drawn: Sequence[Workload], rehearsal: Rehearsal
+    ) -> Fault:
+        workloads = [workload for workload in self._workloads if not workload.hidden]
+        target = self._rehearsed(rehearsal, target, [*workloads, *drawn])
+        hidden = [workload for workload in self._workloads if workload.hidden]
+        targets = Targets(target, lambda: self._rehearsed(rehearsal, target, hidden))
+        fault = Measuring(
+            self._record, self._timeline, bench, targets, self._workloads, drawn
+        ).run()
+        if self._request.mode is Mode.PROFILE:
+            self._profile(bench, target, fault)
+        if self._request.mode is Mode.AUDIT:
+            return self._audit(bench, target, fault)
+        return fault
+
+    def _rehearsed(
+        self, rehearsal: Rehearsal, target: Target, workloads: Sequence[Workload]
+    ) -> Target:
+        """A target whose calls find compiled what a Python module compiles when it is called."""
+        if not target.is_module or not compiles_at_calls(self._request.solution.source):
+            return target
+        with self._timeline.stage(Stage.PREPARE, "compiling at the first calls"):
+            return rehearsal.of(target, workloads)
 
     def _torch_runners(self, plan: Plan) -> int:
         """How many processes with PyTorch are going to be measured, at least."""
-        if self._task.abi is not Abi.TORCH:
+        if self._request.abi is not Abi.TORCH:
             return 0
         hidden = plan.for_hidden().processes if plan.hidden else 0
         return int(plan.is_calibrated) + plan.processes + hidden
@@ -203,9 +224,10 @@ class _Evaluation:
         return built
 
     def _target(self, built: Built) -> Target:
-        abi, direction = self._task.abi, self._direction
+        abi, direction = self._request.abi, self._direction
         if abi is Abi.TORCH:
-            return Target(abi, direction, library=built.library)
+            is_module = self._request.solution.language is Language.PYTHON
+            return Target(abi, direction, library=built.library, is_module=is_module)
         signature = self._task.c_signature
         return Target(
             abi,

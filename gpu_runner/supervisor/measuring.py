@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from gpu_runner.data.baselines import anchor_of
 from gpu_runner.data.evaluation import Mismatch
@@ -25,6 +27,14 @@ from gpu_runner.supervisor.tools.anchor import measure_anchor
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Targets:
+    """What is measured on public workloads, and on hidden ones: asked for once they come."""
+
+    public: Target
+    hidden: Callable[[], Target]
+
+
 class Measuring:
     """The measurement of one target by a plan; what is found goes into the record."""
 
@@ -33,11 +43,12 @@ class Measuring:
         record: Record,
         timeline: Timeline,
         bench: Bench,
-        target: Target,
+        targets: Targets,
         workloads: Sequence[Workload],
         drawn: Sequence[Workload] = (),
     ) -> None:
         """Measure nothing yet. The bench is prepared for these workloads, and for drawn shapes."""
+        target, self._hidden_target = targets.public, targets.hidden
         self._record, self._timeline = record, timeline
         self._request, self._config = record.request, record.config
         self._bench, self._target = bench, target
@@ -128,12 +139,16 @@ class Measuring:
         """
         if not any(workload.hidden for workload in self._workloads):
             return
+        with self._telling_little():
+            self._target = self._hidden_target()
         for process in range(self._plan.for_hidden().processes):
-            self._hidden_process(process)
+            with self._telling_little():
+                self._one_process(self._plan.for_hidden(), process, hidden=True)
 
-    def _hidden_process(self, process: int) -> None:
+    @contextmanager
+    def _telling_little(self) -> Iterator[None]:
         try:
-            self._one_process(self._plan.for_hidden(), process, hidden=True)
+            yield
         except FaultError as error:
             verdict = error.fault.verdict
             if verdict is Verdict.COMPILE_ERROR:  # it has loaded for the public ones

@@ -150,7 +150,7 @@ class Record:
 
     def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
         """Add what the supervisor's clock adds to each workload's bursts."""
-        margin = MARGINS[self.config.kind, self.request.task.abi]
+        margin = MARGINS[self.config.kind, self.request.abi]
         if peak := generous_peak(self.config.kind, self.config.index):
             margin = replace(
                 margin, drain_ns=WRITE_BACK_RATIO * peak.cache_bytes / peak.bytes_per_s * 1e9
@@ -166,9 +166,9 @@ class Record:
     def is_blind(self) -> bool:
         """Whether the supervisor's own clock says too little to check a claim.
 
-        Of a torch extension on a CPU it never says much, and the result tells how much.
+        Of Python or a torch extension on a CPU it never says much, and the result tells how much.
         """
-        if (self.config.kind, self.request.task.abi) == (DeviceKind.CPU, Abi.TORCH):
+        if (self.config.kind, self.request.abi) == (DeviceKind.CPU, Abi.TORCH):
             return False
         for workload in self.results():
             margin = self._facts[workload.name].margin

@@ -18,7 +18,7 @@ from kbench_client.output import Output
 from kbench_client.site import Site
 
 NEEDED = ("gpu_runner", "torch", "redis", "rq")
-_KINDS = {"cpp": "cpu", "cuda": "cuda"}
+_KINDS = {"cpp": "cpu", "cuda": "cuda", "python": "cpu"}
 _MISUSE = 2
 
 

@@ -62,6 +62,8 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     body = payload(read_kernel(options.file), given(options, *names))
     created = site.submit(body)
     address = site.account.url + created["url"]
+    if remark := created.get("remark"):
+        output.progress(remark)
     if not options.watch:
         output.answer(created | {"url": address}, f"{created['id']}\n{address}")
         return Exit.GOOD

@@ -30,8 +30,13 @@ class Device(models.Model):
 
     @property
     def language(self) -> Language:
-        """Language of the kernels that run on this device."""
+        """Language that is compiled for this device."""
         return DeviceKind(self.kind).language
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """Languages of the kernels that run on this device, the compiled one first."""
+        return DeviceKind(self.kind).languages
 
 
 class Runner(models.Model):
@@ -63,6 +68,7 @@ class Runner(models.Model):
     version = models.CharField(max_length=50, blank=True)
     compiler = models.CharField(max_length=100, blank=True)  # which it builds sources with
     architecture = models.CharField(max_length=50, blank=True)  # and what for
+    packages = models.JSONField(default=dict)  # for Python kernels: name -> version
     wanted = models.CharField(max_length=10, choices=Wanted.choices, default=Wanted.WORK)
     wanted_reason = models.TextField(blank=True)
     booted_at = models.DateTimeField()

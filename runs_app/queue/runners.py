@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from gpu_runner.data.packages import imported_packages
 from runs_app.models import Device, Runner
 
 
@@ -59,14 +60,27 @@ class Toolchain:
     device: Device
     compiler: str
     architecture: str
+    packages: str
 
 
 def toolchains(kinds: Iterable[str]) -> list[Toolchain]:
     """Of devices of these kinds with a runner that has not stopped; one each, if they are alike."""
     rows = Runner.objects.exclude(compiler="").exclude(state=Runner.State.STOPPED)
     found = rows.filter(device__kind__in=list(kinds)).select_related("device")
-    each = (Toolchain(row.device, row.compiler, row.architecture) for row in found)
-    return sorted(set(each), key=lambda t: (t.device.slug, t.compiler, t.architecture))
+    each = (Toolchain(row.device, row.compiler, row.architecture, _packages(row)) for row in found)
+    return sorted(set(each), key=lambda t: (t.device.slug, t.compiler, t.architecture, t.packages))
+
+
+def lacking_packages(device: Device, source: str) -> tuple[str, ...]:
+    """What a Python source imports that no runner of the device has, as far as they said."""
+    rows = Runner.objects.filter(device=device).exclude(state=Runner.State.STOPPED)
+    known = [packages for packages in rows.values_list("packages", flat=True) if packages]
+    wanted = imported_packages(source)
+    return tuple(n for n in wanted if known and not any(n in packages for packages in known))
+
+
+def _packages(runner: Runner) -> str:
+    return ", ".join(f"{name} {version}" for name, version in runner.packages.items())
 
 
 def age(seconds: float) -> str:

@@ -42,6 +42,7 @@ def record_runner(*, state: RunnerState, now: datetime) -> bool:
             "version": state.version,
             "compiler": state.compiler[:100],
             "architecture": state.architecture[:50],
+            "packages": dict(state.packages),
             "booted_at": known.booted_at if known and not restarted else now,
             "seen_at": now,
         },

@@ -24,6 +24,7 @@ from runs_app.models import Status as JobStatus
 from runs_app.queue.find_device import resolve_device
 from runs_app.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.submissions.quota import quota as quota_of
+from runs_app.submissions.remarks import library_remark
 from runs_app.submissions.services import submit
 from runs_app.work.access import (
     find_submission,
@@ -58,7 +59,7 @@ class SubmissionIn(Body):
         ],
     )
     language: str = Field(
-        examples=["cpp"], description="cuda or cpp", json_schema_extra=one_of(*Language)
+        examples=["cpp"], description="cuda, cpp or python", json_schema_extra=one_of(*Language)
     )
     abi: str = Field(
         "",
@@ -92,6 +93,11 @@ class SubmissionCreated(Schema):
     url: str = Field(examples=["/submissions/0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11/"])
     evaluation: UUID
     waiting_reason: str = Field(examples=["next in the queue; a runner is free"])
+    remark: str = Field(
+        examples=[""],
+        description="What its author should know before it is measured: that a Python module only "
+        "calls libraries, where its task asks for a kernel.",
+    )
 
 
 class EvaluationOut(Schema):
@@ -217,6 +223,7 @@ def create_submission(
             "url": submission.get_absolute_url(),
             "evaluation": evaluation.pk,
             "waiting_reason": reason_to_wait(evaluation, now),
+            "remark": library_remark(submission),
         },
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 _MOST = 50
 _LONGEST = 300  # characters
 _GCC = re.compile(
-    r"kernel\.(?:cu|cpp):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    r"kernel\.(?:cu|cpp|py):(?P<line>\d+):(?:(?P<column>\d+):)? "
     r"(?P<kind>fatal error|error|warning): (?P<message>.+)"
 )
 _NVCC = re.compile(

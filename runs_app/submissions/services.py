@@ -17,6 +17,7 @@ from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.integrity.selectors import may_stop
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
+from runs_app.queue.runners import lacking_packages
 from runs_app.submissions.authors import agent_of, language_model_of
 from runs_app.submissions.check_quota import check_quota
 from runs_app.submissions.shipped import bring_kernels
@@ -99,8 +100,9 @@ def rerun(
     if target.imported_from:
         reason = f"{target.name} is not here; name a device of this site"
         raise SubmissionError("device", reason)
-    if target.language.value != submission.language:
-        raise SubmissionError("device", f"{target.slug} runs {target.language.value} only")
+    if submission.language not in [language.value for language in target.languages]:
+        known = " and ".join(language.value for language in target.languages)
+        raise SubmissionError("device", f"{target.slug} runs {known} only")
     if not may_check(submission.task_version, user):  # who may try a draft's kernels, may again
         _check_open(submission.task_version, user)
     _check_fit(submission.task_version, submission.direction, target)
@@ -134,9 +136,12 @@ def _solution(source: str, language: str, direction: str, device: Device) -> Sol
     except ValueError:
         allowed = ", ".join(entry.value for entry in Language)
         raise SubmissionError("language", f"{language!r} is not one of {allowed}") from None
-    if chosen is not device.language:
-        needed = device.language.value
+    if chosen not in device.languages:
+        needed = " and ".join(language.value for language in device.languages)
         raise SubmissionError("language", f"device {device.slug} runs {needed}, not {chosen.value}")
+    if chosen is Language.PYTHON and (lacking := lacking_packages(device, source)):
+        reason = f"imports {', '.join(lacking)}, which no runner of {device.slug} has"
+        raise SubmissionError("source", reason)
     try:
         chosen_direction = Direction(direction)
     except ValueError:

@@ -75,7 +75,7 @@ def submit_offers(
     entered: list[Evaluation | None] = []
     for offer in offers:
         version = versions.get(offer.task)
-        if version is not None and offer.solution.language.device_kind is DeviceKind(device.kind):
+        if version is not None and DeviceKind(device.kind) in offer.solution.language.device_kinds:
             moment = now + timedelta(microseconds=len(entered))
             entered.append(_enter(version, offer.agent, offer.solution, device, mode, moment))
     return [evaluation for evaluation in entered if evaluation is not None]
@@ -110,7 +110,7 @@ def _kernels(
         (version, kernel)
         for version in (_versions() if versions is None else versions)
         for kernel in version.data.kernels
-        if kernel.language.device_kind is DeviceKind(kind)
+        if DeviceKind(kind) in kernel.language.device_kinds
     ]
     return sorted(found, key=lambda pair: pair[1].agent != _TUNED)
 

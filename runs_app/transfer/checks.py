@@ -144,7 +144,7 @@ def _names(record: ResultRecord, field: str) -> Iterator[DataError]:
 
 
 def _kernel(record: ResultRecord, field: str) -> Iterator[DataError]:
-    if record.language.device_kind is not record.device_kind:
+    if record.device_kind not in record.language.device_kinds:
         kind, language = record.device_kind.value, record.language.value
         yield DataError(f"{field}.language", f"a {kind} runs no {language}")
     try:

@@ -9,7 +9,7 @@ from django import forms
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
-from gpu_runner.data.verdict import Direction, Mode
+from gpu_runner.data.verdict import Direction, Language, Mode
 from runs_app.queue.devices import devices as known_devices
 from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
@@ -23,7 +23,9 @@ MODES = (
     (Mode.COMPILE, "Compile", "builds it and shows the compiler's log"),
 )
 WRITTEN_BY = (("person", "A person"), ("agent", "An agent or language model"))
-_FIELDS_OF_SERVICE = {"language": "device", "model": "language_model"}
+LANGUAGES = (("", "C++ or CUDA C++"), (Language.PYTHON.value, "Python"))
+"""What is compiled is in the device's own language."""
+_FIELDS_OF_SERVICE = {"model": "language_model"}
 
 
 class SubmissionForm(forms.Form):
@@ -36,6 +38,7 @@ class SubmissionForm(forms.Form):
         required=False,
     )
     device = forms.ChoiceField(error_messages={"required": "Choose a device."})
+    language = forms.ChoiceField(choices=LANGUAGES, required=False)
     mode = forms.ChoiceField(
         choices=[(mode.value, label) for mode, label, _ in MODES], initial=Mode.RANKED.value
     )
@@ -62,6 +65,8 @@ class SubmissionForm(forms.Form):
         upload = values.get("file")
         if upload is not None:
             values["source"] = self._text(upload)
+            if str(upload.name).endswith(Language.PYTHON.suffix):
+                values["language"] = Language.PYTHON.value
         if not values.get("source", "").strip() and not self.errors.get("file"):
             self.add_error("source", "Paste the kernel's source, or choose a file.")
         if values.get("written_by") == "agent" and not values.get("agent", "").strip():

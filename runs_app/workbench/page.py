@@ -20,6 +20,8 @@ from tasks_app.selectors import task_document
 
 STARTER = "starter"
 """Stands for the entry point around nothing, where a path stands for a kernel of the task."""
+PYTHON_STARTER = "starter.py"
+"""The same as a Python module."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,7 @@ class Start:
     opening: str
     address: str
     source_url: str = ""
+    language: str = ""
     evaluation: Evaluation | None = None
     is_leader: bool = False
 
@@ -50,6 +53,7 @@ class Brief:
     hidden: int
     tolerance: str
     starter: str
+    python_starter: str
     starts: Sequence[Start]
 
 
@@ -79,6 +83,7 @@ def brief(version: TaskVersion, direction: str, device: Device | None, user: Vie
         hidden=task_page.hidden_count(data),
         tolerance=task_page.tolerance_text(data),
         starter=task_page.starter(data, wanted),
+        python_starter=task_page.python_starter(data, wanted),
         starts=tuple(_starts(version, wanted, device, user)),
     )
 
@@ -87,6 +92,8 @@ def kernel_source(version: TaskVersion, path: str, direction: str, user: Viewer)
     """The text of a kernel that comes with the task, or of its starter; None if not to be seen."""
     if path == STARTER:
         return task_page.starter(version.data, _direction(version.data, direction))
+    if path == PYTHON_STARTER:
+        return task_page.python_starter(version.data, _direction(version.data, direction))
     files: dict[str, str] = task_document(version, user)["files"]
     shown = {kernel.path for kernel in task_page.kernel_views(version.data, files)}
     return files[path] if path in shown else None
@@ -106,12 +113,20 @@ def _starts(
         opening=f"kernel:{STARTER}",
         address=_address(query | {"kernel": STARTER}),
     )
+    module = query | {"kernel": PYTHON_STARTER}
+    yield Start(
+        name="the starter in Python",
+        opening=f"kernel:{PYTHON_STARTER}",
+        address=_address(module),
+        language=Language.PYTHON.value,
+        source_url=f"{reverse('workbench-source')}?{urlencode(module)}",
+    )
     if device is not None:
         yield from _measured(version, direction, device, user)
     files: dict[str, str] = task_document(version, user)["files"]
     for kernel in task_page.kernel_views(version.data, files):
-        kind = Language(kernel.language).device_kind
-        fits = device is None or kind is DeviceKind(device.kind)
+        kinds = Language(kernel.language).device_kinds
+        fits = device is None or DeviceKind(device.kind) in kinds
         if not fits or kernel.direction != direction.value:
             continue
         chosen = query | {"kernel": kernel.path}
@@ -120,6 +135,7 @@ def _starts(
             opening=f"kernel:{kernel.path}",
             address=_address(chosen),
             source_url=f"{reverse('workbench-source')}?{urlencode(chosen)}",
+            language=kernel.language,
         )
 
 
@@ -142,6 +158,7 @@ def _start(evaluation: Evaluation, name: str, *, is_leader: bool = False) -> Sta
         opening=f"submission:{key}",
         address=_address(query),
         source_url=reverse("submission-source", args=[key]),
+        language=evaluation.submission.language,
         evaluation=evaluation,
         is_leader=is_leader,
     )

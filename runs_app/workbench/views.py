@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from runs_app.queue.devices import devices
 from runs_app.queue.selectors import queue_overview, wait_of_people
 from runs_app.submissions.live import live_context
 from runs_app.submissions.quota import quota
+from runs_app.submissions.remarks import library_remark
 from runs_app.submissions.services import submit as submit_kernel
 from runs_app.work.access import author_names, find_submission, visible_evaluations
 from runs_app.work.estimate import estimates
@@ -36,6 +38,8 @@ from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks, find_task
 
 _FOLDER = "runs_app/workbench"
+_LANGUAGES = {".cu": "cuda", ".py": "python"}
+"""Of what is begun from, by its suffix; what is C++ goes to the device that comes first."""
 
 
 @never_cache
@@ -64,7 +68,8 @@ def submit(request: HttpRequest) -> HttpResponse:
         return _workbench(request, form, status=422)
     if not in_place:
         return redirect(submission)
-    context = _console(submission, request.user, "") | {"is_fresh": True}
+    fresh = {"is_fresh": True, "remark": library_remark(submission)}
+    context = _console(submission, request.user, "") | fresh
     answer = render(request, f"{_FOLDER}/parts/console.html", context)
     return replace_url(answer, f"{reverse('submit')}?submission={submission.pk}")
 
@@ -117,8 +122,10 @@ def _opened(request: HttpRequest) -> HttpResponse:
             source=_kernel(request),
             name=request.GET["kernel"],
             key=f"kernel:{request.GET['kernel']}",
-            language="cuda" if request.GET["kernel"].endswith(".cu") else "",
+            language=_LANGUAGES.get(PurePosixPath(request.GET["kernel"]).suffix, ""),
         )
+    if opening.language == Language.PYTHON:
+        initial["language"] = opening.language
     if "device" not in initial and opening.language:
         initial["device"] = _device_for(opening.language)
     form = SubmissionForm(initial=initial | {"source": opening.source}, user=request.user)
@@ -179,6 +186,7 @@ def _enter(user: User, form: SubmissionForm) -> Submission | None:
             task_version=version,
             source=values["source"],
             device=values["device"],
+            language=values["language"],
             direction=values["direction"] or "forward",
             mode=values["mode"],
             agent=values["agent"] if by_agent else "",
@@ -249,8 +257,8 @@ def _brief(
 
 def _device_for(language: str) -> str:
     """The first device that takes the language; empty where there is none."""
-    kind = Language(language).device_kind.value
-    return devices().filter(kind=kind).values_list("slug", flat=True).first() or ""
+    kinds = [kind.value for kind in Language(language).device_kinds]
+    return devices().filter(kind__in=kinds).values_list("slug", flat=True).first() or ""
 
 
 def _device(slug: str) -> Device | None:

@@ -8,6 +8,7 @@ const file = document.getElementById("id_file");
 const task = document.getElementById("id_task");
 const device = document.getElementById("id_device");
 const direction = document.getElementById("id_direction");
+const picked = document.getElementById("id_language");
 const brief = document.getElementById("brief");
 const consoleBox = document.getElementById("console");
 const draftState = document.getElementById("draft-state");
@@ -23,7 +24,7 @@ let held = ""; // the key under which the text is kept
 let sent = "";
 
 const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value || "";
-const language = () => device.selectedOptions[0]?.dataset.language || "cpp";
+const language = () => picked.value || device.selectedOptions[0]?.dataset.language || "cpp";
 const key = () => `${task.value}:${direction.value}:${language()}`;
 const isTouched = () => source.value.trim() !== "" && source.value !== pristine;
 const say = (text) => { draftState.textContent = text; };
@@ -83,7 +84,7 @@ function replace(text, from) {
 }
 
 const starter = () => {
-  const data = document.getElementById("starter");
+  const data = document.getElementById(picked.value === "python" ? "python-starter" : "starter");
   return data ? JSON.parse(data.textContent) : "";
 };
 
@@ -138,7 +139,7 @@ function showCommand() {
   }
   if (form.elements.private.checked) values.private = true;
   const parts = Object.entries(values).filter(([, value]) => value !== "").map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
-  const suffix = language() === "cuda" ? "cu" : "cpp";
+  const suffix = { cuda: "cu", python: "py" }[language()] || "cpp";
   const object = `{${parts.join(", ")}, source: $source}`.replaceAll("'", "'\\''");
   command.textContent = `jq -n --rawfile source kernel.${suffix} '${object}' |\n  curl -H "Authorization: Bearer $KBENCH_TOKEN" -H "Content-Type: application/json" -d @- ${command.dataset.host}/api/v1/submissions`;
 }
@@ -161,11 +162,20 @@ function showAuthor() {
   for (const field of form.querySelectorAll('[data-for="agent"]')) field.hidden = chosen("written_by") !== "agent";
 }
 
+// Python runs on every device; what is compiled, on those of its own language.
+function pick(wanted) {
+  const value = wanted === "python" ? "python" : "";
+  if (picked.value === value) return;
+  picked.value = value;
+  picked.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
 async function take(chosenFile) {
   if (!chosenFile) return;
   const text = await chosenFile.text();
   file.value = "";
-  const byName = chosenFile.name.endsWith(".cu") ? "cuda" : "cpp";
+  const byName = { cu: "cuda", py: "python" }[chosenFile.name.split(".").pop()] || "cpp";
+  pick(byName);
   if (language() !== byName) {
     const fitting = [...device.options].find((option) => option.dataset.language === byName);
     if (fitting) {
@@ -181,6 +191,7 @@ async function take(chosenFile) {
 
 // "Start from this" brings a source into the editor without leaving the page.
 async function startFrom(link) {
+  pick(link.dataset.language);
   const text = link.dataset.starter === undefined ? await (await fetch(link.dataset.source)).text() : starter();
   replace(text, link.dataset.opening);
   say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept below." : ""}`);
@@ -228,7 +239,7 @@ form.addEventListener("change", (event) => {
   showAuthor();
   showCommand();
   // Without a task there is no starter to wait for; with one its brief brings it.
-  if ([task, device, direction].includes(event.target)) turn();
+  if ([task, device, picked, direction].includes(event.target)) turn();
 });
 form.addEventListener("input", showCommand);
 document.addEventListener("click", (event) => {

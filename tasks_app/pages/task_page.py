@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_runner.data.task import NEGLIGIBLE, VERIFIER, Cost, Task, Workload
+from gpu_runner.data.signature import Role
+from gpu_runner.data.task import NEGLIGIBLE, VERIFIER, Cost, Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, Direction
 
 _EPSILON = {
@@ -136,6 +137,31 @@ def _type_notes(data: Task) -> list[str]:
     return [_NOTES[ctype] for ctype in types if ctype in _NOTES]
 
 
+def python_starter(data: Task, direction: Direction) -> str:
+    """The beginning of a Python module: the right function, or KernelBench's class."""
+    if data.format is TaskFormat.KERNELBENCH:
+        made, called = (_method_parameters(data, name) for name in ("__init__", "forward"))
+        return (
+            "import torch\nfrom torch import nn\n\n\nclass ModelNew(nn.Module):\n"
+            f"    def __init__({', '.join(['self', *made])}):\n        super().__init__()\n"
+            "        # parameters named as in Model: each call brings new weights\n\n"
+            f"    def forward({', '.join(['self', *called])}):\n        ...  # your kernel\n"
+        )
+    listed = ", ".join(python_arguments(data, direction) or ["x"])
+    returned = ""
+    if data.abi is Abi.C:
+        names = ", ".join(parameter.name for parameter in data.c_signature.outputs)
+        returned = f"    # returns {names}\n"
+    return f"import torch\n\n\ndef {direction}({listed}):\n{returned}    ...  # your kernel\n"
+
+
+def python_arguments(data: Task, direction: Direction) -> list[str]:
+    """What a Python function gets: the signature's parameters without outputs, if there is one."""
+    if data.abi is Abi.C:
+        return [p.name for p in data.c_signature.parameters if p.role is not Role.OUTPUT]
+    return _arguments(data, direction)
+
+
 def tolerance_text(data: Task) -> str:
     """The tolerance as a sentence in Markdown."""
     if data.has_verifier:
@@ -209,11 +235,27 @@ def _arguments(data: Task, direction: Direction) -> list[str]:
 
 
 def _parameters_of(text: str, function: str) -> list[str]:
+    return _parameters_in(_body(text), function)
+
+
+def _method_parameters(data: Task, method: str) -> list[str]:
+    """Parameters of a method of KernelBench's Model, without self."""
+    for _, text in reference_files(data.files):
+        for node in _body(text):
+            if isinstance(node, ast.ClassDef) and node.name == "Model":
+                return _parameters_in(node.body, method)[1:]
+    return []
+
+
+def _body(text: str) -> list[ast.stmt]:
     try:
-        tree = ast.parse(text)
+        return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    for node in tree.body:
+
+
+def _parameters_in(body: list[ast.stmt], function: str) -> list[str]:
+    for node in body:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return [argument.arg for argument in node.args.args]
     return []

@@ -22,7 +22,7 @@ _LONGEST = 128 * 1024  # characters
 _PATIENCE_S = 0.5
 _LEXERS: dict[str, type[Lexer]] = {"cuda": CudaLexer, "cpp": CppLexer, "python": PythonLexer}
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-_PLACE = re.compile(r"(kernel\.(?:cu|cpp))[:(](\d+)")
+_PLACE = re.compile(r"(kernel\.(?:cu|cpp|py))[:(](\d+)")
 
 
 @register.filter

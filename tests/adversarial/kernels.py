@@ -15,10 +15,10 @@ from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
 
 FOLDER = Path(__file__).parent
-HOSTILE_FOLDERS = ("cpu", "torch", "cuda")
+HOSTILE_FOLDERS = ("cpu", "torch", "cuda", "python")
 HONEST_FOLDER = "honest"
 
-_ENTRY = re.compile(r"//\s*([a-z ]+?):\s*(.*)")
+_ENTRY = re.compile(r"(?://|#)\s*([a-z ]+?):\s*(.*)")
 _INCLUDE = re.compile(r'^#include "(?:\.\./)?(common/[\w.]+)"$', re.MULTILINE)
 
 
@@ -102,8 +102,8 @@ class Kernel:
 
     @property
     def kind(self) -> DeviceKind:
-        """The kind of device that it runs on."""
-        return self.solution().language.device_kind
+        """The kind of device that it runs on; a Python module stands here for a CPU."""
+        return self.solution().language.device_kinds[-1]
 
     @property
     def needs_no_clock(self) -> bool:
@@ -130,17 +130,17 @@ def load_kernel(path: Path) -> Kernel:
 
 def load_kernels(kind: DeviceKind) -> list[Kernel]:
     """All kernels for a kind of device, hostile ones first, by row."""
-    suffix = kind.language.suffix
+    suffixes = [v.suffix for v in Language if v.device_kinds[-1] is kind]
     folders = [FOLDER / name for name in (*HOSTILE_FOLDERS, HONEST_FOLDER)]
-    paths = [path for folder in folders for path in sorted(folder.glob(f"*{suffix}"))]
-    kernels = [load_kernel(path) for path in paths]
+    paths = [path for folder in folders for path in sorted(folder.iterdir())]
+    kernels = [load_kernel(path) for path in paths if path.suffix in suffixes]
     return sorted(kernels, key=lambda kernel: (kernel.honest, kernel.rows, kernel.name))
 
 
 def _header(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
-        if not line.startswith("//"):
+        if not line.startswith(("//", "#")):
             break
         entry = _ENTRY.fullmatch(line.strip())
         if entry is not None:
@@ -155,7 +155,8 @@ def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
     if honest == bool(rows) or honest == bool(stops):
         raise HeaderError("a hostile file names its rows and what stops it, an honest one neither")
     task = find_task(_one(header, "task", "vector_add"))
-    abi = Abi(_one(header, "abi", "c"))
+    is_module = path.suffix == Language.PYTHON.suffix
+    abi = Abi(_one(header, "abi", task.abi if is_module else "c"))
     if task.abi is not abi:
         raise HeaderError(f"the task {task.name} has the {task.abi} ABI")
     return Kernel(
@@ -163,7 +164,7 @@ def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
         summary=_one(header, "does" if honest else "tries"),
         source=_with_common(text),
         task=_reduced(task, header),
-        abi=abi,
+        abi=Abi.TORCH if is_module else abi,
         mode=Mode(_one(header, "mode", "quick")),
         direction=Direction(_one(header, "direction", "forward")),
         rows=rows,
@@ -196,7 +197,8 @@ def _reduced(task: Task, header: dict[str, list[str]]) -> Task:
         raise HeaderError(f"{task.name} has no such baseline")
     if bool(baselines) != ("at most" in header):
         raise HeaderError("baselines are there for a speedup that is bounded, and the other way")
-    return dataclasses.replace(task, workloads=chosen, baselines=baselines)
+    libraries = task.libraries or "libraries" in header
+    return dataclasses.replace(task, workloads=chosen, baselines=baselines, libraries=libraries)
 
 
 def _names(header: dict[str, list[str]], name: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     options = parser.parse_args()
-    kind = next(v for v in Language if v.suffix == options.kernel.suffix).device_kind
+    kind = next(v for v in Language if v.suffix == options.kernel.suffix).device_kinds[-1]
     config = make_config(kind, options.cache)
     task = find_task(options.task)
     chosen = tuple(w for w in task.workloads if w.name in options.workload)

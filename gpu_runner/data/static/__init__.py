@@ -2,20 +2,31 @@
 
 Most rules are a pattern in `words`: functions that a kernel has no use for. `torch_rules` are those
 of extensions, `concurrency` finds work that outlives a call, `directives` speaks of attributes and
-assembly, too, and `workloads` of hard-coded sizes. `check` runs all; the others serve them.
+assembly, too, and `workloads` of hard-coded sizes. `check` runs all of these over a compiled
+source, and `module_rules` its own over a Python module; the others serve them.
 """
 
 from __future__ import annotations
 
 from gpu_runner.data.static.check import RULES, SUSPICIONS_LIMIT, check_source
+from gpu_runner.data.static.module_rules import (
+    MODULE_RULES,
+    check_module,
+    compiles_at_calls,
+    only_calls_libraries,
+)
 from gpu_runner.data.static.preprocess import own_lines
 from gpu_runner.data.static.torch_rules import torch_symbol_sentence
 from gpu_runner.data.static.words import symbol_sentence
 
 __all__ = [
+    "MODULE_RULES",
     "RULES",
     "SUSPICIONS_LIMIT",
+    "check_module",
     "check_source",
+    "compiles_at_calls",
+    "only_calls_libraries",
     "own_lines",
     "symbol_sentence",
     "torch_symbol_sentence",

@@ -47,7 +47,7 @@ def check_source(
     for rule in RULES:
         seen: dict[str, Suspicion] = {}
         for finding in rule.find(case):
-            reason = _readable(f"{rule.name}: {finding.sentence}")
+            reason = readable(f"{rule.name}: {finding.sentence}")
             suspicion = Suspicion(check=Check.SOURCE, reason=reason, line=finding.line)
             first = seen.setdefault(finding.subject, suspicion)
             if finding.line < (first.line or 0):
@@ -57,6 +57,6 @@ def check_source(
     return tuple(found[:SUSPICIONS_LIMIT])
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """One short line: a source can spell characters that no page and no database takes."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)[:300]

@@ -9,7 +9,7 @@ from gpu_runner.data.static.case import Case, Finding, Rule
 from gpu_runner.data.static.tokens import Kind, Token, text_at
 from gpu_runner.data.verdict import Abi
 
-_OPERATIONS = re.compile(
+OPERATIONS = re.compile(
     r"""matmul|mm|bmm|addmm|addbmm|baddbmm|addmv|mv|dot|vdot|inner|outer|ger|addr|einsum|tensordot
     |chain_matmul|kron|_?scaled_mm|_int_mm|linear|bilinear|_?convolution\w*|conv(?:_transpose)?[123]d
     |(?:cudnn|mkldnn|miopen)_\w+|_?(?:log_)?softmax|softmin|_?softplus|relu6?|prelu|rrelu|gelu|silu|mish
@@ -28,7 +28,7 @@ _OPERATIONS = re.compile(
 )
 """Functions of `at` and `torch` that compute; those that allocate, view or copy are not here."""
 
-_METHODS = re.compile(
+METHODS = re.compile(
     r"matmul|mm|bmm|addmm_?|addbmm_?|baddbmm_?|addmv_?|mv|log_softmax|softmax|relu_?|sigmoid_?|tanh_?"
     r"|einsum|cumsum|logsumexp|layer_norm|addcmul_?|addcdiv_?|index_select|index_add_?|masked_fill_?"
     r"|scatter_add_?|rsqrt_?|clamp_min_?|clamp_max_?"
@@ -92,13 +92,13 @@ def _torch_function(stream: Sequence[Token], i: int) -> str:
     word, before = stream[i].text, text_at(stream, i - 1)
     called = text_at(stream, i + 1) == "("
     if before in (".", "->"):
-        return f"Tensor::{word}" if called and _METHODS.fullmatch(word) else ""
+        return f"Tensor::{word}" if called and METHODS.fullmatch(word) else ""
     if before != "::":
         return ""
     namespace = text_at(stream, i - 2)
     if namespace in ("at", "torch") and text_at(stream, i - 3) != "::":
         inner = text_at(stream, i + 1) == "::" and word in _NAMESPACES
-        computes = called and _OPERATIONS.fullmatch(word)
+        computes = called and OPERATIONS.fullmatch(word)
         return f"{namespace}::{word}" if inner or computes else ""
     if namespace == "native" and called and text_at(stream, i - 4) == "at":
         return f"at::native::{word}"

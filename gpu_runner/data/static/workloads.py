@@ -65,11 +65,11 @@ def _public_sizes(case: Case) -> dict[str, frozenset[int]]:
     A size that all workloads share says nothing. Where a single one is left, one that is a small
     power of two says nothing either: there, honest kernels have a template.
     """
-    kind = case.language.device_kind
+    kinds = case.language.device_kinds
     public = {
         workload.name: dict(_integers(workload.parameters))
         for workload in case.task.workloads
-        if not workload.hidden and kind in workload.devices
+        if not workload.hidden and any(kind in workload.devices for kind in kinds)
     }
     keys = {key for sizes in public.values() for key in sizes}
     differ = {k for k in keys if len({sizes.get(k) for sizes in public.values()}) > 1}

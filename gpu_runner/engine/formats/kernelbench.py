@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _NormBase
-from torch.nn.modules.dropout import _DropoutNd
 
 from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
 from gpu_runner.data.task import Task, Workload
@@ -20,6 +18,7 @@ from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
+from gpu_runner.engine.model_weights import as_json, hold_still
 from gpu_runner.engine.problem import Drawn, ProblemError, in_float64, outputs_of
 from gpu_runner.engine.values import varied
 
@@ -106,6 +105,20 @@ class KernelBenchProblem(MeasuredProblem):
         with task_code("Model.forward"):
             return outputs_of(self.function(direction)(*copies(drawn.arguments)))
 
+    def model_call(self) -> dict[str, Any]:
+        """How a submission's own model is made and gets its weights, as JSON values.
+
+        With a `reason` where Model takes what no JSON holds.
+        """
+        assert self._frame is not None
+        _, layout, call = self._frame
+        told = asdict(layout)
+        try:
+            named = {name: as_json(value) for name, value in call.keywords.items()}
+            return {**told, "arguments": list(map(as_json, call.arguments)), "keywords": named}
+        except TypeError as error:
+            return {**told, "reason": f"of what the task's get_init_inputs() gives, {error}"}
+
     def _inputs(self, workload: Workload) -> tuple[Any, ...]:
         """get_inputs(), which sees the workload's parameters in the place of the module's sizes."""
         sizes = {
@@ -125,14 +138,7 @@ class KernelBenchProblem(MeasuredProblem):
     def _make(self, call: InitCall | None = None) -> tuple[InitCall, nn.Module]:
         ways = [call] if call is not None else self._ways()
         call, model = _first_made(self._module.Model, ways)
-        for part in model.modules():
-            if isinstance(part, _DropoutNd):
-                part.eval()  # a random reference could not be matched
-            elif isinstance(part, _NormBase):
-                part.momentum = 0.0  # the same work, and running statistics stay as they are
-            elif isinstance(part, nn.RNNBase | nn.MultiheadAttention):
-                part.dropout = 0.0
-        return call, model
+        return call, hold_still(model)
 
     def _ways(self) -> list[InitCall]:
         """The ways to make Model of what get_init_inputs() gives."""

@@ -28,9 +28,10 @@ from gpu_runner.supervisor.audit.sanitizer_report import (
     race_findings,
     undefined_findings,
 )
-from gpu_runner.supervisor.build.build import Recipe, build_solution, build_trusted
+from gpu_runner.supervisor.build.build import build_solution, build_trusted
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
 from gpu_runner.supervisor.build.passes import own_code
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail
@@ -38,6 +39,8 @@ from gpu_runner.supervisor.runner.target import Target
 
 REPORT_LIMIT_BYTES = 1 << 20
 TORCH_REASON = "for the c ABI only: Python and torch do not run under this sanitizer"
+
+MODULE_REASON = "of compiled sources only: no sanitizer looks into a Python module"
 
 _DEBUGGABLE = ("-O1", "-g", "-fno-omit-frame-pointer")
 _FATAL = "color=never:halt_on_error=1:exitcode=77"
@@ -142,6 +145,9 @@ class CpuSanitizers:
     def checks(self, tell: Callable[[str], None]) -> Iterable[AuditCheck]:
         """Every check, in order; `tell` hears which one comes now."""
         native = self._target.abi is Abi.C
+        if self._target.is_module:
+            yield from (skipped(n, MODULE_REASON) for n in ("address", "undefined", "threads"))
+            return
         for kind in (MEMORY, THREADS) if native else (UNDEFINED,):
             tell(" and ".join(kind.checks))
             began = time.monotonic()

@@ -126,7 +126,9 @@ def profiled(
     libraries = request.task.libraries
     claimed_ns = slowest.measurement.time_ns
     checks = [
-        kernel_list.kernels_check("kernels", seen.launches, resources, libraries=libraries),
+        kernel_list.kernels_check(
+            "kernels", seen.launches, resources, libraries=libraries, is_module=target.is_module
+        ),
         kernel_list.time_check("time", claimed_ns, seen.launches, workload.name)
         if all(seen.launches)
         else skipped("time", "no kernel was seen"),

@@ -11,11 +11,12 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static import (
     SUSPICIONS_LIMIT,
+    check_module,
     check_source,
     symbol_sentence,
     torch_symbol_sentence,
 )
-from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.data.verdict import Abi, Language
 from gpu_runner.supervisor.build import elf
 from gpu_runner.supervisor.build.elf import Library, NotALibrary
 from gpu_runner.supervisor.build.passes import own_code
@@ -59,7 +60,7 @@ class _Inspected:
 
     @property
     def cuda(self) -> bool:
-        return self.request.kind is DeviceKind.CUDA
+        return self.request.solution.language is Language.CUDA
 
     @property
     def torch(self) -> bool:
@@ -188,6 +189,8 @@ LIBRARY_RULES: tuple[tuple[str, Callable[[_Inspected], Iterator[str]]], ...] = (
 def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspicion]:
     """What a person should look at in a source and in the library that it became."""
     solution = request.solution
+    if solution.language is Language.PYTHON:
+        return list(check_module(solution.source, request.task))
     passes, abi = own_code(library), request.task.abi
     source = check_source(solution.source, passes, solution.language, abi, request.task)
     return [*source, *check_library(library, request)]

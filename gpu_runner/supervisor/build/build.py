@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import re
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +16,12 @@ from pathlib import Path
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest
 from gpu_runner.data.signature import Signature
-from gpu_runner.data.verdict import Abi, DeviceKind
+from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from gpu_runner.supervisor.build import passes
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source
+from gpu_runner.supervisor.build.module import module_recipe
 from gpu_runner.supervisor.build.ptxas import kernel_resources
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -33,8 +34,6 @@ LIBRARY_LIMIT_BYTES = 64 << 20
 _TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
 LOG_LIMIT_CHARACTERS = 32 * 1024
 _DECLARATION = "kbench_declaration.h"
-_RESULT = "library.so"
-_REPORT_VERSION = "4"  # of what is kept beside a library; part of the cache's key
 _KILLED_PART = re.compile(
     r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "
     r"|\S+: fatal error: \S+ terminated with signal (?:9|15|2|1|3) "
@@ -45,51 +44,6 @@ _KILLED_PART = re.compile(
 print such a line gets its own error as one of ours."""
 _EXPORTING = ("-Xcompiler=-fvisibility=hidden", "-Xcompiler=-rdynamic")
 """A program's functions that are marked so come before those of a library that it loads."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """One compilation: the files to place beside each other, and which of them to compile."""
-
-    files: Mapping[str, str]  # name, or path from where the compiler runs -> text
-    source: str  # name among `files`
-    kind: DeviceKind
-    flags: tuple[str, ...]
-    paths: tuple[Path, ...] = ()  # folders that the compiler must be able to read
-    is_read: bool = False  # whether what its preprocessor makes of the source is kept: `passes`
-
-    def command(self) -> list[str]:
-        """The compiler's command line, run where the files are."""
-        compiler = toolchain.compiler(self.kind)
-        return [compiler.path, self.source, *self.flags, "-o", _RESULT]
-
-    def passes(self) -> tuple[str, ...]:
-        """Files that hold the source after its macros: for the host, and for a GPU."""
-        if not self.is_read:
-            return ()
-        stem = Path(self.source).stem
-        on_gpu = self.kind is DeviceKind.CUDA
-        return (f"{stem}.cpp4.ii", f"{stem}.cpp1.ii") if on_gpu else (f"{stem}.ii",)
-
-    def script(self) -> str:
-        """The same command line with what makes `passes`, for a shell.
-
-        nvcc keeps files that it makes anyway; g++ runs a second time, beside the compilation.
-        """
-        command = shlex.join(self.command())
-        if self.kind is DeviceKind.CUDA:  # names of kernels are for people
-            return f"({command}{' --keep' * self.is_read}) 2>&1 | c++filt"
-        if not self.is_read:
-            return command
-        preprocess = [self.command()[0], "-E", self.source, *self.flags, "-o", *self.passes()]
-        return f"{{ {shlex.join(preprocess)} >/dev/null 2>&1 & }}; {command} && {{ wait; true; }}"
-
-    def key(self) -> str:
-        """Content address: everything that the result depends on."""
-        versions = [toolchain.compiler(kind).version for kind in (self.kind, DeviceKind.CPU)]
-        parts = [_REPORT_VERSION, *versions, toolchain.machine(), *self.command()]
-        parts += [text for item in sorted(self.files.items()) for text in item]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -105,18 +59,19 @@ class Built:
     memory_exceeded: bool = False
     memory_limit: str = ""  # in words
     crash: str = ""
+    step: str = "the compiler"
 
     def why_not(self, config: SupervisorConfig) -> str:
         """Why there is no library, in a sentence."""
         if self.timed_out:
-            return f"the compiler took longer than {config.build_timeout_s:g} s"
+            return f"{self.step} took longer than {config.build_timeout_s:g} s"
         if self.memory_exceeded:
-            return f"the compiler used more memory than it may (limit {self.memory_limit})"
+            return f"{self.step} used more memory than it may (limit {self.memory_limit})"
         lines = self.report.log.splitlines()
         marks = ("error", "required symbol", "undefined reference")
         found = (line for line in lines if any(mark in line for mark in marks))
         how = f"crashed ({self.crash})" if self.crash else "failed without a message"
-        return next(found, f"the compiler {how}")[:500]
+        return next(found, f"{self.step} {how}")[:500]
 
 
 def unchanged(recipe: Recipe) -> Recipe:
@@ -236,7 +191,9 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
     A torch extension is tried with `toolchain.TORCH_HEADERS` first, and with torch's own alone
     where those do not do.
     """
-    task, kind, solution = request.task, request.kind, request.solution
+    task, kind, solution = request.task, config.kind, request.solution
+    if solution.language is Language.PYTHON:
+        return (module_recipe(solution, config),)
     source = f"kernel{solution.language.suffix}"
     files = {source: solution.source}
     target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""
@@ -278,7 +235,7 @@ def build(recipe: Recipe, config: SupervisorConfig) -> Built:
 
 def _places(recipe: Recipe, config: SupervisorConfig) -> tuple[Path, Path]:
     folder = config.cache_folder / "builds" / recipe.key()
-    return folder / "library.so", folder / "report.json"
+    return folder / recipe.result, folder / "report.json"
 
 
 def _known(recipe: Recipe, config: SupervisorConfig) -> Built | None:
@@ -301,23 +258,29 @@ def build_jail(recipe: Recipe, config: SupervisorConfig) -> Jail:
         temporary_bytes=1 << 30,
         niceness=config.niceness,
     )
-    return Jail(limits=limits, paths=recipe.paths, files=recipe.files)
+    return Jail(
+        limits=limits,
+        paths=recipe.paths,
+        files=recipe.files,
+        environment=recipe.environment,
+    )
 
 
-def _taken(name: str, descriptor: int) -> str:
-    """Shell that hands a file out of the jail; of all but the library, there may be none."""
+def _taken(name: str, descriptor: int, result: str) -> str:
+    """Shell that hands a file out of the jail; of all but the result, there may be none."""
     taken = f"head -c {LIBRARY_LIMIT_BYTES + 1} {name} >&{descriptor}"
-    return taken if name == _RESULT else f"{{ {taken} || true; }}"
+    return taken if name == result else f"{{ {taken} || true; }}"
 
 
 def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | None, list[bytes]]:
     started = time.monotonic()
-    names = (_RESULT, *recipe.passes())
+    names = (recipe.result, *recipe.passes())
     with ExitStack() as stack:
         # The results leave the jail as bytes through inherited descriptors: nothing of the
         # host is writable inside.
         files = [stack.enter_context(tempfile.TemporaryFile()).fileno() for _ in names]
-        steps = [recipe.script(), *(_taken(*each) for each in zip(names, files, strict=True))]
+        taken = [_taken(*each, recipe.result) for each in zip(names, files, strict=True)]
+        steps = [recipe.script(), *taken]
         with ChildProcess(
             build_jail(recipe, config),
             ["/bin/bash", "-c", f"set -o pipefail; {' && '.join(steps)}"],
@@ -335,7 +298,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         duration_s=time.monotonic() - started,
         log=log[-LOG_LIMIT_CHARACTERS:],
         command=shlex.join(recipe.command()),
-        compiler=toolchain.compiler(recipe.kind).version,
+        compiler=recipe.compiler,
         digest=recipe.key(),
         resources=kernel_resources(child.output),
     )
@@ -346,6 +309,7 @@ def _compile(recipe: Recipe, config: SupervisorConfig) -> tuple[Built, bytes | N
         memory_exceeded=child.memory_exceeded,
         memory_limit=child.memory_limit,
         crash=name_of(number) if (number := signal_of(status)) else "",
+        step=recipe.step,
     )
     return built, content if ok else None, outputs
 

@@ -6,7 +6,8 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from gpu_runner.supervisor.build.build import Recipe, build_jail
+from gpu_runner.supervisor.build.build import build_jail
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.process import ChildProcess
 

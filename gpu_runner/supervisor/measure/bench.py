@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +120,8 @@ class Bench:
         collected = {w.name: self._nothing_yet(w, plan, target) for w in workloads}
         pending = list(workloads)
         idle_ns = max((empty.idle_ns for empty in self._empty.values()), default=0.0)
-        with self._opened(target, workloads, setup or {}, idle_ns, plan.team) as session:
+        conditions = self._conditions(idle_ns, plan.team)
+        with self._opened(target, workloads, setup or {}, conditions) as session:
             while pending:
                 if self.manners.is_wanted():
                     raise Interrupted
@@ -150,7 +151,7 @@ class Bench:
         idle_ns: what a call costs a waiting thread. Raises `FaultError` if the process fails.
         """
         found: dict[str, Collected] = {}
-        with self._opened(target, workloads, {}, idle_ns) as session:
+        with self._opened(target, workloads, {}, self._conditions(idle_ns)) as session:
             for index, workload in enumerate(workloads):
                 if self.manners.is_wanted():
                     raise Interrupted
@@ -175,27 +176,25 @@ class Bench:
         os.ftruncate(ncu.descriptor, 0)  # of a process that was interrupted
         os.lseek(ncu.descriptor, 0, os.SEEK_SET)
         timeout_s = self._config.profile_timeout_s
-        config = replace(self._config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
-        with (
-            self._memory.watched(),
-            Session(
-                target,
-                self._memory.arenas,
-                config,
-                ncu,
-                Conditions(is_wanted=self.manners.is_wanted, team=LEAST_TEAM),
-            ) as session,
-            keeping_output(session),
-        ):
-            session.ready()
-            if target.python:
-                session.setup(self._setup(workload, {}))
-            for _ in range(2):
-                batch = self._batch(workload, 1, 0)
-                self._memory.stage(batch)
-                session.call(batch.calls[0])
-            session.end()
-            return session.output
+        conditions = replace(self._conditions(team=LEAST_TEAM), completion=nullcontext)
+        with self._opened(target, [workload], {}, conditions, (timeout_s, ncu)) as session:
+            return self._unjudged(session, [workload, workload])
+
+    @patient
+    def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
+        """As `run_profiled`, a call of each workload, in a process that may compile."""
+        timeout_s = self._config.build_timeout_s
+        conditions = self._conditions(team=LEAST_TEAM)
+        with self._opened(target, workloads, {}, conditions, (timeout_s, None)) as session:
+            return self._unjudged(session, workloads)
+
+    def _unjudged(self, session: Session, workloads: Sequence[Workload]) -> str:
+        for workload in workloads:
+            batch = self._batch(workload, 1, workloads.index(workload))
+            self._memory.stage(batch)
+            session.call(batch.calls[0])
+        session.end()
+        return session.output
 
     def tensor_bytes(self, workload: Workload) -> int:
         """Bytes of a call's inputs and outputs."""
@@ -369,24 +368,32 @@ class Bench:
         target: Target,
         workloads: Sequence[Workload],
         setup: Mapping[str, Any],
-        idle_ns: float,
-        team: int = 0,
+        conditions: Conditions,
+        untimed: tuple[float, Wrapper | None] | None = None,
     ) -> Iterator[Session]:
-        """A fresh process that is ready for calls of these workloads."""
-        conditions = Conditions(
-            completion=self._memory.completion,
-            idle_ns=idle_ns,
-            is_wanted=self.manners.is_wanted,
-            torch=self._torch,
-            team=team,
-        )
-        arenas = self._memory.arenas
+        """A fresh process that is ready for calls of these workloads.
+
+        untimed: how long each call may take of which no time is kept, and what wraps the process.
+        """
+        config, wrapper = self._config, None
+        if untimed is not None:
+            timeout_s, wrapper = untimed
+            config = replace(config, call_timeout_s=timeout_s, start_timeout_s=timeout_s)
         with (
             self._memory.watched(),
-            Session(target, arenas, self._config, None, conditions) as session,
+            Session(target, self._memory.arenas, config, wrapper, conditions) as session,
             keeping_output(session),
         ):
             session.ready()
             for workload in workloads if target.python else ():
                 session.setup(self._setup(workload, setup))
             yield session
+
+    def _conditions(self, idle_ns: float = 0.0, team: int = 0) -> Conditions:
+        return Conditions(
+            completion=self._memory.completion,
+            idle_ns=idle_ns,
+            is_wanted=self.manners.is_wanted,
+            torch=self._torch,
+            team=team,
+        )

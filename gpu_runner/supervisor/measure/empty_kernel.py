@@ -24,8 +24,9 @@ from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.build import elf
-from gpu_runner.supervisor.build.build import Recipe, build_shim, build_trusted
+from gpu_runner.supervisor.build.build import build_shim, build_trusted
 from gpu_runner.supervisor.build.declaration import declaration
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.device.environment import stack

@@ -59,6 +59,8 @@ class Description:
 
     arguments: tuple[Mapping[str, Any], ...]
     outputs: tuple[OutputSpec, ...]
+    model: Mapping[str, Any] | None = None
+    """How a submission's own model is made, where the task has one (`engine.model_weights`)."""
 
     def as_setup(self, workload: str, direction: Direction) -> dict[str, Any]:
         """What a torch runner is told of a workload before it is called."""
@@ -67,6 +69,7 @@ class Description:
             "direction": direction.value,
             "arguments": list(self.arguments),
             "outputs": [asdict(output) for output in self.outputs],
+            **({} if self.model is None else {"model": self.model}),
         }
 
     def tensors(self) -> list[Mapping[str, Any]]:
@@ -191,7 +194,7 @@ class Oracle:
             decode(OutputSpec, {name: output[name] for name in names})
             for output in answer["outputs"]
         )
-        return Description(tuple(answer["arguments"]), outputs)
+        return Description(tuple(answer["arguments"]), outputs, answer.get("model"))
 
     def fill(
         self, workload: Workload, direction: Direction, seed: int, offsets: Sequence[int]

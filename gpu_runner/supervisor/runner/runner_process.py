@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.build import build_interposed, build_support
+from gpu_runner.supervisor.build.module import module_environment
 from gpu_runner.supervisor.device.toolchain import TORCH_MODULE
 from gpu_runner.supervisor.host.arena import Arena, DeviceArena
 from gpu_runner.supervisor.host.channel import Channel
@@ -70,6 +71,7 @@ class TorchProcess:
         self._config = config
         self._start: tuple[bytes, list[int]] | None = None
         self._library: Path | None = None
+        self._keeping: int | None = None
         self._handles, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         support, interposed = build_support(config), build_interposed(config)
         descriptors = [self.channel.child_descriptor, theirs.fileno()]
@@ -80,7 +82,9 @@ class TorchProcess:
         ]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         ours = [support] if interposed is None else [support, interposed]
-        jail = python_jail(config, cuda, ours, team_environment(team))
+        jail = python_jail(
+            config, cuda, ours, {**team_environment(team), **module_environment(config)}
+        )
         self.child = _started(self.channel, program, jail, config, wrapper, [], theirs.fileno())
         theirs.close()
 
@@ -88,12 +92,15 @@ class TorchProcess:
         """What it is to run, and the memory of its calls; `begin` tells it."""
         if target.baseline:
             role = ["baseline", target.baseline, target.direction.value]
+        elif target.is_module:
+            manner = "measured" if target.keeping is None else "rehearsed"
+            role = ["module", target.direction.value, manner]
         else:
             role = ["extension", TORCH_MODULE]
         sizes = [arena.size for arena in memory if isinstance(arena, DeviceArena)]
         words = {"role": role, "sizes": sizes}
         self._start = json.dumps(words).encode(), [arena.descriptor for arena in memory]
-        self._library = target.library
+        self._library, self._keeping = target.library, target.keeping
         self.child.arenas = tuple(a.descriptor for a in memory if isinstance(a, Arena))
 
     def begin(self) -> None:
@@ -102,8 +109,9 @@ class TorchProcess:
             raise RuntimeError("the torch runner was given nothing to run")
         words, descriptors = self._start
         library = [] if self._library is None else [os.open(self._library, os.O_RDONLY)]
+        keeping = [] if self._keeping is None else [self._keeping]
         with contextlib.suppress(OSError):  # it has died: whoever waits for its answer sees that
-            socket.send_fds(self._handles, [words], [*descriptors, *library])
+            socket.send_fds(self._handles, [words], [*descriptors, *library, *keeping])
         for descriptor in library:
             os.close(descriptor)
         self._handles.close()

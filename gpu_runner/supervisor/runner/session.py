@@ -349,7 +349,8 @@ class Session:
             case wire.ErrorCode.MEMORY:
                 return Fault(Verdict.MEMORY_LIMIT, f"out of memory {when}: {text}")
             case wire.ErrorCode.SYMBOL:
-                return Fault(Verdict.COMPILE_ERROR, f"the library cannot be used: {text}")
+                what = "module" if self._target.is_module else "library"
+                return Fault(Verdict.COMPILE_ERROR, f"the {what} cannot be used: {text}")
             case wire.ErrorCode.INPUT_WRITE:
                 return Fault(Verdict.VIOLATION, f"{text}: inputs must not be changed")
             case wire.ErrorCode.SHAPE:

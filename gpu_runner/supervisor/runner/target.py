@@ -19,6 +19,8 @@ class Target:
     shim: Path | None = None  # c ABI
     runner: Path | None = None  # c ABI
     baseline: str = ""  # "eager", "compiled", or "empty", which does nothing
+    is_module: bool = False  # the library is what was prepared of a Python module
+    keeping: int | None = None  # of a rehearsal: the file that takes what its calls compile
 
     @property
     def python(self) -> bool:

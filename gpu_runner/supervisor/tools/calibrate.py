@@ -11,8 +11,9 @@ from pathlib import Path
 
 from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.build.build import Recipe, build_trusted
+from gpu_runner.supervisor.build.build import build_trusted
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import Peak, cuda_architecture
 from gpu_runner.supervisor.device.environment import stack

@@ -83,10 +83,15 @@ def kernels_check(
     resources: Sequence[KernelResources],
     *,
     libraries: bool,
+    is_module: bool = False,
 ) -> AuditCheck:
-    """Whether the same kernels ran in every call, and whether they are the submission's own."""
+    """Whether the same kernels ran in every call, and whether they are the submission's own.
+
+    No build lists the kernels of a Python module: there, those named like a library's are not.
+    """
     seen = [listed(launches, resources) for launches in calls]
-    suspicion = _suspicion(seen, complete=len(resources) < KERNELS_LIMIT, libraries=libraries)
+    complete = len(resources) < KERNELS_LIMIT and not is_module
+    suspicion = _suspicion(seen, complete=complete, libraries=libraries)
     if not suspicion and resources and not seen[0].own:
         suspicion = f"none of its own kernels ran, but {_names(seen[0].others)}"
     if suspicion:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.build.build import Recipe, build_trusted
+from gpu_runner.supervisor.build.build import build_trusted
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.host.config import SupervisorConfig

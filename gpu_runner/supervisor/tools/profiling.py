@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_runner.data.evaluation import BuildReport, EvaluationRequest, WorkloadResult
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
 from gpu_runner.data.task import Workload
-from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from gpu_runner.supervisor.build import vectorization
 from gpu_runner.supervisor.build.build import solution_recipes
 from gpu_runner.supervisor.device import occupancy
@@ -86,6 +86,9 @@ class Profiler:
         return count(path, self._bench, self._target, workload)
 
     def _vectorized(self, notes: list[str]) -> dict[str, float]:
+        if self._request.solution.language is Language.PYTHON:
+            notes.append("no compiler says which loops of a Python module are vectorised")
+            return {}
         recipes = solution_recipes(self._request, self._config)
         looks = (vectorization.look(recipe, self._config) for recipe in recipes)
         found = next(filter(None, looks), None)

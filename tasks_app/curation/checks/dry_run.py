@@ -74,7 +74,7 @@ def _mode(mode: str) -> Mode:
 def _solutions(version: TaskVersion, device: Device) -> dict[str, Solution]:
     """The version's kernels for a device by their digests, without those that nothing measures."""
     kind, data = DeviceKind(device.kind), version.data
-    fitting = [kernel for kernel in data.kernels if kernel.language is device.language]
+    fitting = [kernel for kernel in data.kernels if kernel.language in device.languages]
     if not fitting:
         reason = f"the task comes with no {device.language.value} kernel, so there is none to try"
         raise SubmissionError("device", f"{reason} on {device.slug}")

@@ -101,6 +101,41 @@ def test_a_kernel_is_submitted_as_its_directives_say(kbench: Command, ada: Any, 
     assert "// kbench: task=scale" in submission.source
 
 
+def test_a_python_file_says_the_same_and_hears_what_it_lacks(
+    kbench: Command, ada: Any, home: Path
+) -> None:
+    make.make_task_version()
+    module = home / "mine.py"
+    module.write_text("# kbench: task=scale mode=test\nimport torch\ndef forward(x, N): ...\n")
+    ran = kbench("submit", str(module))
+    assert ran.status == 0, ran.err
+    assert "it only calls libraries" in ran.err
+    assert Submission.objects.get().language == "python"
+
+
+def test_a_collection_is_entered_file_by_file(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    folder = home / "published"
+    for name in ("level1/Scale.py", "scale/solution.py", "other/solution.py", "README.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("import torch\ndef forward(x, N): ...\n")
+    (folder / "a.cpp").write_text("// kbench: task=scale\n" + make.SOURCE)
+    tried = kbench("import", str(folder), "--dry-run", "--json")
+    assert not Submission.objects.exists()
+    ran = kbench("import", str(folder), "--agent", "evolver", "--json")
+    assert ran.status == 1
+    rows = {row["file"]: row for row in ran.document}
+    assert [row["task"] for row in tried.document] == [row["task"] for row in ran.document]
+    assert {name for name, row in rows.items() if row["id"]} == {
+        "a.cpp", "level1/Scale.py", "scale/solution.py",
+    }  # fmt: skip
+    assert "no task other-solution or solution or other" in rows["other/solution.py"]["reason"]
+    assert sorted(Submission.objects.values_list("language", flat=True)) == [
+        "cpp", "python", "python",
+    ]  # fmt: skip
+    assert kbench("import", str(home / "config"), "--json").status == 2
+
+
 @pytest.mark.parametrize(
     ("words", "head", "field"),
     [

@@ -67,6 +67,16 @@ def test_a_submission_is_created_and_can_be_read(token: str) -> None:
     assert evaluation["result"] is None
 
 
+def test_a_module_that_only_calls_libraries_is_told_so_at_once(token: str) -> None:
+    source = "import torch\ndef forward(x, N):\n    return x * 2\n"
+    answer = post(token, body(source=source, language="python")).json()
+    assert "it only calls libraries" in answer["remark"]
+    assert get(f"submissions/{answer['id']}").json()["language"] == "python"
+    own = "import triton\n@triton.jit\ndef own(): pass\ndef forward(x, N):\n    return x\n"
+    assert post(token, body(source=own, language="python")).json()["remark"] == ""
+    assert post(token, body()).json()["remark"] == ""
+
+
 def test_a_finished_evaluation_shows_its_result() -> None:
     evaluation = make.make_finished_evaluation()
     path = f"submissions/{evaluation.submission_id}"

@@ -38,6 +38,26 @@ def test_a_submission_comes_with_a_queued_evaluation(
     assert [event.kind for event in evaluation.events.all()] == ["queued"]
 
 
+def test_a_python_module_enters_on_any_device(jobs: Jobs) -> None:
+    source = "def forward(x):\n    return x\n"
+    for device in (make.make_cpu(), make.make_device()):
+        submission = make.make_submission(source=source, language="python", device=device.slug)
+        assert (submission.language, submission.solution.language.suffix) == ("python", ".py")
+        assert submission.evaluations.get().device == device
+
+
+def test_a_device_without_what_a_module_imports_refuses_it_by_name(jobs: Jobs) -> None:
+    source = "import torch\nimport triton\ndef forward(x):\n    return x\n"
+    runner = make.make_runner(packages={"torch": "2.13.0"})
+    with pytest.raises(SubmissionError) as refused:
+        make.make_submission(source=source, language="python")
+    assert refused.value.field == "source"
+    assert refused.value.reason == "imports triton, which no runner of cpu has"
+    runner.packages = {"torch": "2.13.0", "triton": "3.5.0"}
+    runner.save()
+    assert make.make_submission(source=source, language="python").language == "python"
+
+
 def test_a_kernel_is_the_same_with_the_line_ends_of_a_browser(jobs: Jobs) -> None:
     source = "int a;\nint b;\n"
     sent = make.make_submission(source=source)
@@ -73,8 +93,12 @@ def test_a_person_whose_name_an_agent_took_gets_another(jobs: Jobs) -> None:
         ("source", {"source": "a\0b"}, "NUL"),
         ("source", {"source": "// flags: -O9\nint x;"}, "line 1: flags: '-O9' is not a flag"),
         ("source", {"source": "\ud800"}, "UTF-8"),
-        ("language", {"language": "rust"}, "'rust' is not one of cuda, cpp"),
-        ("language", {"language": "cuda", "device": "cpu"}, "device cpu runs cpp, not cuda"),
+        ("language", {"language": "rust"}, "'rust' is not one of cuda, cpp, python"),
+        (
+            "language",
+            {"language": "cuda", "device": "cpu"},
+            "cpu runs cpp and python, not cuda",
+        ),
         ("direction", {"direction": "sideways"}, "'sideways' is not one of forward, backward"),
         ("direction", {"direction": "backward"}, "task scale has only: forward"),
         ("mode", {"mode": "turbo"}, "'turbo' is not one of compile, test, quick, ranked"),
@@ -206,7 +230,7 @@ def test_only_author_and_admins_may_rerun_and_cancel(jobs: Jobs) -> None:
 def test_a_rerun_stays_with_the_language(jobs: Jobs) -> None:
     make.make_device()
     submission = make.make_submission()
-    with pytest.raises(SubmissionError, match="nvidia-h200 runs cuda only"):
+    with pytest.raises(SubmissionError, match="nvidia-h200 runs cuda and python only"):
         rerun(submission=submission, user=submission.author, now=make.NOW, device="nvidia-h200")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from gpu_runner.data.evaluation import BuildReport
@@ -65,6 +66,27 @@ def test_the_task_stands_beside_the_editor(client: Client) -> None:
     assert "1 more is hidden" in page
     assert "kbench-good" in page
     assert 'id="starter"' in page
+
+
+def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
+    factories.make_task_version()
+    page = shown(signed_in, "/submit/?task=scale&kernel=starter.py")
+    assert "def forward(x, N):" in source_of(page)
+    assert "# returns out" in source_of(page)
+    assert '<option value="python" selected>Python</option>' in page
+    assert 'id="python-starter"' in page
+    source = "import torch\ndef forward(x, N):\n    return x * 2\n"
+    answer = signed_in.post("/submit/", form(language="python", source=source), **HTMX)
+    assert answer.status_code == 200
+    assert "it only calls libraries, which this task does not allow" in answer.content.decode()
+    assert Submission.objects.get().language == "python"
+
+
+def test_a_file_of_python_is_python(signed_in: Client) -> None:
+    factories.make_task_version()
+    upload = SimpleUploadedFile("mine.py", b"def forward(x, N):\n    return x\n")
+    signed_in.post("/submit/", form(source="", file=upload))
+    assert Submission.objects.get().language == "python"
 
 
 def test_what_becomes_public_is_said_before(signed_in: Client) -> None:

@@ -12,8 +12,9 @@ from gpu_runner.data.codec import decode, encode
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.build.build import Recipe, build
+from gpu_runner.supervisor.build.build import build
 from gpu_runner.supervisor.build.declaration import declaration, shim_source
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.verdict import DeviceKind
-from gpu_runner.supervisor.build.build import Recipe, build
+from gpu_runner.supervisor.build.build import build
 from gpu_runner.supervisor.build.eviction import IN_USE_S, evict
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 

@@ -23,12 +23,12 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, 
 from gpu_runner.supervisor import evaluate as protocol
 from gpu_runner.supervisor.build.build import (
     _KILLED_PART,
-    Recipe,
     build,
     build_anchor,
     build_runner,
     build_shim,
 )
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host import jail, killed, process
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig

@@ -12,7 +12,8 @@ from gpu_runner.data.protocol import CALIBRATION_ATTEMPTS, DISTURBED_NS, PRECISE
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
-from gpu_runner.supervisor.build.build import Recipe, build_trusted
+from gpu_runner.supervisor.build.build import build_trusted
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure import empty_kernel

@@ -11,7 +11,7 @@ from gpu_runner.data.evaluation import BuildReport, EvaluationResult
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, KernelResources, Profile
 from gpu_runner.data.verdict import DeviceKind, Mode, Verdict
 from gpu_runner.supervisor.build import vectorization
-from gpu_runner.supervisor.build.build import Recipe
+from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import occupancy
 from gpu_runner.supervisor.device.device import Peak
 from gpu_runner.supervisor.host import jail

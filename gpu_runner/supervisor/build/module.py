@@ -1,0 +1,87 @@
+"""A Python submission is imported once where compilers may run; what they made is its archive."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_runner.data.solution import Solution
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.build.recipe import Recipe
+from gpu_runner.supervisor.device.device import cuda_architecture
+from gpu_runner.supervisor.device.python_packages import python_packages
+from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.host.jail import python_paths
+
+_SOURCE = "kernel.py"
+
+
+@dataclass(frozen=True)
+class ModuleRecipe(Recipe):
+    """The import of a Python module, in a jail that has compilers."""
+
+    @property
+    def result(self) -> str:
+        """See `Recipe.result`."""
+        return "prepared.tar"
+
+    @property
+    def step(self) -> str:
+        """See `Recipe.step`."""
+        return "importing the module"
+
+    @property
+    def compiler(self) -> str:
+        """Python, and the packages that kernels are written with."""
+        packages = [f"{name} {version}" for name, version in python_packages().items()]
+        return ", ".join([f"Python {platform.python_version()}", *packages])
+
+    def command(self) -> list[str]:
+        """See `Recipe.command`; the flags are the program's words."""
+        program = (sys.executable, "-m", "gpu_runner.engine.preparation", self.source)
+        return [*program, *self.flags, self.result]
+
+    def script(self) -> str:
+        """See `Recipe.script`."""
+        return shlex.join(self.command())
+
+    def key(self) -> str:
+        """See `Recipe.key`; our own code that prepares is part of it."""
+        parts = [super().key(), self.compiler, *self.environment.values(), _own_code()]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def module_recipe(solution: Solution, config: SupervisorConfig) -> ModuleRecipe:
+    """How a Python submission is prepared."""
+    words = (solution.direction.value, config.kind.value)
+    paths = tuple(python_paths())
+    environment = {**python_environment(), **module_environment(config)}
+    files = {_SOURCE: solution.source}
+    return ModuleRecipe(files, _SOURCE, config.kind, words, paths, environment=environment)
+
+
+def python_environment() -> dict[str, str]:
+    """What a jailed Python needs to find this package."""
+    return {"PYTHONPATH": str(_PACKAGE.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def module_environment(config: SupervisorConfig) -> dict[str, str]:
+    """What tells torch for which GPU to compile; the same wherever it asks."""
+    if config.kind is not DeviceKind.CUDA:
+        return {}
+    digits = cuda_architecture(config.index).removeprefix("sm_")
+    letter = digits[-1] if digits[-1].isalpha() else ""
+    number = digits.removesuffix(letter)
+    return {"TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}{letter}"}
+
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def _own_code() -> str:
+    names = ("preparation.py", "prepared.py", "programs.py", "module.py")
+    return "".join((_PACKAGE / "engine" / name).read_text() for name in names)

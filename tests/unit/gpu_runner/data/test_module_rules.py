@@ -1,0 +1,141 @@
+"""Static rules for Python modules: each finds what it is for, and leaves honest modules alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.static import (
+    MODULE_RULES,
+    check_module,
+    compiles_at_calls,
+    only_calls_libraries,
+)
+
+TASK = find_task("softmax")
+FREE = dataclasses.replace(TASK, libraries=True)
+OWN = "import triton\n@triton.jit\ndef kernel(): pass\n"
+
+HOSTILE = [
+    ("python-library", "import torch\ndef forward(x): return x\n", 1),
+    ("python-library", f"{OWN}import torch\ny = torch.softmax(1)\n", 5),
+    ("python-library", f"{OWN}import torch.nn.functional as F\ny = F.new_thing(1)\n", 5),
+    ("python-library", f"{OWN}def forward(x, w):\n    return x @ w\n", 5),
+    ("python-library", f"{OWN}def forward(x):\n    return x.log_softmax(-1)\n", 5),
+    ("python-patches", "import time\ntime.perf_counter_ns = lambda: 0\n", 2),
+    ("python-patches", "import torch\nsetattr(torch.Tensor, 'copy_', None)\n", 2),
+    ("python-patches", "import torch as t\ndel t.empty\n", 2),
+    ("python-patches", "import os\nos.environ['A'] = 'b'\nos.x['A'] = 1\n", 3),
+    ("python-interpreter", "from sys import modules\n", 1),
+    ("python-interpreter", "import gpu_runner.engine.runner\n", 1),
+    ("python-interpreter", "def f(g): return g.__globals__\n", 1),
+    ("python-interpreter", "eval('1')\n", 1),
+    ("python-state", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n", 2),
+    ("python-processes", "from concurrent.futures import ThreadPoolExecutor\n", 1),
+    ("python-processes", "import os\nos.fork()\n", 2),
+    ("python-files", "open('/tmp/x')\n", 1),
+    ("python-files", "import torch\ntorch.save(1, 'x')\n", 2),
+    ("python-network", "import urllib.request\n", 1),
+    ("python-sleeps", "from time import sleep\nsleep(1)\n", 1),
+]
+
+HONEST = [
+    """
+import torch
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 128})], key=["C"])
+@triton.jit
+def softmax(out, x, C, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    v = tl.load(x + row * C + tl.arange(0, BLOCK))
+    v = tl.exp(v - tl.max(v, 0))
+    tl.store(out + row * C + tl.arange(0, BLOCK), v / tl.sum(v, 0))
+
+def forward(input, N, C):
+    out = torch.empty_like(input)
+    softmax[(N,)](out, input.contiguous().view(N, C), C)
+    return out
+""",
+    """
+import numpy as np
+from numba import njit, prange
+
+@njit(parallel=True, cache=True)
+def rows(out, x):
+    for r in prange(x.shape[0]):
+        out[r] = np.exp(x[r] - x[r].max())
+        out[r] /= out[r].sum()
+
+def forward(input, N, C):
+    import torch
+    out = torch.empty(N, C)
+    rows(out.numpy(), input.numpy())
+    return out
+""",
+    '''
+import os
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+os.environ.setdefault("CUDA_HOME", "/usr/local/cuda")
+
+source = """
+#include <torch/extension.h>
+torch::Tensor softmax(torch::Tensor x) {
+  auto out = torch::empty_like(x);
+  return out;
+}
+"""
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own = load_inline("own", source, functions=["softmax"])
+        self.linear = nn.Linear(2, 3)
+
+    def forward(self, x):
+        return self.own.softmax(x)
+''',
+]
+
+
+@pytest.mark.parametrize(("rule", "source", "line"), HOSTILE)
+def test_each_rule_finds_what_it_is_for(rule: str, source: str, line: int) -> None:
+    found = [s.line for s in check_module(source, TASK) if s.reason.startswith(f"{rule}: ")]
+    assert line in found
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule.name for rule in MODULE_RULES} == {rule for rule, _, _ in HOSTILE}
+    assert all(rule.looks_for and "\n" not in rule.looks_for for rule in MODULE_RULES)
+
+
+@pytest.mark.parametrize("source", HONEST)
+def test_honest_modules_are_left_alone(source: str) -> None:
+    assert check_module(source, TASK) == ()
+    assert only_calls_libraries(source, TASK) == ""
+    assert compiles_at_calls(source)
+
+
+def test_plain_torch_is_fine_where_the_task_allows_libraries() -> None:
+    source = "import torch\ndef forward(input, N, C):\n    return torch.softmax(input, -1)\n"
+    assert check_module(source, FREE) == ()
+    assert only_calls_libraries(source, FREE) == ""
+    assert "only calls libraries" in only_calls_libraries(source, TASK)
+    assert not compiles_at_calls(source)
+
+
+def test_cpp_in_a_string_is_read_as_an_extension_is() -> None:
+    text = '"""\n#include <torch/extension.h>\nvoid f() { system("x"); at::softmax(a, 1); }\n"""'
+    source = f"from torch.utils.cpp_extension import load_inline\nown = load_inline('o', {text})\n"
+    found = [(s.line, s.reason.split(":")[0]) for s in check_module(source, TASK)]
+    assert found == [(4, "processes"), (4, "torch-library")]
+
+
+def test_what_is_no_python_is_said_and_not_executed() -> None:
+    assert [s.line for s in check_module("def (", TASK)] == [None]
+    assert only_calls_libraries("(" * 10_000, TASK) == ""

@@ -1,0 +1,189 @@
+"""A Python submission is imported, and called as its task says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gpu_runner.data.formats import find_task, load_task
+from gpu_runner.data.task import Task
+from gpu_runner.data.verdict import Direction
+from gpu_runner.data.wire import ErrorCode
+from gpu_runner.engine import arguments
+from gpu_runner.engine.files import write_files
+from gpu_runner.engine.model_weights import as_json, plain_of
+from gpu_runner.engine.module import Module, load_module, what_failed
+from gpu_runner.engine.problem import load_problem, outputs_of
+from gpu_runner.engine.returned import CallError
+
+FORWARD = Direction.FORWARD
+MODEL = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, width, sizes, scale):
+        super().__init__()
+        self.first = nn.Linear(width, sizes[0])
+        self.norm = nn.BatchNorm1d(sizes[0])
+        self.drop = nn.Dropout(0.5)
+        self.last = nn.Linear(sizes[0], sizes[1])
+        self.mask = torch.rand(sizes[1])
+        self.scale = scale
+
+    def forward(self, x):
+        return self.last(self.drop(self.norm(self.first(x)))) * self.mask * self.scale
+
+def get_inputs():
+    return [torch.rand(4, 8)]
+
+def get_init_inputs():
+    return [8, (6, 5), 0.5]
+"""
+RENAMED = """
+    def __init__(self, width, sizes, scale):
+        super().__init__()
+        assert type(sizes) is tuple
+        self.w, self.b = nn.Parameter(torch.rand(6, 8)), nn.Parameter(torch.rand(6))
+        self.g, self.h = nn.Parameter(torch.rand(6)), nn.Parameter(torch.rand(6))
+        self.v, self.c = nn.Parameter(torch.rand(5, 6)), nn.Parameter(torch.rand(5))
+        self.mask = torch.rand(5)
+        self.scale = scale
+
+    def forward(self, x):
+        y = x @ self.w.t() + self.b
+        y = (y - y.mean(0)) / (y.var(0, unbiased=False) + 1e-5).sqrt() * self.g + self.h
+        return (y @ self.v.t() + self.c) * self.mask * self.scale
+"""
+Make = Callable[[str], Path]
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Make:
+    """Write a submission's source."""
+
+    def write(source: str) -> Path:
+        path = tmp_path / "kbench_kernel.py"
+        path.write_text(source)
+        return path
+
+    return write
+
+
+def _setup(task: Task) -> tuple[dict[str, Any], list[torch.Tensor], tuple[torch.Tensor, ...]]:
+    """What a runner is told of the smallest workload, its inputs, and what is expected."""
+    workload = task.workloads[-1]
+    folder = write_files(task)
+    problem = load_problem(task, Path(folder.name))
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    expected = problem.expected(workload, FORWARD, 1, "cpu")
+    outputs = arguments.as_signature_says(task, expected)
+    told = {
+        "arguments": arguments.describe_arguments(task, workload, drawn, outputs),
+        "outputs": arguments.describe_outputs(task, outputs),
+    }
+    made = getattr(problem, "model_call", None)
+    told |= {} if made is None else {"model": made()}
+    return json.loads(json.dumps(told)), arguments.input_tensors(task, workload, drawn), expected
+
+
+def _close(task: Task, path: Path) -> bool:
+    told, tensors, expected = _setup(task)
+    for tensor in tensors:  # a model may not write to what it is given
+        tensor.requires_grad_(False)
+    before = [tensor.clone() for tensor in tensors]
+    with torch.no_grad():
+        prepared = Module(path, FORWARD).prepare(told, "cpu")
+        results = outputs_of(prepared.function(*prepared.arrange(tensors)))
+    assert all(map(torch.equal, before, tensors))
+    pairs = zip(results, expected, strict=True)
+    return all(torch.allclose(actual.double(), wanted, atol=1e-5) for actual, wanted in pairs)
+
+
+@pytest.fixture
+def kernelbench(tmp_path: Path) -> Task:
+    (tmp_path / "model.py").write_text(MODEL)
+    return load_task(tmp_path / "model.py")
+
+
+def test_a_model_of_the_same_names_gets_the_weights(module: Make, kernelbench: Task) -> None:
+    same = MODEL.replace("class Model(", "class ModelNew(").replace("_inputs", "_others")
+    assert _close(kernelbench, module(same))
+
+
+def test_a_model_with_other_names_gets_them_in_order(module: Make, kernelbench: Task) -> None:
+    source = f"import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):{RENAMED}"
+    assert _close(kernelbench, module(source))
+
+
+def test_a_function_gets_all_arguments_of_a_model(module: Make, kernelbench: Task) -> None:
+    source = """
+import torch.nn.functional as F
+def forward(x, w, b, g, h, v, c, mean, var, mask, width, sizes, scale):
+    y = F.batch_norm(F.linear(x, w, b), None, None, g, h, training=True)
+    return F.linear(y, v, c) * mask * scale
+"""
+    assert _close(kernelbench, module(source))
+
+
+def test_parameters_without_a_place_are_named(module: Make, kernelbench: Task) -> None:
+    source = "from torch import nn\nclass ModelNew(nn.Module):\n    def __init__(self, *a):\n"
+    path = module(f"{source}        super().__init__()\n        self.first = nn.Linear(8, 6)\n")
+    told, _, _ = _setup(kernelbench)
+    with pytest.raises(CallError, match=r"no place for .*'norm.weight' \[6\]") as raised:
+        Module(path, FORWARD).prepare(told, "cpu")
+    assert raised.value.code is ErrorCode.SYMBOL
+
+
+def test_a_function_of_a_c_task_gets_all_but_the_outputs(module: Make) -> None:
+    path = module("import torch\ndef forward(input, N, C):\n    return torch.softmax(input, -1)\n")
+    assert _close(find_task("softmax"), path)
+
+
+def test_a_model_that_needs_more_than_plain_values_says_so(module: Make, kernelbench: Task) -> None:
+    text = MODEL.replace("[8, (6, 5), 0.5]", "[8, (6, 5), torch.tensor(0.5)]")
+    task = dataclasses.replace(kernelbench, files={"model.py": text})
+    told, _, _ = _setup(task)
+    assert "Tensor is no plain value" in told["model"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = 1\ndef forward(:\n", "line 2: invalid syntax"),
+        ("\nimport no_such_package\n", "line 2: imports 'no_such_package', which this runner"),
+        ("\n\nraise ValueError('mine')\n", "line 3: ValueError: mine"),
+        ("raise SystemExit\n", "line 1: asks to exit"),
+        ("def backward(x): pass\n", "exports no function 'forward' or class 'ModelNew'"),
+        ("forward = 3\n", "exports no function 'forward'"),
+    ],
+)
+def test_what_is_wrong_with_a_module_is_said(module: Make, source: str, words: str) -> None:
+    with pytest.raises(CallError, match=words) as raised:
+        Module(module(source), FORWARD)
+    assert raised.value.code is ErrorCode.SYMBOL
+
+
+def test_a_backward_is_no_model(module: Make) -> None:
+    path = module("class ModelNew: pass\ndef backward(x): return x\n")
+    loaded = load_module(path)
+    assert loaded.backward(1) == 1
+    Module(path, Direction.BACKWARD)
+
+
+def test_an_error_deep_inside_names_the_source_line(module: Make) -> None:
+    path = module("import json\njson.loads('{')\n")
+    with pytest.raises(CallError, match="line 2: JSONDecodeError"):
+        load_module(path)
+    assert what_failed(RuntimeError(), path) == "RuntimeError"
+
+
+def test_tuples_stay_tuples() -> None:
+    value = [1, (2, [3.5, "x", None]), True]
+    assert plain_of(json.loads(json.dumps(as_json(value)))) == value
