@@ -118,6 +118,15 @@ class RunConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KnownTimes:
+    """What is known of a public workload, in nanoseconds: baselines, and a physical limit."""
+
+    workload: str
+    baselines_ns: Mapping[str, float] = field(default_factory=dict)
+    limit_ns: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """What a prompt may tell of the task and the device; hidden workloads are not among it."""
 
@@ -139,3 +148,11 @@ class Problem:
     threshold_pct: float = 30.0  # CUDAMaster's, recalibrated for the device where that was possible
     baselines_ns: Mapping[str, float] = field(default_factory=dict)
     floor_ns: float | None = None
+    known: tuple[KnownTimes, ...] = ()
+    limit_source: str = ""  # where the limits of `known` come from
+    tolerance: str = ""  # the bound on an element's error, in numbers
+    hardware: tuple[str, ...] = ()  # facts of the device that measures
+    processors: int | None = None  # that a kernel gets on a CPU
+    compiler: str = ""  # and its version
+    call_limit_s: float | None = None
+    answer_tokens: int = 0  # that an answer may have; 0 where it is not known

@@ -12,19 +12,32 @@ from gpu_runner.data.flags import EXAMPLE, allowed_text
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
 from runs_app.evolve.commands import Message, Prompt
-from runs_app.evolve.config import Problem
+from runs_app.evolve.config import KnownTimes, Problem
 from runs_app.evolve.sections import clip
 
 MAX_DESCRIPTION_TOKENS = 2000
 MAX_REFERENCE_TOKENS = 8000
 MAX_WORKLOADS_TOKENS = 2000
+MAX_VALUE_TOKENS = 7000
+MAX_KERNELS_TOKENS = 15_000
 """Tasks may be long: what is more than this loses its middle, and the prompt says so."""
+
+MOST_TOKENS = 40_000
+"""No prompt is longer, at `CHARACTERS_PER_TOKEN` characters each, but a long dialogue of `fsr`."""
 
 FOLDER = Path(__file__).with_name("prompts")
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 _FRONT = re.compile(r"\A---\n(?P<front>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
+_ONLY = re.compile(r"@(cuda|cpp|one|many|cap) (.*)")
 _PART = re.compile(r"^## (system|user)[ \t]*\n", re.MULTILINE)
+
+
+_TOLERANCE = (
+    "Each output element must be within a bound that follows from the dtype and from how many terms"
+    " it sums up."
+)
+_NO_HARDWARE = "- nothing more is known of it yet: nothing was measured on it"
 
 
 class PromptError(ValueError):
@@ -50,9 +63,17 @@ def render(name: str, problem: Problem, **values: str) -> Prompt:
     """The prompt of that name for a problem.
 
     Placeholders about the problem (`common`) are filled in by themselves; every other one must be
-    among `values`, and every value must be used. Raises `PromptError`.
+    among `values`, and every value must be used. A value that is too long loses its middle, but a
+    plan, which is never cut. Raises `PromptError`.
     """
-    return fill(name, values, common(problem))
+    clipped = {key: _clipped(key, value) for key, value in values.items()}
+    return fill(name, clipped, common(problem))
+
+
+def _clipped(name: str, value: str) -> str:
+    if name == "strategy":  # its own limit is that of the answer
+        return value
+    return clip(value, MAX_KERNELS_TOKENS if name == "kernels" else MAX_VALUE_TOKENS)
 
 
 def fill(name: str, values: Mapping[str, str], known: Mapping[str, str] | None = None) -> Prompt:
@@ -109,18 +130,53 @@ def common(problem: Problem) -> dict[str, str]:
         "flags": allowed_text(problem.language),
         "flags_example": EXAMPLE[problem.language],
         "reference": clip(problem.reference.strip(), MAX_REFERENCE_TOKENS),
-        "workloads": clip("\n".join(f"- {w}" for w in problem.workloads), MAX_WORKLOADS_TOKENS),
+        "workloads": clip(workloads_text(problem), MAX_WORKLOADS_TOKENS),
         "goal": _goal(problem),
-        "fence": "cuda" if problem.device_kind is DeviceKind.CUDA else "cpp",
+        "tolerance": problem.tolerance or _TOLERANCE,
+        "hardware": "\n".join(f"- {fact}" for fact in problem.hardware) or _NO_HARDWARE,
+        "by_compiler": f" by {problem.compiler}" if problem.compiler else "",
+        "time_limit": _time_limit(problem),
+        "answer_tokens": f"{problem.answer_tokens:,}",
+        "fence": fence_of(problem),
         "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++/OpenMP",
     }
-    task = _filled(part("task"), facts)
-    contract = _filled(part(f"contract_{problem.abi}_{problem.language}"), facts)
-    rules = _filled(part("rules"), facts)
-    hints = part(f"hints_{problem.language}")
-    forms = {name: _filled(part(name), facts) for name in ("form_kernel", "form_edits")}
-    shared = {"task": task, "contract": contract, "rules": rules, "hints": hints}
-    return {**facts, **forms, **shared}
+
+    def of(name: str) -> str:
+        return _filled(chosen(part(name), problem), facts)
+
+    shared = {
+        "task": of("task"),
+        "contract": of(f"contract_{problem.abi}_{problem.language}"),
+        "rules": of("rules"),
+        "hints": of(f"hints_{problem.language}"),
+    }
+    return {**facts, **shared, **{name: of(name) for name in ("form_kernel", "form_edits")}}
+
+
+def fence_of(problem: Problem) -> str:
+    """Tag of a fenced block with a kernel."""
+    return "cuda" if problem.device_kind is DeviceKind.CUDA else "cpp"
+
+
+def chosen(text: str, problem: Problem | None) -> str:
+    """A piece's lines that are for this problem; all of them where none is given.
+
+    A line that begins with @cuda or @cpp is for kernels in that language, one with @one or @many
+    for a CPU on which a kernel gets one processor, or more; one with @cap where answers have a cap.
+    """
+    lines = []
+    for line in text.splitlines():
+        only = _ONLY.match(line)
+        if only is None:
+            lines.append(line)
+        elif problem is None or only[1] in _traits(problem):
+            lines.append(only[2])
+    return "\n".join(lines).strip()
+
+
+def _traits(problem: Problem) -> set[str]:
+    processors = "one" if problem.processors == 1 else "many"
+    return {problem.language.value, processors, *(["cap"] if problem.answer_tokens else [])}
 
 
 @functools.cache
@@ -163,8 +219,42 @@ def _signature(problem: Problem) -> str:
     return problem.signature or f"{problem.direction}(the reference's arguments, in order)"
 
 
+def workloads_text(problem: Problem) -> str:
+    """The public workloads, a line each, with their baselines and their limit."""
+    known = {each.workload: each for each in problem.known}
+    return "\n".join(
+        f"- {workload}{_known(known.get(workload.partition(':')[0]))}"
+        for workload in problem.workloads
+    )
+
+
+def _known(times: KnownTimes | None) -> str:
+    if times is None:
+        return ""
+    parts = [f"{name} {_us(time)}" for name, time in times.baselines_ns.items()]
+    if times.limit_ns is not None:
+        parts.append(f"limit {_us(times.limit_ns)}")
+    return "; " + ", ".join(parts) if parts else ""
+
+
 def _goal(problem: Problem) -> str:
-    lines = [f"- {name}: {time / 1e3:.2f} us" for name, time in problem.baselines_ns.items()]
+    lines = [f"- {name}: {_us(time)}" for name, time in problem.baselines_ns.items()]
+    if not lines:
+        lines = ["- no baseline has been measured on this device yet"]
     if problem.floor_ns is not None:
-        lines.append(f"- physical limit of the device: {problem.floor_ns / 1e3:.2f} us")
-    return "\n".join(lines) or "No baseline has been measured on this device yet."
+        lines.append(f"- physical limit of the device: {_us(problem.floor_ns)}")
+    if problem.limit_source:
+        lines.append(f"- the limits above are {problem.limit_source}")
+    elif problem.floor_ns is None:
+        lines.append("- no physical limit of this device is known")
+    return "\n".join(lines)
+
+
+def _time_limit(problem: Problem) -> str:
+    if problem.call_limit_s is None:
+        return ""
+    return f"A call that takes more than {problem.call_limit_s:g} s is ended, and fails."
+
+
+def _us(time_ns: float) -> str:
+    return f"{time_ns / 1e3:.2f} us"

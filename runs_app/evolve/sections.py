@@ -66,6 +66,11 @@ def sections(
     return [Section(title, clip(text, tokens)) for title, text, tokens in found if text]
 
 
+def times_text(feedback: Feedback, budgets: TokenBudgets = _DEFAULT) -> str:
+    """The overall time and that of each workload, with their noise, beside what is known."""
+    return clip(_times(feedback), budgets.times)
+
+
 def text_of(found: list[Section]) -> str:
     """Sections as Markdown."""
     return "\n\n".join(f"### {section.title}\n{section.text}" for section in found)
@@ -103,7 +108,8 @@ def _times(feedback: Feedback) -> str:
 
 def _workload(time: WorkloadTime) -> str:
     shape = ", ".join(f"{name}={value}" for name, value in time.parameters.items())
-    parts = [f"- {time.name} ({shape}): {_us(time.time_ns)}"]
+    noise = (time.high_ns - time.low_ns) / 2 / time.time_ns
+    parts = [f"- {time.name} ({shape}): {_us(time.time_ns)} ± {noise:.1%}"]
     if time.baseline_ns is not None:
         parts.append(f"fastest baseline {_us(time.baseline_ns)}")
     if time.floor_ns is not None:

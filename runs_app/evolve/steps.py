@@ -26,7 +26,8 @@ from runs_app.evolve.commands import (
 )
 from runs_app.evolve.config import ModelSpec, Problem, ProfileMode, RunConfig
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question, draw
-from runs_app.evolve.sections import sections, text_of
+from runs_app.evolve.sections import sections, text_of, times_text
+from runs_app.evolve.tried import tried_text
 
 T = TypeVar("T")
 
@@ -49,8 +50,8 @@ class Pending(Exception):
 class Inquiry:
     """An ask in a strategy's plan; its prompt is only made where it has to be sent.
 
-    model: empty draws one. calm: the run's lowest temperature, for judging and summing up;
-    otherwise one of them is drawn.
+    max_tokens: of the answer; None is the run's own limit. model: empty draws one. calm: the run's
+    lowest temperature, for judging and summing up; otherwise one of them is drawn.
     """
 
     role: Role
@@ -62,6 +63,7 @@ class Inquiry:
     edit: Edit = Edit.REWRITE
     model: str = ""
     calm: bool = False
+    max_tokens: int | None = None
 
 
 def commands_of(plan: Callable[[], str]) -> list[Command]:
@@ -178,6 +180,17 @@ class Steps:
             )
         )
 
+    def tried(self, *, besides: Iterable[int] = (), before: int | None = None) -> str:
+        """What was tried and lost, for a prompt; see `tried_text`."""
+        return tried_text(self.history, besides=besides, before=before)
+
+    def times(self, candidate: Candidate) -> str:
+        """Times of a correct candidate, workload by workload, with their noise."""
+        feedback = self.history.details.feedback(candidate.number)
+        if feedback is not None and feedback.workloads:
+            return times_text(feedback)
+        return f"Overall: {(candidate.latency_ns or 0.0) / 1e3:.2f} us"
+
     def _ask(self, inquiry: Inquiry, attempt: int) -> Ask:
         place = inquiry.place
         label = (inquiry.role, place.generation, place.slot, place.island)
@@ -195,6 +208,7 @@ class Steps:
             about=inquiry.about,
             verifier=inquiry.verifier,
             edit=inquiry.edit,
+            max_tokens=inquiry.max_tokens,
         )
 
 

@@ -57,9 +57,9 @@ def judged(steps: Steps, drafts: Iterable[Draft], mode: Mode = Mode.QUICK) -> li
     return candidates
 
 
-def instructions(verifier: str) -> str:
-    """The shipped instructions of a verifier."""
-    return prompts.part(f"verify_{verifier}")
+def instructions(verifier: str, problem: Problem | None = None) -> str:
+    """The shipped instructions of a verifier, for a problem's language, or for all."""
+    return prompts.chosen(prompts.part(f"verify_{verifier}"), problem)
 
 
 def verify_prompt(
@@ -72,7 +72,7 @@ def verify_prompt(
     prompt = prompts.render(
         "verify",
         problem,
-        instructions=tuned or instructions(verifier),
+        instructions=tuned or instructions(verifier, problem),
         known_kernel=reference,
         candidate=candidate,
     )
@@ -86,7 +86,7 @@ def reflect_prompt(
     prompt = prompts.render(
         "reflect",
         problem,
-        instructions=tuned or instructions(verifier),
+        instructions=tuned or instructions(verifier, problem),
         candidate=candidate,
         first=first,
     )

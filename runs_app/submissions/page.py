@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_runner.data.evaluation import JUDGED_FLOOR_NS, SLOW_BASELINE
 from gpu_runner.data.verdict import Mode, Stage
+from runs_app.evolve.hardware import hardware_lines
 from tasks_app.templatetags.display import amount, percent
 
 _BAD_AT_END = {"COMPILE_ERROR": Stage.BUILD, "WRONG_RESULT": Stage.VERIFY}
@@ -112,11 +113,14 @@ def baseline_names(rows: Iterable[WorkloadRow]) -> list[str]:
 
 def environment_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The environment as labels and values."""
-    return [
+    environment = document.get("environment", {})
+    rows = [
         (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
-        for name, value in document.get("environment", {}).items()
-        if value not in (None, "", [], {}) and name != "peaks"
+        for name, value in environment.items()
+        if value not in (None, "", [], {}) and name not in ("peaks", "hardware")
     ]
+    facts = hardware_lines(environment) if environment.get("hardware") else ()
+    return [*rows, *(("hardware", fact) for fact in facts)]
 
 
 def limit_sentences(document: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture, device_name
+from gpu_runner.supervisor.device.sheet import sheet
 from gpu_runner.supervisor.device.statistics import ESTIMATORS
 from gpu_runner.supervisor.host import cgroup, jail, nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -36,6 +37,7 @@ def environment(config: SupervisorConfig) -> dict[str, Any]:
         "system_calls": filter_name(config),
         "tf32": False,
         "estimator": str(ESTIMATORS[config.kind]),
+        "hardware": sheet(config),
     }
     if config.kind is DeviceKind.CUDA:
         found["driver"] = nvml.driver_version()

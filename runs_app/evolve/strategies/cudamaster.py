@@ -23,8 +23,10 @@ from runs_app.evolve.strategies.contract import (
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import judged
 
-MAX_PLAN_TOKENS = 400
+MAX_PLAN_TOKENS = 2000
+"""Of the planner's answer. It is asked for twelve lines; what it says reaches the coder uncut."""
 MAX_ERROR_TOKENS = 1500
+_WHOLE_ROUNDS, _ROUNDS_SHOWN = 3, 12
 
 PLAN_SLOT, CODE_SLOT, COMPILE_SLOT, DEBUG_SLOT = 0, 1, 2, 3
 """Where in a round a role speaks; the debugger has the slots from its own on."""
@@ -115,11 +117,12 @@ class CudaMaster:
                 self.problem,
                 code=steps.source(current),
                 report=steps.report(current),
-                history="\n".join(past) or "This is the first round.",
+                history=_history(past),
             ),
             about=current.number,
+            max_tokens=MAX_PLAN_TOKENS,
         )
-        return clip(steps.text(inquiry), MAX_PLAN_TOKENS)
+        return steps.text(inquiry)
 
     def _coded(
         self, steps: Steps, number: int, current: Candidate, strategy: str
@@ -129,7 +132,11 @@ class CudaMaster:
             role=Role.CODE,
             place=Place(generation=number, slot=CODE_SLOT),
             prompt=lambda: render(
-                "code", self.problem, code=steps.source(current), strategy=strategy
+                "code",
+                self.problem,
+                code=steps.source(current),
+                times=steps.times(current),
+                strategy=strategy,
             ),
             parents=(current.number,),
         )
@@ -184,9 +191,16 @@ class CudaMaster:
         return Mode.QUICK if self.config.profile is ProfileMode.NONE else Mode.PROFILE
 
 
+def _history(past: list[str]) -> str:
+    """What the Planner reads of earlier rounds: the last ones whole, some before them in short."""
+    older, newer = past[-_ROUNDS_SHOWN:-_WHOLE_ROUNDS], past[-_WHOLE_ROUNDS:]
+    short = [entry if len(entry) <= 300 else f"{entry[:140]} ... {entry[-140:]}" for entry in older]
+    return "\n".join([*short, *newer]) or "This is the first round."
+
+
 def _entry(number: int, strategy: str, outcome: Candidate | None) -> str:
     """A round in the history that the Planner reads."""
-    first = " ".join(strategy.split())[:300] or "no strategy came"
+    first = " ".join(strategy.split()) or "no strategy came"
     result = one_line(outcome) if outcome is not None else "no kernel came of it"
     return f"Round {number}: {first} -> {result}"
 

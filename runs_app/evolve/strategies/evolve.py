@@ -10,7 +10,7 @@ from functools import partial
 from runs_app.evolve.commands import Command, Place, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, History, draw
-from runs_app.evolve.prompts import render
+from runs_app.evolve.prompts import fence_of, render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest
 from runs_app.evolve.strategies.contract import (
@@ -123,6 +123,9 @@ class Evolve:
                 self.problem,
                 kernels=kernels_text(steps, shown),
                 recommendations=advice or "None yet.",
+                tried=steps.tried(
+                    besides=(candidate.number for candidate in shown), before=place.generation
+                ),
                 sample=str(place.slot),
                 samples=str(self.parameters.proposals),
             ),
@@ -145,6 +148,7 @@ class Evolve:
                 code=steps.source(best),
                 report=steps.report(best),
                 count=str(self.parameters.recommendations),
+                tried=steps.tried(besides=(best.number,)),
             ),
             about=best.number,
             calm=True,
@@ -162,11 +166,10 @@ def kernels_text(steps: Steps, shown: list[Candidate]) -> str:
 
 
 def _kernel_text(steps: Steps, candidate: Candidate) -> str:
-    time = f"{(candidate.latency_ns or 0.0) / 1e3:.2f} us"
-    speedup = "" if candidate.speedup is None else f", {candidate.speedup:.2f}x the best baseline"
     heading = f"### Kernel #{candidate.number} {candidate.title}".rstrip()
     code = clip(steps.source(candidate).rstrip(), MAX_KERNEL_TOKENS)
-    return f"{heading}\nCorrect, {time}{speedup}\n\n```cpp\n{code}\n```"
+    fence = fence_of(steps.problem)
+    return f"{heading}\n{steps.times(candidate)}\n\n```{fence}\n{code}\n```"
 
 
 def _make(problem: Problem, config: RunConfig) -> Evolve:

@@ -9,7 +9,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.commands import Command, Message, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History
-from runs_app.evolve.prompts import render
+from runs_app.evolve.prompts import fence_of, render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged, one_line
 from runs_app.evolve.strategies.contract import (
@@ -99,31 +99,40 @@ class Fsr:
         inquiry = Inquiry(
             role=Role.PROPOSE,
             place=place,
-            prompt=lambda: self._prompt(steps, rounds),
+            prompt=lambda: self._prompt(steps, rounds, self._sample(place)),
             parents=(rounds[-1].kernel.number,) if rounds else (),
         )
         return steps.kernel(inquiry)
 
-    def _prompt(self, steps: Steps, rounds: tuple[Round, ...]) -> Prompt:
+    def _sample(self, place: Place) -> str:
+        """Tells the candidates of a depth apart, so that each takes another idea."""
+        if self.parameters.n == 1:
+            return ""
+        return (
+            f"\n\nThis is candidate {place.slot} of {self.parameters.n} that are written now, each"
+            " without knowing the others: take an idea of your own."
+        )
+
+    def _prompt(self, steps: Steps, rounds: tuple[Round, ...], sample: str) -> Prompt:
         """The task, and the dialogue since: each round's kernel, and what was said of it."""
-        first = render("fsr_initial", self.problem)
+        first = render("fsr_initial", self.problem, sample="" if rounds else sample)
         if not rounds:
             return first
         kept = rounds[-(self.parameters.history + 1) :]
         messages = list(first.messages)
         for entry in kept:
-            follow = self._follow_up(steps, entry)
-            code = f"```cpp\n{steps.source(entry.kernel).rstrip()}\n```"
+            follow = self._follow_up(steps, entry, sample if entry is kept[-1] else "")
+            code = f"```{fence_of(self.problem)}\n{steps.source(entry.kernel).rstrip()}\n```"
             messages += [Message(role="assistant", content=code), follow.messages[-1]]
-        last = self._follow_up(steps, kept[-1])
+        last = self._follow_up(steps, kept[-1], sample)
         return replace(last, messages=tuple(messages))
 
-    def _follow_up(self, steps: Steps, entry: Round) -> Prompt:
+    def _follow_up(self, steps: Steps, entry: Round, sample: str) -> Prompt:
         """What is said of a round's kernel: make it faster, or repair it."""
         report = clip(steps.report(entry.kernel), MAX_ERROR_TOKENS)
         tried = "\n".join(f"- {one_line(candidate)}" for candidate in entry.tried) or "- nothing"
         name = "fsr_faster" if entry.passed else "fsr_repair"
-        return render(name, self.problem, report=report, tried=tried)
+        return render(name, self.problem, report=report, tried=tried, sample=sample)
 
 
 def _is_compiled(candidate: Candidate) -> bool:

@@ -12,7 +12,7 @@ from runs_app.evolve.bandit import Arm, choose, gain
 from runs_app.evolve.commands import Ask, Command, Drop, Edit, Measure, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
-from runs_app.evolve.prompts import render
+from runs_app.evolve.prompts import fence_of, render
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
 from runs_app.evolve.steps import Pending, Steps, commands_of, one_line
 from runs_app.evolve.strategies.contract import (
@@ -193,6 +193,7 @@ class Islands:
             self.problem,
             parent=kernel_text(steps, parents[0]),
             elites="\n".join(f"- {_summary(elite)}" for elite in others) or "None yet.",
+            tried=steps.tried(besides=(c.number for c in (*parents, *others))),
             **values,
         )
 
@@ -216,7 +217,7 @@ def drafted(history: History) -> list[Candidate]:
 
 def kernel_text(steps: Steps, candidate: Candidate) -> str:
     """A kernel and what hardware said of it, for a prompt."""
-    code = f"```cpp\n{steps.source(candidate).rstrip()}\n```"
+    code = f"```{fence_of(steps.problem)}\n{steps.source(candidate).rstrip()}\n```"
     return f"## Kernel {one_line(candidate)}\n{code}\n\n{steps.report(candidate)}"
 
 

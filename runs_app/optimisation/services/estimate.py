@@ -20,7 +20,7 @@ from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
 from runs_app.optimisation.services import spending
 from runs_app.optimisation.services.problem import problem_for, seed_for
 from runs_app.optimisation.services.request import RunRequest, config_for
-from runs_app.optimisation.services.start import check_strategy, checked_target
+from runs_app.optimisation.services.start import answer_tokens, check_strategy, checked_target
 
 _MOST_STEPS = 400
 _CHARACTERS_A_TOKEN = 4  # of English and code, roughly
@@ -66,6 +66,7 @@ def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
     config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
+    problem = replace(problem, answer_tokens=answer_tokens(config))
     check_strategy(problem, config, request)
     bill, whole = _Rehearsal(problem, config).play()
     minutes = _minutes(bill, config)

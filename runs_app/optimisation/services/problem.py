@@ -16,8 +16,11 @@ from runs_app.baselines.selectors import baselines
 from runs_app.errors import SubmissionError
 from runs_app.evolve.bottleneck import calibrate
 from runs_app.evolve.config import Problem
+from runs_app.evolve.hardware import compiler_of, hardware_lines, processors_of
+from runs_app.evolve.reference import reference_for
 from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.models import Device, Evaluation, Result, Submission
+from runs_app.optimisation.services.brief import environment_of, known_times, tolerance_text
 from runs_app.optimisation.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
@@ -42,7 +45,11 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
     """The problem as everybody may see it."""
     public = public_task(version.document)
     kind, data = DeviceKind(device.kind), version.data
-    known = baselines(version, device, direction.value)
+    means = baselines(version, device, direction.value)
+    environment = environment_of(device)
+    workloads = data.workloads_for(kind, direction, hidden=False)
+    known, source = known_times(version, device, direction, environment)
+    facts = environment.get("hardware") or {}
     return Problem(
         task=data.name,
         title=data.title,
@@ -54,17 +61,24 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         language=device.language,
         device_name=device.name,
         device_kind=kind,
-        reference=_reference(public["files"]),
+        reference=_reference(public["files"], direction),
         workloads=tuple(
             f"{workload.name}: {', '.join(f'{k}={v}' for k, v in workload.parameters.items())}"
-            for workload in data.workloads_for(kind, direction, hidden=False)
+            for workload in workloads
         ),
         toolchain=command_text(kind) + (_TORCH if data.abi is Abi.TORCH else ""),
         seed_source=seed.source,
         seed_title=seed.title,
         threshold_pct=calibrate(_throughputs(device)),
-        baselines_ns=known.times_ns,
-        floor_ns=known.floor_ns,
+        baselines_ns=means.times_ns,
+        floor_ns=means.floor_ns,
+        known=known,
+        limit_source=source,
+        tolerance=tolerance_text(data, workloads, direction),
+        hardware=hardware_lines(environment),
+        processors=processors_of(environment),
+        compiler=compiler_of(environment),
+        call_limit_s=facts.get("call_timeout_s"),
     )
 
 
@@ -138,8 +152,12 @@ def _checked(source: str, device: Device, direction: Direction) -> str:
     return source
 
 
-def _reference(files: dict[str, str]) -> str:
-    modules = [(path, text) for path, text in sorted(files.items()) if path.endswith(".py")]
+def _reference(files: dict[str, str], direction: Direction) -> str:
+    modules = [
+        (path, reference_for(text, direction))
+        for path, text in sorted(files.items())
+        if path.endswith(".py")
+    ]
     if len(modules) == 1:
         return modules[0][1]
     return "\n\n".join(f"# {path}\n{text}" for path, text in modules)

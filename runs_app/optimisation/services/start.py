@@ -46,6 +46,7 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
     config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
+    problem = replace(problem, answer_tokens=answer_tokens(config))
     check_strategy(problem, config, request)
     check_running(user, now)
     if spending.is_priced(config.models):
@@ -92,6 +93,13 @@ def start_demo_run(*, device: Device, now: datetime) -> Run | None:
         seed=1,
     )
     return start_run(user=system_user(), request=request, now=now)
+
+
+def answer_tokens(config: RunConfig) -> int:
+    """How long an answer may be at most, whichever language model is asked; 0 without any."""
+    if not config.writers:
+        return 0
+    return min(config.max_tokens, *(model.max_output_tokens for model in config.writers))
 
 
 def checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:

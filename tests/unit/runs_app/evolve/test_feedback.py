@@ -99,7 +99,7 @@ def test_times_against_baseline_and_floor() -> None:
     assert "Overall: 1.00 us ± 1.0%" in shown
     assert "4x eager, 4x best" in shown
     line = next(line for line in shown.splitlines() if line.startswith("- n1024"))
-    assert "(n=1024): 1.00 us; fastest baseline 4.00 us" in line
+    assert "(n=1024): 1.00 us ± 1.0%; fastest baseline 4.00 us" in line
     assert "physical limit 0.10 us, 10.0x above it" in line
 
 

@@ -55,7 +55,7 @@ def test_the_first_prompt_is_the_task_and_the_device() -> None:
     run = a_run("fsr", speak, parameters=SMALL, seed_source="")
     first = messages(run, 1)
     assert [role for role, _ in first] == ["system", "user"]
-    assert "Device: a CPU" in first[1][1]
+    assert "# Where it runs\n\na CPU:" in first[1][1]
     assert "n1024: n=1024" in first[1][1]
 
 
