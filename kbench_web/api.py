@@ -62,11 +62,31 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
     return _error(request, field, error.reason, status)
 
 
+_MEANT = {
+    "minutes": "`wall_time_s`, in seconds",
+    "hours": "`wall_time_s`, in seconds",
+    "seconds": "`wall_time_s`",
+    "time": "`wall_time_s`, in seconds",
+    "dollars": "`usd`",
+    "cost": "`usd`",
+    "calls": "`tokens`, or `usd`",
+    "model": "`models`, a list of names",
+    "temperature": "`temperatures`, a list of numbers",
+    "generations": '`parameters`, as {"generations": 5}',
+    "kernel": "`source`",
+    "code": "`source`",
+}
+"""Names that people try in bodies of the API, and what they want."""
+
+
 @api.exception_handler(ValidationError)
 def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:
     first = error.errors[0]
     path = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "payload")]
     reason = first["msg"][:1].lower() + first["msg"][1:]
+    if first["type"] == "extra_forbidden" and path:
+        meant = _MEANT.get(path[-1])
+        reason = "there is no such field" + (f": use {meant}" if meant else "")
     return _error(request, ".".join(path) or "body", reason, 422)
 
 

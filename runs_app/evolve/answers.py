@@ -241,14 +241,21 @@ def _is_code(block: Block) -> bool:
 
 
 def _why(text: str, blocks: list[Block], wanted: Wanted, *, cut: bool) -> str:
-    torn = any(not block.closed and not is_complete(block.text) for block in blocks)
-    if cut or (torn and any(wanted.is_in(block.text) for block in blocks)):
+    fences = fenced(text)
+    torn = bool(fences) and not fences[-1].closed and not is_complete(fences[-1].text)
+    if cut or torn or _is_torn(blocks, wanted):
         return "the answer was cut off before its code was complete"
     if not blocks and _REFUSAL.search(text[:2000]):
         return f"the model refused: {_quote(text)}"
     if not blocks:
         return f"the answer has no code: {_quote(text)}"
     return wanted.sentence
+
+
+def _is_torn(blocks: list[Block], wanted: Wanted) -> bool:
+    """Whether what the task asks for was begun in a block that does not end."""
+    torn = any(not block.closed and not is_complete(block.text) for block in blocks)
+    return torn and any(wanted.is_in(block.text) for block in blocks)
 
 
 def _quote(text: str) -> str:
@@ -271,8 +278,15 @@ def about(text: str) -> tuple[str, str]:
     title = " ".join((sections.get("NAME") or sections.get("TITLE") or "").split("\n")[0].split())
     names = ("THOUGHT", "THOUGHTS", "REASONING", "PLAN")
     prose = "" if headings else text
-    thought = next((sections[name] for name in names if name in sections), prose)
-    return title.strip("*` ")[:MAX_TITLE], _prose(thought)[:MAX_THOUGHT]
+    thought = _prose(next((sections[name] for name in names if name in sections), prose))
+    title = title.strip("*` ") or _first_sentence(thought)
+    return title[:MAX_TITLE], thought[:MAX_THOUGHT]
+
+
+def _first_sentence(thought: str) -> str:
+    """What a kernel without a title is called: how its author begins to speak of it."""
+    line = next((line for line in thought.splitlines() if line.strip()), "").strip("#*` ")
+    return re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0].rstrip(".:")
 
 
 def _first(document: dict[str, object], keys: tuple[str, ...]) -> str:

@@ -41,7 +41,7 @@ def confirmation(history: History) -> Confirmation:
         return _chosen(history, tied[0], "nothing was measured to be faster than the seed kernel")
     wanting = [c for c in tied if Mode.RANKED not in c.measured]
     under_way = [c for c in wanting if Mode.RANKED in c.measuring]
-    room = MOST_RANKED - history.ranked() - len(under_way)
+    room = MOST_RANKED - history.ranked - len(under_way)
     if wanting and (under_way or room > 0):
         new = [c for c in wanting if c not in under_way][: max(room, 0)]
         return Confirmation(_measures(new, Mode.RANKED))
@@ -88,7 +88,7 @@ def _why_not_ranked(history: History, candidate: Candidate) -> str:
         case Verdict.SYSTEM_ERROR:
             return "ranking it ended without a verdict"
         case _:
-            return f"it was not ranked: {history.ranked()} others were, and none of them counts"
+            return f"it was not ranked: {history.ranked} others were, and none of them counts"
 
 
 def _comparison(sure: list[Candidate]) -> str:

@@ -80,7 +80,8 @@ class Evaluations:
                 self.is_over = True
             case events.Extended():
                 self.is_over = False
-                if self.searched is not None and self.searched.by_budget:
+                by_budget = self.searched is not None and self.searched.by_budget
+                if by_budget or event.parameters:
                     self.searched = None
 
     def measured(self, candidate: int, mode: Mode, verdict: str) -> None:

@@ -141,9 +141,13 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Extended:
-    """The run got another budget, and goes on if its budget had ended it."""
+    """The run got another budget, and goes on if its budget had ended it.
+
+    parameters: of the strategy, where it got more to do; then the run goes on however it ended.
+    """
 
     budget: Budget
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 Event = (

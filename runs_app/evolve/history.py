@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import events
@@ -126,6 +126,7 @@ class History:
         self.questions: dict[int, Question] = {}
         self.finished: events.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
+        self.parameters: Mapping[str, Any] = {}  # the strategy's, that extensions have changed
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over
@@ -149,7 +150,7 @@ class History:
         evaluations: Evaluations,
         best: int | None,
         finished: events.Finished | None,
-        budget: Budget | None,
+        extension: events.Extended | None,
     ) -> None:
         """Take over what folding a run's events has made before; both in order of numbers."""
         for question in questions:
@@ -167,7 +168,9 @@ class History:
         self._evaluations = evaluations
         self.settled = [self.candidates[number] for number in evaluations.settled]
         self.best = self.candidates[best] if best is not None else None
-        self.finished, self.budget = finished, budget
+        if extension is not None:
+            self.budget, self.parameters = extension.budget, extension.parameters
+        self.finished = finished
 
     def apply(self, event: Event) -> None:  # noqa: C901 - one short case for each kind of event
         """Add one event. The order is the one in which they were stored."""
@@ -292,19 +295,19 @@ class History:
         """How the search ended, while it is over."""
         return self._evaluations.searched
 
+    @property
     def ranked(self) -> int:
         """How often a candidate was ranked since the search ended."""
         return self._evaluations.ranked
 
     def is_searching(self) -> bool:
         """Whether an evaluation of the search is under way."""
-        return self._in_flight > 0 and any(
-            candidate.measuring - LAST_MODES for candidate in self.candidates.values()
-        )
+        return any(c.measuring - LAST_MODES for c in self.candidates.values())
 
     def _extended(self, event: events.Extended) -> None:
         self.budget = event.budget
-        if self.finished is not None and self.finished.by_budget:
+        self.parameters = {**self.parameters, **event.parameters}
+        if event.parameters or (self.finished is not None and self.finished.by_budget):
             self.finished = None
 
     def _measuring(self, candidate: Candidate, mode: Mode) -> None:
@@ -348,9 +351,8 @@ class History:
 
 def is_faster(candidate: Candidate, best: Candidate | None) -> bool:
     """Whether a correct candidate is faster than the best so far."""
-    if best is None or best.latency_ns is None:
-        return True
-    return candidate.latency_ns is not None and candidate.latency_ns < best.latency_ns
+    before = best.latency_ns if best is not None else None
+    return before is None or (candidate.latency_ns or before) < before
 
 
 def draw(seed: int, *label: object) -> random.Random:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import budget, events
@@ -24,7 +25,8 @@ class Optimizer:
     def __init__(self, problem: Problem, config: RunConfig, history: History) -> None:
         """Go on from `history`; raises `DataError` for parameters that the strategy refuses."""
         self.problem, self.config, self.history = problem, config, history
-        self.strategy = make_strategy(problem, config)
+        self.strategy = make_strategy(problem, extended(config, history.parameters))
+        self._parameters = history.parameters
         self.parser = AnswerParser(problem, config, history)
 
     def tell(self, outcome: Outcome) -> list[Transition]:
@@ -49,6 +51,7 @@ class Optimizer:
             return []
         if self.history.searched is not None:
             return self._record(self._last_steps(self.history.searched))
+        self._heed_extensions()
         transitions: list[Transition] = []
         refusals: list[str] = []
         for command in self.strategy.ask(self.history):
@@ -65,6 +68,12 @@ class Optimizer:
             reason = refusals[0] if refusals else "the strategy has nothing more to ask"
             transitions = self._record([self.end(reason, by_budget=bool(refusals))])
         return transitions
+
+    def _heed_extensions(self) -> None:
+        """Go on with a strategy that has more to do, where an extension says so."""
+        if self._parameters != self.history.parameters:
+            self._parameters = self.history.parameters
+            self.strategy = make_strategy(self.problem, extended(self.config, self._parameters))
 
     def end(self, reason: str, *, by_budget: bool) -> Transition:
         """The end of the search, and so of the run if its best need not be ranked."""
@@ -222,6 +231,11 @@ class Optimizer:
 
     def _is_idle(self) -> bool:
         return not self.history.waiting() and not self.history.in_flight()
+
+
+def extended(config: RunConfig, parameters: Mapping[str, Any]) -> RunConfig:
+    """The run's settings with what extensions have changed of its strategy's parameters."""
+    return replace(config, parameters={**config.parameters, **parameters})
 
 
 def _beats(latency_ns: float, history: History) -> bool:

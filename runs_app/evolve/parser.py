@@ -49,6 +49,8 @@ class AnswerParser:
             return []
         cut = answer.finish_reason in ("length", "cut")
         problem, transitions = self._read(question, answer.text, cut=cut)
+        if problem and answer.finish_reason == "length":
+            problem = f"{problem}: it reached the most tokens that it may have"
         if problem and answer.finish_reason == "content_filter":
             problem = "the endpoint's content filter stopped the answer"
         answered = events.Answered(

@@ -18,9 +18,10 @@ from runs_app.evolve.strategies import STRATEGIES
 from runs_app.messaging import broadcast
 from runs_app.models import Candidate, Run
 from runs_app.optimisation.api_schemas import (
-    BudgetIn,
+    AgainIn,
     CandidateOut,
     EventsOut,
+    ExtendIn,
     RunFilters,
     RunIn,
     RunListed,
@@ -40,8 +41,10 @@ from runs_app.optimisation.selectors.runs import (
 from runs_app.optimisation.selectors.runs import (
     budgets as run_budgets,
 )
+from runs_app.optimisation.services.again import request_of
 from runs_app.optimisation.services.control import (
     changed_budget,
+    check_extension,
     extend_run,
     pause_run,
     resume_run,
@@ -150,18 +153,40 @@ def stop(request: HttpRequest, run_id: str) -> dict[str, Any]:
 
 
 @router.post("/runs/{run_id}/extend", response={200: RunOut, **_REFUSALS}, summary="Extend a run")
-def extend(request: AuthenticatedRequest, run_id: str, payload: BudgetIn) -> dict[str, Any]:
+def extend(request: AuthenticatedRequest, run_id: str, payload: ExtendIn) -> dict[str, Any]:
     """Change the caps that are named: a number in place of the old one, null for no cap.
 
-    A run that its budget had ended goes on, if every cap leaves something to spend. A cap below
-    what a run has spent ends it when nothing is under way.
+    A run that its budget had ended goes on, if every cap leaves something to spend. One whose
+    strategy came to its end goes on with more generations, and the like: see `parameters`. A cap
+    below what a run has spent ends it when nothing is under way.
     """
     run = _find(request, run_id)
+    caps = payload.dict(exclude_unset=True)
+    more = caps.pop("parameters", {})
     try:
-        budget = changed_budget(run, payload.dict(exclude_unset=True))
-        return _run(extend_run(run=run, user=request.user, budget=budget, now=timezone.now()))
+        check_extension(caps, more)
+        budget = changed_budget(run, caps)
+        now = timezone.now()
+        return _run(extend_run(run=run, user=request.user, budget=budget, parameters=more, now=now))
     except SubmissionError as error:  # the body is the budget
         raise type(error)(error.field.removeprefix("budget."), error.reason) from None
+
+
+@router.post(
+    "/runs/{run_id}/again", response={201: RunOut, **_REFUSALS}, summary="Start a run once more"
+)
+def again(
+    request: AuthenticatedRequest, response: HttpResponse, run_id: str, payload: AgainIn
+) -> Status[dict[str, Any]]:
+    """Start a run with the settings, the kernel and the seed of another one.
+
+    What the body names is changed: other language models, another seed, another budget.
+    """
+    changes = payload.dict(exclude_unset=True)
+    wanted = read_run_request({**request_of(_find(request, run_id)), **changes})
+    run = start_run(user=request.user, request=wanted, now=timezone.now())
+    response["Location"] = f"{request.path.rsplit('/', 2)[0]}/{run.pk}"
+    return Status(201, _run(run))
 
 
 def _control(request: HttpRequest, run_id: str, act: Callable[..., Run]) -> dict[str, Any]:

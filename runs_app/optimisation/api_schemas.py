@@ -49,6 +49,28 @@ class BudgetIn(Body):
     )
 
 
+class ExtendIn(BudgetIn):
+    """Caps to be changed, and what the strategy gets more of."""
+
+    parameters: dict[str, StrictInt] = Field(
+        {},
+        examples=[{"generations": 20}],
+        description="Higher numbers: generations of evolve, depth of fsr, r of cudamaster,"
+        " proposals of islands, evaluations and patience of autotune, tries of translate.",
+    )
+
+
+class AgainIn(Body):
+    """What is to be another way than in the run that is started once more."""
+
+    models: list[str] = Field([], description="Left out: those of that run.")
+    seed: StrictInt | None = Field(None, json_schema_extra=between(0, SEED_LIMIT - 1))
+    budget: BudgetIn | None = None
+    parameters: dict[str, Any] = Field({}, description="Of the strategy; left out: the same.")
+    name: str = Field("", json_schema_extra={"maxLength": NAME_LENGTH})
+    private: StrictBool = False
+
+
 class VerifiersIn(Body):
     """Language-model judges that vote on a candidate before it is measured."""
 

@@ -11,9 +11,11 @@ from django.urls import reverse
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.judging import VERIFIERS, truth
 from runs_app.evolve.strategies import STRATEGIES
+from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import Candidate, Run
 from runs_app.optimisation.selectors.runs import budgets
 from runs_app.optimisation.selectors.settings import parameters_of
+from runs_app.optimisation.services.history import config_now
 
 _LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
 _METERS = (
@@ -47,6 +49,27 @@ class Meter:
     def share(self) -> float | None:
         """What was spent over the cap; None without one, or with a cap of 0."""
         return self.value / self.cap if self.cap else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growing:
+    """A parameter of which an extension may ask for more, and what it is now."""
+
+    name: str
+    label: str
+    value: int
+
+
+def growing(run: Run) -> list[Growing]:
+    """What the run's strategy may get more of."""
+    info = STRATEGIES.get(run.strategy)
+    if info is None:
+        return []
+    now = with_defaults(info, config_now(run).parameters)
+    return [
+        Growing(name=name, label=name.replace("_", " ").capitalize(), value=now[name])
+        for name in info.grows
+    ]
 
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:

@@ -41,6 +41,7 @@ from runs_app.optimisation.selectors.runs import (
 )
 from runs_app.optimisation.services.control import (
     changed_budget,
+    check_extension,
     extend_run,
     pause_run,
     resume_run,
@@ -154,14 +155,34 @@ def run_extend(request: AuthenticatedRequest, run_id: UUID) -> HttpResponse:
     form = BudgetForm(request.POST)
     if form.is_valid():
         try:
-            budget = changed_budget(run, form.caps())
-            extend_run(run=run, user=request.user, budget=budget, now=timezone.now())
+            caps, more = form.caps(), _more(request, run)
+            check_extension(caps, more)
+            extend_run(
+                run=run,
+                user=request.user,
+                budget=changed_budget(run, caps),
+                parameters=more,
+                now=timezone.now(),
+            )
         except SubmissionError as error:
             form.add_refusal(error.field, error.reason)
     if form.errors:
         return _run_response(request, run, form, status=422)
-    messages.success(request, "The run has its new budget.", extra_tags="good")
+    messages.success(request, "The run is extended.", extra_tags="good")
     return redirect(run)
+
+
+def _more(request: HttpRequest, run: Run) -> dict[str, int]:
+    """Parameters of the strategy that the form has raised; raises `SubmissionError`."""
+    more: dict[str, int] = {}
+    for each in run_page.growing(run):
+        text = request.POST.get(f"more-{each.name}", "").strip()
+        if not text or text == str(each.value):
+            continue
+        if not (text.isascii() and text.isdigit() and len(text) < 7):
+            raise SubmissionError("", f"{each.label}: enter a whole number above {each.value}")
+        more[each.name] = int(text)
+    return more
 
 
 @never_cache
@@ -210,15 +231,17 @@ def _run_response(
 def _head_context(request: HttpRequest, run: Run, form: BudgetForm) -> dict[str, Any]:
     now = timezone.now()
     active_s = active_seconds(run, now)
+    controls = may_control(request.user, run)
     return {
         "run": run,
+        "growing": run_page.growing(run) if controls else [],
         "strategy": run_page.strategy_title(run.strategy),
         "models": [model["name"] for model in run.config.get("models", [])],
         "meters": run_page.meters(run, active_s),
         "active_s": active_s,
         "waiting_reason": run_waiting_reason(run, now),
         "claim": claim_of(run),
-        "may_control": may_control(request.user, run),
+        "may_control": controls,
         "budget_form": form,
         "most_usd": None if sees_hidden(request.user) else settings.MAX_RUN_USD,
     }

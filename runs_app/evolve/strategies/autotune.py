@@ -190,6 +190,7 @@ INFO = StrategyInfo(
     summary="Measures combinations of the values that a kernel's knobs declare.",
     paper="",
     parameters=AutotuneParameters,
+    grows=("evaluations", "patience"),
     help={
         "evaluations": "How many combinations are measured at most, the kernel's own among them.",
         "sample": "How many of them are drawn at random before the search steps from the best.",

@@ -216,6 +216,7 @@ INFO = StrategyInfo(
     "debugger mends.",
     paper="CUDAMaster, arXiv 2603.07169",
     parameters=CudaMasterParameters,
+    grows=("r",),
     help={
         "r": "How many rounds there are; each tries one strategy.",
         "d": "How many times a kernel that fails is debugged in a round.",

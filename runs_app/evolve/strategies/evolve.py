@@ -183,6 +183,7 @@ INFO = StrategyInfo(
     "are proposed at once.",
     paper="robust-kbench, arXiv 2509.14279, Algorithm 1",
     parameters=EvolveParameters,
+    grows=("generations",),
     help={
         "generations": "How many generations there are.",
         "proposals": "How many kernels are proposed in each generation.",

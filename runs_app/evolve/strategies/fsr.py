@@ -152,6 +152,7 @@ INFO = StrategyInfo(
     "failure and its error.",
     paper="CUDA-LLM, arXiv 2506.09092",
     parameters=FsrParameters,
+    grows=("depth",),
     help={
         "n": "How many candidates are written at each depth.",
         "depth": "How many times the search goes on from the fastest, or from a failure.",

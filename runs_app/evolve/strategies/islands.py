@@ -247,6 +247,7 @@ INFO = StrategyInfo(
     summary="Populations side by side edit, rewrite and cross kernels, and exchange their best.",
     paper="",
     parameters=IslandsParameters,
+    grows=("proposals",),
     help={
         "islands": "How many populations search side by side.",
         "proposals": "How many kernels are asked for at most.",

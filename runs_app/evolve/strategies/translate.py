@@ -137,6 +137,7 @@ INFO = StrategyInfo(
     "wrong before.",
     paper="robust-kbench, arXiv 2509.14279",
     parameters=TranslateParameters,
+    grows=("tries",),
     help={
         "tries": "How many kernels are written one after another, at most.",
         "summarise": "Whether a call of its own condenses an error before the next try.",

@@ -15,6 +15,8 @@ from gpu_runner.data.codec import DataError
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.evolve import events
 from runs_app.evolve.config import MOST, Budget
+from runs_app.evolve.optimizer import extended
+from runs_app.evolve.strategies import STRATEGIES, make_strategy
 from runs_app.messaging import queues
 from runs_app.models import Announcement, LanguageModelCall, Run
 from runs_app.optimisation.selectors.runs import active_s as active_seconds
@@ -22,7 +24,13 @@ from runs_app.optimisation.selectors.runs import may_control
 from runs_app.optimisation.services import end as run_end
 from runs_app.optimisation.services import log as run_log
 from runs_app.optimisation.services import spending
-from runs_app.optimisation.services.history import budget_of, config_of
+from runs_app.optimisation.services.history import (
+    budget_of,
+    config_now,
+    config_of,
+    extension_of,
+    problem_of,
+)
 from runs_app.work.limits import limits_of
 from runs_app.work.stops import check_open
 from tasks_app.people import role_of
@@ -72,25 +80,35 @@ def stop_run(*, run: Run, user: User, now: datetime) -> Run:
 
 
 @transaction.atomic
-def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
-    """Give a run another budget; one that its budget had ended goes on.
+def extend_run(
+    *,
+    run: Run,
+    user: User,
+    budget: Budget,
+    now: datetime,
+    parameters: Mapping[str, Any] | None = None,
+) -> Run:
+    """Give a run another budget, or its strategy more to do; one that had finished goes on.
 
-    `budget` replaces the old one, and binds calls that were not sent yet. Raises `NotAllowed` for
-    strangers, `WrongState` for a run that somebody stopped or whose strategy came to its end, and
-    `SubmissionError` for a budget without any cap, beyond what caps may be or the site's limits on
-    money, or with which the run would end at once again.
+    `budget` replaces the old one, and binds calls that were not sent yet. `parameters`: higher
+    numbers of those that the strategy lets grow, such as generations. Raises `NotAllowed` for
+    strangers, `WrongState` for a run that somebody stopped or whose strategy came to its end and
+    gets no more to do, and `SubmissionError` for a budget without any cap, beyond what caps may be
+    or the site's limits on money, or with which the run would end at once again.
     """
     locked = _locked(run, user)
     check_budget(budget)
-    ended_by_budget = locked.status == Run.Status.FINISHED and locked.by_budget
-    if locked.is_over and not ended_by_budget:
-        raise WrongState("status", f"this run is over ({locked.reason}): start another one")
-    if ended_by_budget:
+    more = grown(locked, parameters or {})
+    finished = locked.status == Run.Status.FINISHED
+    goes_on = finished and (locked.by_budget or bool(more))
+    if locked.is_over and not goes_on:
+        raise WrongState("status", f"this run is over ({locked.reason}): {_what_to_do(locked)}")
+    if goes_on:
         _check_goes_on(locked, budget, now)
     budget = _paid_for(locked, user, budget, now)
-    run_log.write_event(locked, events.Extended(budget=budget), now=now)
+    run_log.write_event(locked, events.Extended(budget=budget, parameters=more), now=now)
     _take_back_calls(locked, budget, now)
-    if ended_by_budget:
+    if goes_on:
         check_running(locked.user, now)
         locked.by_budget, locked.ended_at = False, None
         _go_on(locked, now)
@@ -98,6 +116,37 @@ def extend_run(*, run: Run, user: User, budget: Budget, now: datetime) -> Run:
         transaction.on_commit(lambda: queues.enqueue_advance(locked.pk))
     locked.save()
     return locked
+
+
+def grown(run: Run, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of the strategy that extensions have changed, with these; empty for none.
+
+    Raises `SubmissionError` for one that may not grow, or that is not higher than it was.
+    """
+    if not parameters:
+        return {}
+    info, config = STRATEGIES[run.strategy], config_now(run)
+    for name, value in parameters.items():
+        field = f"parameters.{name}"
+        if name not in info.grows:
+            raise SubmissionError(field, f"cannot be extended; these can: {', '.join(info.grows)}")
+        before = config.parameters.get(name, getattr(info.parameters(), name))
+        if isinstance(value, bool) or not isinstance(value, int) or value <= before:
+            raise SubmissionError(field, f"must be a whole number above {before}, which it was")
+    extension = extension_of(run)
+    more = {**(extension.parameters if extension else {}), **parameters}
+    try:
+        make_strategy(problem_of(run), extended(config, more))
+    except DataError as error:
+        raise SubmissionError(error.field, error.reason) from None
+    return more
+
+
+def _what_to_do(run: Run) -> str:
+    names = STRATEGIES[run.strategy].grows if run.strategy in STRATEGIES else ()
+    if run.status == Run.Status.STOPPED or not names:
+        return "start another one"
+    return f"give it more {' or '.join(names)}, or start another one"
 
 
 def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
@@ -110,13 +159,17 @@ def _paid_for(run: Run, user: User, budget: Budget, now: datetime) -> Budget:
     return budget
 
 
+def check_extension(caps: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Raise `SubmissionError` for an extension that names nothing."""
+    if not caps and not parameters:
+        raise SubmissionError("budget", f"give at least one cap ({_CAPS}), or parameters")
+
+
 def changed_budget(run: Run, caps: Mapping[str, Any]) -> Budget:
     """The run's budget of now with `caps` by name in place of its own; None is no cap.
 
-    Raises `SubmissionError`, also for no caps at all.
+    Raises `SubmissionError`.
     """
-    if not caps:
-        raise SubmissionError("budget", f"give at least one cap: {_CAPS}")
     try:
         return replace(budget_of(run), **caps)
     except DataError as error:

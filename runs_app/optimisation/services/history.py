@@ -13,6 +13,7 @@ from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.evaluations import LAST_MODES, Evaluations
 from runs_app.evolve.feedback import Feedback
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question
+from runs_app.evolve.optimizer import extended
 from runs_app.models import LanguageModelCall, Run, RunEvent
 
 _PLACE = ("generation", "slot", "island")
@@ -80,7 +81,14 @@ def config_of(run: Run) -> RunConfig:
 
 def budget_of(run: Run) -> Budget:
     """The latest extension, or the budget of the start."""
-    return _extension(run) or config_of(run).budget
+    extension = extension_of(run)
+    return extension.budget if extension else config_of(run).budget
+
+
+def config_now(run: Run) -> RunConfig:
+    """How the run goes since its extensions, but for its budget."""
+    extension = extension_of(run)
+    return extended(config_of(run), extension.parameters if extension else {})
 
 
 def load_history(run: Run) -> History:
@@ -93,7 +101,7 @@ def load_history(run: Run) -> History:
         evaluations=_evaluations(run),
         best=run.best.number if run.best else None,
         finished=events.Finished(reason=run.reason, by_budget=run.by_budget) if ended else None,
-        budget=_extension(run),
+        extension=extension_of(run),
     )
     return history
 
@@ -109,13 +117,14 @@ def event_of(kind: str, payload: dict[str, Any]) -> events.Event:
     return events.decode(kind, {key: value for key, value in payload.items() if key != "row"})
 
 
-def _extension(run: Run) -> Budget | None:
+def extension_of(run: Run) -> events.Extended | None:
+    """The latest extension; its parameters are those of all."""
     row = RunEvent.objects.filter(run=run, kind="extended").order_by("-seq").first()
     if row is None:
         return None
     event = event_of(row.kind, row.payload)
     assert isinstance(event, events.Extended)
-    return event.budget
+    return event
 
 
 def _evaluations(run: Run) -> Evaluations:
@@ -124,9 +133,9 @@ def _evaluations(run: Run) -> Evaluations:
     evaluations = Evaluations(begun=measuring.count() - last.count())
     kinds = ("measured", "searched", "finished", "extended")
     rows = RunEvent.objects.filter(run=run, kind__in=kinds).order_by("seq")
-    fields = ("candidate", "mode", "verdict", "reason", "by_budget")
+    fields = ("candidate", "mode", "verdict", "reason", "by_budget", "parameters")
     columns = rows.values_list("kind", *(f"payload__{name}" for name in fields))
-    for kind, candidate, mode, verdict, reason, by_budget in columns.iterator(2000):
+    for kind, candidate, mode, verdict, reason, by_budget, parameters in columns.iterator(2000):
         match kind:
             case "measured":
                 evaluations.measured(candidate, Mode(mode), verdict)
@@ -135,7 +144,8 @@ def _evaluations(run: Run) -> Evaluations:
             case "finished":
                 evaluations.is_over = True
             case "extended":
-                evaluations.apply(events.Extended(budget=Budget()))  # whichever it is
+                changed = parameters or {}
+                evaluations.apply(events.Extended(budget=Budget(), parameters=changed))
     return evaluations
 
 

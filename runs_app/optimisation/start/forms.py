@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -280,6 +281,32 @@ class RunForm(forms.Form):
 def _parameter(field: str) -> str:
     """Name of the parameter in `parameters.name`, `parameters.name[0]`."""
     return field.removeprefix("parameters.").split(".")[0].split("[")[0]
+
+
+def initial_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form shows of a run in the words of the API; the inverse of `RunForm.request`."""
+    verifiers, budget = wanted["verifiers"], wanted["budget"]
+    use = "off" if not verifiers["names"] else "soft" if verifiers["soft"] else "hard"
+    seconds = budget.get("wall_time_s")
+    parameters = {
+        field_name(wanted["strategy"], name): value for name, value in wanted["parameters"].items()
+    }
+    same = ("task", "direction", "device", "strategy", "models", "max_tokens", "profile", "name")
+    more = ("concurrent_asks", "seed", "private", "enters_best", "ranks_best", "source")
+    return {
+        **{name: wanted[name] for name in (*same, *more)},
+        **{name: budget.get(name) for name in ("usd", "tokens", "evaluations")},
+        **parameters,
+        "minutes": None if seconds is None else f"{seconds / 60:g}",
+        "temperatures": ", ".join(f"{value:g}" for value in wanted["temperatures"]),
+        "seed_kernel": wanted["seed_kernel"],
+        "verifier_use": use,
+        "verifiers": verifiers["names"],
+        "threshold": verifiers["threshold"],
+        "survivors": verifiers["survivors"],
+        "reflect": verifiers["reflect"],
+        "verifier_model": verifiers["model"],
+    }
 
 
 class BudgetForm(forms.Form):

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs_app.errors import SubmissionError
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.models import Run
-from runs_app.optimisation.selectors.runs import callable_models
+from runs_app.optimisation.selectors.runs import callable_models, find_run
 from runs_app.optimisation.selectors.spending import money_limits
+from runs_app.optimisation.services.again import request_of
 from runs_app.optimisation.services.estimate import estimate_run
 from runs_app.optimisation.services.request import read_run_request
 from runs_app.optimisation.services.start import start_run
@@ -28,6 +29,7 @@ from runs_app.optimisation.start.forms import (
     VERIFIER_USE,
     VERIFIERS,
     RunForm,
+    initial_of,
 )
 from runs_app.optimisation.start.parameters import field_name
 from runs_app.queue.selectors import queue_overview
@@ -117,7 +119,13 @@ def _strategy_context(form: RunForm, name: str) -> dict[str, Any]:
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    """What the address says; `?submission=` begins with that submission's kernel."""
+    """What the address says; `?submission=` begins with that submission's kernel.
+
+    `?like=` has the settings, the kernel and the seed of that run.
+    """
+    like = _run_like(request.GET.get("like", ""), request.user)
+    if like is not None:
+        return initial_of(request_of(like))
     initial: dict[str, Any] = {
         name: request.GET[name] for name in _FROM_ADDRESS if name in request.GET
     }
@@ -131,6 +139,13 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
             "source": submission.source,
         }
     return initial
+
+
+def _run_like(run_id: str, user: Viewer) -> Run | None:
+    try:
+        return find_run(run_id, user) if run_id else None
+    except (ValueError, ValidationError):
+        return None
 
 
 def _submission(submission_id: str, user: Viewer) -> Any:

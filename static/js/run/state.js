@@ -243,8 +243,9 @@ const LIFE = {
   },
   extended: (state, payload, at) => {
     state.budget = payload.budget || state.budget;
-    if (state.status === "FINISHED" && state.byBudget) turn(state, "RUNNING", "", at);
-    return "The budget was changed";
+    const more = Object.entries(payload.parameters || {});
+    if (state.status === "FINISHED" && (state.byBudget || more.length)) turn(state, "RUNNING", "", at);
+    return more.length ? `Extended: ${more.map(([name, value]) => `${name} ${value}`).join(", ")}` : "The budget was changed";
   },
   entered: (state, payload) => `Candidate ${payload.candidate} was submitted`,
   note: (state, payload) => payload.text || "",

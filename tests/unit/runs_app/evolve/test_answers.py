@@ -78,6 +78,9 @@ def test_a_missing_closing_fence_needs_a_whole_kernel() -> None:
     assert read("```cpp\n" + CODE).code == CODE
     assert "cut off" in refused("```cpp\n" + CODE[:-4])
     assert "cut off" in refused('```cpp\n#include <cmath>\nstatic const char* s = "abc', cut=True)
+    assert "cut off" in refused(
+        "NAME: x\n```cpp\n#include <cmath>\nstatic float f(float x) {\n  if ("
+    )
     assert read("```cpp\n" + CODE + "\n```\nand so on and", cut=True).code.strip() == CODE.strip()
 
 

@@ -123,7 +123,10 @@ def test_an_unusable_answer_says_why() -> None:
     found = told(a_history(), "```cpp\n" + kernel()[:-5], "length")
     assert kinds(found) == ["answered"]
     assert isinstance(found[0], events.Answered)
-    assert found[0].problem == "the answer was cut off before its code was complete"
+    assert found[0].problem == (
+        "the answer was cut off before its code was complete: it reached the most tokens that it"
+        " may have"
+    )
 
 
 def test_a_content_filter_is_named() -> None:

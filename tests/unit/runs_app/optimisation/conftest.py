@@ -96,6 +96,7 @@ INFO = StrategyInfo(
     help={"asks": "how often"},
     make=Plain,
     needs_seed=True,
+    grows=("asks",),
 )
 
 
