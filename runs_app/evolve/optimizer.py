@@ -6,17 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import budget, events
 from runs_app.evolve.bottleneck import classify
 from runs_app.evolve.commands import Ask, Command, Draft, Drop, Finish, Measure
 from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.confirm import confirmation
+from runs_app.evolve.diagnosis import diagnose
 from runs_app.evolve.events import Event
 from runs_app.evolve.history import AskState, History
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from runs_app.evolve.parser import AnswerParser, digest_of
-from runs_app.evolve.strategies import make_strategy
+from runs_app.evolve.strategies import STRATEGIES, make_strategy
 
 
 class Optimizer:
@@ -182,11 +184,18 @@ class Optimizer:
             spread=max(spreads, default=None),
             speedup=result.speedups.get("best"),
             floor_fraction=result.floor_fraction,
-            bottleneck=classify(result, self.problem.threshold_pct),
+            bottleneck=self._class_of(result),
         )
         first = not candidate.is_told or outcome.mode is Mode.QUICK
         best = first and result.latency_ns is not None and _beats(result.latency_ns, self.history)
         return replace(measured, best=best)
+
+    def _class_of(self, result: EvaluationResult) -> str:
+        """CUDAMaster's class for its own planner, which reads its metrics; else the diagnosis."""
+        info = STRATEGIES.get(self.config.strategy)
+        if info is not None and info.papers_classes:
+            return classify(result, self.problem.threshold_pct)
+        return diagnose(result)
 
     def _refusal(self, command: Command) -> str:
         """Why the budget forbids a command; empty if it does not.

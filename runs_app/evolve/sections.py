@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import Mismatch
-from runs_app.evolve.bottleneck import MEANINGS, filtered
+from runs_app.evolve.bottleneck import filtered
 from runs_app.evolve.config import ProfileMode
+from runs_app.evolve.diagnosis import class_line
 from runs_app.evolve.feedback import Feedback, WorkloadTime
 
 CHARACTERS_PER_TOKEN = 3
@@ -154,8 +155,8 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_p
     if mode is ProfileMode.NONE or not feedback.profile_tool:
         return ""
     lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
-    if bottleneck in MEANINGS:
-        lines.append(f"Class: {bottleneck}, {MEANINGS[bottleneck]} (threshold {threshold_pct:g} %)")
+    if line := class_line(bottleneck, feedback.profile, threshold_pct):
+        lines.append(line)
     shown = feedback.profile
     if mode is ProfileMode.FILTERED:
         shown = filtered(feedback.profile, bottleneck)

@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from gpu_runner.data.verdict import Verdict
+from runs_app.evolve.diagnosis import ClassScore, class_scores
 from runs_app.evolve.judging import VERIFIERS, truth
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.evolve.strategies.contract import with_defaults
@@ -70,6 +71,13 @@ def growing(run: Run) -> list[Growing]:
         Growing(name=name, label=name.replace("_", " ").capitalize(), value=now[name])
         for name in info.grows
     ]
+
+
+def scores_of_classes(run: Run) -> list[ClassScore]:
+    """How often the class of a kernel led to a faster one; one query."""
+    columns = ("number", "parents", "techniques", "bottleneck", "latency_ns", "spread")
+    rows = run.candidates.filter(latency_ns__isnull=False).only(*columns)
+    return class_scores(rows)
 
 
 def run_rows(runs: Iterable[Run]) -> list[RunRow]:

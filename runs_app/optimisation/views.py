@@ -223,6 +223,7 @@ def _run_response(
         "config": run_page.script_config(run),
         "config_rows": run_page.config_rows(run),
         "table": table,
+        "class_scores": run_page.scores_of_classes(run),
         "over_seed": run_page.over_seed(run),
     }
     return render(request, "runs_app/optimisation/run.html", context, status=status)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_runner.data.profile import THROUGHPUTS
-from runs_app.evolve.bottleneck import DEFAULT_THRESHOLD_PCT, MEANINGS, class_of, filtered
+from runs_app.evolve.bottleneck import DEFAULT_THRESHOLD_PCT, class_of, filtered
+from runs_app.evolve.diagnosis import MEANINGS, NEAR_PCT, diagnosis_of
 from tasks_app.templatetags.display import amount, duration_text, significant, size
 
 _KERNEL_COLUMNS: Mapping[str, str] = {
@@ -87,7 +88,7 @@ class ProfileView:
     reason: str
     workload: str
     bottleneck: str
-    threshold_pct: float
+    near_pct: float
     main: tuple[MetricRow, ...]
     others: tuple[MetricRow, ...]
     columns: tuple[str, ...]
@@ -109,8 +110,8 @@ def profile_view(document: Mapping[str, Any]) -> ProfileView | None:
         tool=profile["tool"],
         reason=profile.get("reason", ""),
         workload=profile["workload"],
-        bottleneck=MEANINGS.get(bottleneck, ""),
-        threshold_pct=DEFAULT_THRESHOLD_PCT,
+        bottleneck=MEANINGS.get(diagnosis_of(metrics), ""),
+        near_pct=NEAR_PCT,
         main=tuple(metric_row(key, metrics[key]) for key in main if key in metrics),
         others=tuple(metric_row(key, value) for key, value in metrics.items() if key not in main),
         columns=tuple(_KERNEL_COLUMNS[key] for key in columns),

@@ -43,8 +43,9 @@ class StrategyInfo:
 
     summary: what it does, in a sentence. parameters: a frozen dataclass, each field with a default
     and named as in the paper; help has a sentence for each. needs_seed: it cannot begin without a
-    kernel. grows: parameters of which an extension may ask for more. make: the strategy of a run;
-    raises `DataError` for parameters or a problem that it refuses.
+    kernel. grows: parameters of which an extension may ask for more. papers_classes: whether its
+    bottleneck classes are CUDAMaster's. make: the strategy of a run; raises `DataError` for
+    parameters or a problem that it refuses.
     """
 
     name: str
@@ -57,6 +58,7 @@ class StrategyInfo:
     needs_models: bool = True
     needs_seed: bool = False
     grows: tuple[str, ...] = ()
+    papers_classes: bool = False
 
 
 def parameters_of(kind: type[P], config: RunConfig) -> P:

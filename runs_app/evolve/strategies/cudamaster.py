@@ -217,6 +217,7 @@ INFO = StrategyInfo(
     paper="CUDAMaster, arXiv 2603.07169",
     parameters=CudaMasterParameters,
     grows=("r",),
+    papers_classes=True,
     help={
         "r": "How many rounds there are; each tries one strategy.",
         "d": "How many times a kernel that fails is debugged in a round.",
