@@ -19,6 +19,7 @@ FAR_PCT = 60.0
 """Below it a kernel is near no limit. Source: judgement; ncu's rules say 60."""
 
 _COMPUTE, _DRAM, _MEMORY = THROUGHPUTS
+_STALL, _CYCLES = "stall_", "_cycles_per_inst"
 
 
 class Diagnosis(StrEnum):
@@ -56,6 +57,20 @@ def diagnosis_of(metrics: Mapping[str, float]) -> str:
 def diagnose(result: EvaluationResult) -> str:
     """The diagnosis of an evaluation's profile; "" without one."""
     return diagnosis_of(result.profile.metrics) if result.profile else ""
+
+
+def stall_line(metrics: Mapping[str, float]) -> str:
+    """What warps wait for most, where a profiler has counted it; else nothing."""
+    stalls = {
+        key.removeprefix(_STALL).removesuffix(_CYCLES).replace("_", " "): value
+        for key, value in metrics.items()
+        if key.startswith(_STALL) and key.endswith(_CYCLES) and value > 0
+    }
+    if not stalls:
+        return ""
+    worst = sorted(stalls.items(), key=lambda item: -item[1])[:3]
+    listed = ", ".join(f"{name} {value:.2g}" for name, value in worst)
+    return f"Warps wait most for, in cycles an instruction: {listed}"
 
 
 def class_line(name: str, metrics: Mapping[str, float], threshold_pct: float) -> str:

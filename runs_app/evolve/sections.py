@@ -9,7 +9,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import Mismatch
 from runs_app.evolve.bottleneck import filtered
 from runs_app.evolve.config import ProfileMode
-from runs_app.evolve.diagnosis import class_line
+from runs_app.evolve.diagnosis import class_line, stall_line
 from runs_app.evolve.feedback import Feedback, WorkloadTime
 
 CHARACTERS_PER_TOKEN = 3
@@ -156,6 +156,8 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_p
         return ""
     lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
     if line := class_line(bottleneck, feedback.profile, threshold_pct):
+        lines.append(line)
+    if line := stall_line(feedback.profile):
         lines.append(line)
     shown = feedback.profile
     if mode is ProfileMode.FILTERED:

@@ -8,7 +8,13 @@ import pytest
 
 from gpu_runner.data.profile import THROUGHPUTS
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve.diagnosis import ClassScore, class_line, class_scores, diagnosis_of
+from runs_app.evolve.diagnosis import (
+    ClassScore,
+    class_line,
+    class_scores,
+    diagnosis_of,
+    stall_line,
+)
 from tests.unit.runs_app.evolve.driving import a_config, a_problem, a_result, begin
 from tests.unit.runs_app.evolve.worlds import talking_world
 
@@ -42,6 +48,18 @@ def test_a_prompt_does_not_call_53_percent_a_limit() -> None:
     sure = class_line("memory_bandwidth", metrics(12, 91, 50), 30.0)
     assert "Do not rely" not in sure
     assert class_line("", {}, 30.0) == ""
+
+
+def test_stalls_are_told_where_they_are_counted() -> None:
+    found = {
+        "stall_long_scoreboard_cycles_per_inst": 8.0,
+        "stall_barrier_cycles_per_inst": 1.25,
+        "dram_throughput_pct": 40.0,
+    }
+    assert stall_line(found) == (
+        "Warps wait most for, in cycles an instruction: long scoreboard 8, barrier 1.2"
+    )
+    assert stall_line({}) == ""
 
 
 def test_cudamaster_keeps_its_classes_and_others_get_the_diagnosis() -> None:

@@ -72,7 +72,7 @@ def test_a_suffix_becomes_a_unit(key: str, value: float, label: str, printed: st
 
 def test_what_speaks_of_the_bottleneck_comes_first_and_nothing_twice() -> None:
     shown = view(COUNTED)
-    assert "memory bandwidth" in shown.bottleneck
+    assert "memory's bandwidth" in shown.bottleneck
     assert [row.key for row in shown.main] == [
         *THROUGHPUTS, "max_bandwidth_pct", "mem_pipes_busy_pct",
     ]  # fmt: skip
@@ -91,7 +91,12 @@ def test_kernels_have_a_cell_for_every_column() -> None:
 
 @pytest.mark.parametrize(
     ("compute", "memory", "words"),
-    [(31.0, 90.0, "computation"), (5.0, 31.0, "bandwidth"), (30.0, 30.0, "latency")],
+    [
+        (31.0, 90.0, "bandwidth"),
+        (90.0, 31.0, "arithmetic"),
+        (5.0, 53.0, "neither limit"),
+        (5.0, 70.0, "uncertain"),
+    ],
 )
 def test_the_class_follows_the_throughputs(compute: float, memory: float, words: str) -> None:
     metrics = dict(zip(THROUGHPUTS, (compute, memory, memory), strict=True))
