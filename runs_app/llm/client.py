@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from runs_app.llm.attempt import Call, Completion, Progress
+from runs_app.llm.command import ask_command
 from runs_app.llm.endpoint import HEADER_VALUE, Endpoint
 from runs_app.llm.errors import CallError
 from runs_app.llm.tokens import Message
@@ -52,6 +53,17 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
         raise ValueError("messages: give at least one")
     if not HEADER_VALUE.fullmatch(call_id):
         raise ValueError("call_id: give printable ASCII without blanks")
+    if endpoint.is_command:
+        return ask_command(
+            endpoint,
+            [sendable(message) for message in messages],
+            max_tokens=min(max_tokens, endpoint.max_output_tokens),
+            temperature=temperature,
+            seed=seed,
+            on_progress=on_progress,
+            total_timeout_s=total_timeout_s,
+            clock=clock,
+        )
     call = Call(
         endpoint=endpoint,
         messages=[sendable(message) for message in messages],

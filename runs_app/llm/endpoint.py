@@ -17,6 +17,10 @@ RESERVED = frozenset(
     {"model", "messages", "stream", "n", "best_of", "seed", "temperature", "max_tokens"}
     | {"max_completion_tokens"}
 )
+COMMAND = "command:"
+"""How the address of a language model begins that is a command of the host: `llm.command`."""
+
+_COMMAND = re.compile(r"command:[a-z0-9][a-z0-9_-]{0,60}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 HEADER_VALUE = re.compile(r"[\x21-\x7e]+")
 
@@ -86,6 +90,11 @@ class Endpoint:
         return key
 
     @property
+    def is_command(self) -> bool:
+        """Whether a command of the host answers, instead of an address."""
+        return self.base_url.startswith(COMMAND)
+
+    @property
     def thinks_unseen(self) -> bool:
         """Whether output may be paid that is not shown: reasoning that stays at the endpoint."""
         return self.token_parameter == "max_completion_tokens" or any(  # noqa: S105
@@ -94,7 +103,14 @@ class Endpoint:
 
 
 def check_url(base_url: str) -> None:
-    """Raise ValueError unless `base_url` is an http(s) address without credentials or query."""
+    """Raise ValueError unless `base_url` is an http(s) address without credentials or query.
+
+    Or names a command of the host, as in `command:agent`.
+    """
+    if base_url.startswith(COMMAND):
+        if not _COMMAND.fullmatch(base_url):
+            raise ValueError("base_url: a command's name has small letters, digits, - and _")
+        return
     try:
         parts = urlsplit(base_url)
         port_is_legal = parts.port != 0

@@ -8,7 +8,8 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from runs_app.llm.endpoint import RESERVED, check_url
+from runs_app.llm.agents import VARIABLE, commands
+from runs_app.llm.endpoint import COMMAND, RESERVED, check_url
 from runs_app.models import LanguageModel
 from runs_app.optimisation.selectors.language_models import is_used
 
@@ -48,8 +49,10 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         return name
 
     def clean_base_url(self) -> str:
-        """An http(s) address without credentials and query, or nothing."""
+        """An http(s) address without credentials and query, a command of the host, or nothing."""
         base_url: str = self.cleaned_data["base_url"].strip()
+        if base_url.startswith(COMMAND):
+            _check_command(base_url.removeprefix(COMMAND))
         if base_url:
             try:
                 check_url(base_url)
@@ -102,6 +105,19 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if taken:
             raise forms.ValidationError(f"each call sets {', '.join(taken)} itself; take it out")
         return extra
+
+
+def _check_command(name: str) -> None:
+    """Only what the host's operator has named can be chosen: a form runs no program."""
+    try:
+        known = commands()
+    except ValueError as error:
+        raise forms.ValidationError(str(error)) from None
+    if name not in known:
+        have = ", ".join(sorted(known)) or "none"
+        raise forms.ValidationError(
+            f"this host names no command {name!r} in {VARIABLE}; it names: {have}"
+        )
 
 
 def _price(value: float) -> float:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Sum
 
 from gpu_runner.data.verdict import Verdict
+from runs_app.llm.endpoint import COMMAND
 from runs_app.models import Candidate, LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.compare.selectors import CODE_ROLES
 from runs_app.optimisation.selectors.runs import visible_runs
@@ -56,6 +57,8 @@ def host_of(model: LanguageModel) -> str:
     """Host and port of the endpoint, nothing that could hold a secret."""
     if not model.base_url:
         return ""
+    if model.base_url.startswith(COMMAND):
+        return f"the command {model.base_url.removeprefix(COMMAND)}"
     parts = urlsplit(model.base_url)
     return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
 

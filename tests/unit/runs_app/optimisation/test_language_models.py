@@ -73,6 +73,8 @@ def entered(**overrides: Any) -> LanguageModelForm:
         ("base_url", "models.example/v1", "http or https"),
         ("base_url", "https://me:secret@models.example/v1", "credentials"),
         ("base_url", "https://models.example/v1?key=secret", "without query"),
+        ("base_url", "command:agent", "names no command"),
+        ("base_url", "command:/bin/sh", "names no command"),
         ("key_variable", "sk-abc123", "never the key itself"),
         ("key_variable", "lower_case", "never the key itself"),
         ("key_variable", "KBENCH_SECRET_KEY", "ends in _API_KEY"),
@@ -110,6 +112,15 @@ def test_what_could_not_be_called_is_refused(field: str, value: str, words: str)
 )
 def test_what_can_be_called_is_accepted(change: dict[str, str]) -> None:
     assert entered(**change).errors == {}
+
+
+def test_a_command_that_the_host_names_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBENCH_AGENT_COMMANDS", '{"agent": ["true"]}')
+    assert entered(base_url="command:agent", key_variable="").errors == {}
+    model = LanguageModel(name="a", base_url="command:agent")
+    assert host_of(model) == "the command agent"
+    monkeypatch.setenv("KBENCH_AGENT_COMMANDS", "nonsense")
+    assert "is no JSON" in str(entered(base_url="command:agent").errors["base_url"])
 
 
 def test_another_variable_can_be_allowed(settings: Any) -> None:
