@@ -54,7 +54,7 @@ def test_evolve_follows_algorithm_1(site: Site) -> None:
         assert heard.body["max_tokens"] == ask.max_tokens
     for ask in [ask for ask in proposals if ask.place.generation == 2]:
         text = prompt(site, run, ask)
-        times = [float(time) for time in re.findall(r"^Correct, ([\d.]+) us", text, re.MULTILINE)]
+        times = [float(time) for time in re.findall(r"^Overall: ([\d.]+) us", text, re.MULTILINE)]
         assert len(times) == 2
         assert times == sorted(times, reverse=True)  # least to most
         assert "RECOMMENDATIONS: 1. vectorise" in text

@@ -43,7 +43,7 @@ _FROM_ADDRESS = ("task", "device", "direction", "strategy")
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@takes(*_FROM_ADDRESS, "submission")
+@takes(*_FROM_ADDRESS, "submission", "like")
 def run_start(request: HttpRequest) -> HttpResponse:
     """Show the form, or start the run that it asks for; an error is said beside its field."""
     if request.method != "POST":
