@@ -20,23 +20,19 @@ def tried_text(history: History, *, besides: Iterable[int] = (), before: int | N
     that the order in which a generation's results arrive changes no prompt.
     """
     shown = set(besides)
-    lost = [
-        candidate
-        for candidate in history.candidates.values()
-        if candidate.number not in shown
-        and (before is None or candidate.place.generation < before)
-        and _is_lost(candidate, history)
-    ]
     lines: list[str] = []
     room = MAX_TRIED_TOKENS * CHARACTERS_PER_TOKEN
-    for candidate in reversed(lost):
+    for candidate in reversed(history.candidates.values()):
+        if candidate.number in shown or not _is_lost(candidate, history):
+            continue
+        if before is not None and candidate.place.generation >= before:
+            continue
         line = f"- {_line(candidate, history)}"
-        if len(line) + 1 > room:
-            break
         room -= len(line) + 1
+        if room < 0:
+            lines.append("- and earlier ones")
+            break
         lines.append(line)
-    if len(lines) < len(lost):
-        lines.append(f"- and {len(lost) - len(lines)} earlier ones")
     return "\n".join(lines) or _NOTHING
 
 

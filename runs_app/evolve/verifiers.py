@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode
-from runs_app.evolve import prompts
+from runs_app.evolve import novelty, prompts
 from runs_app.evolve.commands import Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState
@@ -19,6 +20,9 @@ NAMES = ("compile", "memory", "numerics")
 
 TUNED = 0
 """Version of a verifier's prompt whose instructions are not the shipped ones."""
+
+_COMPARED = 20
+"""Correct kernels, the fastest first, that a new one is compared with where scores are equal."""
 
 Draft = Callable[[], Candidate | None]
 """A step that gives a candidate, or None where no kernel came."""
@@ -45,16 +49,31 @@ def judged(steps: Steps, drafts: Iterable[Draft], mode: Mode = Mode.QUICK) -> li
 
     Without verifiers each candidate is measured as soon as it exists. Hard: as soon as its votes
     are in, and only above the threshold. Soft: the best `survivors` by score, once all have votes.
+    Where no more stand side by side than survive, a vote could change nothing, and none is asked.
     """
-    soft = bool(steps.config.verifiers.names) and steps.config.verifiers.soft
+    waiting, verifiers = list(drafts), steps.config.verifiers
+    soft = bool(verifiers.names) and verifiers.soft
+    if soft and len(waiting) <= verifiers.survivors:
+        return _unjudged(steps, waiting, mode)
     one = voted if soft else partial(_measured, mode=mode)
-    found = gather(partial(one, steps, draft) for draft in drafts)
+    found = gather(partial(one, steps, draft) for draft in waiting)
     candidates = [candidate for candidate in found if candidate is not None]
     if soft:
         return gather(
             partial(steps.measured, survivor, mode) for survivor in _survivors(steps, candidates)
         )
     return candidates
+
+
+def _unjudged(steps: Steps, drafts: list[Draft], mode: Mode) -> list[Candidate]:
+    """Each draft is measured as soon as it exists."""
+
+    def measured(draft: Draft) -> Candidate | None:
+        candidate = draft()
+        return None if candidate is None else steps.measured(candidate, mode)
+
+    found = gather(partial(measured, draft) for draft in drafts)
+    return [candidate for candidate in found if candidate is not None]
 
 
 def instructions(verifier: str, problem: Problem | None = None) -> str:
@@ -147,9 +166,12 @@ def _vote(steps: Steps, candidate: Candidate, verifier: str) -> None:
 
 
 def _survivors(steps: Steps, candidates: list[Candidate]) -> list[Candidate]:
-    """The best by score: soft verification. Those without any vote count as undecided, 0.5."""
+    """The best by score: soft verification. Those without any vote count as undecided, 0.5.
+
+    Of equal scores the kernel goes first that is least like what is measured or was taken before.
+    """
     alive = [c for c in candidates if c.state is not CandidateState.DROPPED]
-    ranked = sorted(alive, key=lambda c: (-score_of(c), c.number))
+    ranked = _by_score_and_novelty(steps, alive)
     most = steps.config.verifiers.survivors
     because = f"is not among the best {most} of its generation"
     gather(
@@ -158,6 +180,31 @@ def _survivors(steps: Steps, candidates: list[Candidate]) -> list[Candidate]:
     )
     dropped = [c for c in candidates if c.state is CandidateState.DROPPED]
     return sorted([*ranked[:most], *dropped], key=lambda c: c.number)
+
+
+def _by_score_and_novelty(steps: Steps, candidates: list[Candidate]) -> list[Candidate]:
+    """The best scores first; within a score the newest code first, in a fixed order."""
+    scores = Counter(score_of(candidate) for candidate in candidates)
+    if max(scores.values(), default=0) < 2:
+        return sorted(candidates, key=lambda c: -score_of(c))
+    own = {c.number for c in candidates}
+    known = [c.number for c in reversed(steps.history.correct()) if c.number not in own]
+    taken = [(number, steps.history.details.source(number)) for number in known[:_COMPARED]]
+    ranked: list[Candidate] = []
+    waiting = sorted(candidates, key=lambda c: c.number)
+    while waiting:
+        best = max(score_of(c) for c in waiting)
+        equals = [c for c in waiting if score_of(c) == best]
+        chosen = min(equals, key=lambda c: (_likeness(steps.source(c), taken), c.number))
+        waiting.remove(chosen)
+        ranked.append(chosen)
+        taken.append((chosen.number, steps.source(chosen)))
+    return ranked
+
+
+def _likeness(source: str, others: list[tuple[int, str]]) -> float:
+    found = novelty.nearest(source, others)
+    return found[1] if found is not None else 0.0
 
 
 def score_of(candidate: Candidate) -> float:

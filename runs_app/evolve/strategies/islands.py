@@ -11,8 +11,10 @@ from runs_app.evolve.archive import Archive, populate
 from runs_app.evolve.bandit import Arm, choose, gain
 from runs_app.evolve.commands import Ask, Command, Drop, Edit, Measure, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.evaluations import is_refusal
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
 from runs_app.evolve.prompts import fence_of, render
+from runs_app.evolve.sections import clip
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
 from runs_app.evolve.steps import Pending, Steps, commands_of, one_line
 from runs_app.evolve.strategies.contract import (
@@ -25,6 +27,11 @@ from runs_app.evolve.strategies.contract import (
 )
 from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import score_of, voted
+
+MAX_ERROR_TOKENS = 1500
+
+_LOOKED_AT = 200
+"""Newest kernels among which one is sought that failed: older ones were seen at their time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +46,7 @@ class IslandsParameters:
     crossover: float = 0.1
     similarity: float = 0.995
     floor_stop: float = 0.05
+    mend: int = 1
     tries: int = 10
 
     def __post_init__(self) -> None:
@@ -46,6 +54,7 @@ class IslandsParameters:
         between(1, MAX_AT_ONCE, islands=self.islands)
         between(1, MAX_STEPS, proposals=self.proposals, migration_interval=self.migration_interval)
         between(1, MAX_TRIES, tries=self.tries)
+        between(0, MAX_TRIES, mend=self.mend)
         between(0, 1000, diff=self.diff, rewrite=self.rewrite, crossover=self.crossover)
         if self.diff + self.rewrite + self.crossover == 0:
             raise DataError("parameters.diff", "one kind of edit needs a weight above 0")
@@ -75,6 +84,7 @@ class Islands:
             return f"kernel #{best.number} is at {best.floor_fraction:.0%} of the physical limit"
         archives = populate(history, parameters.islands, parameters.migration_interval)
         commands = [*self._judged(steps, archives), *self._profiles(steps)]
+        commands += self._mends(steps)
         asked = len(history.find(Role.PROPOSE))
         if asked < parameters.proposals:
             commands += self._proposals(steps, archives, asked)
@@ -132,7 +142,8 @@ class Islands:
         if history.find(Role.VERIFY, about=candidate.number):
             return ""
         elites = {elite.number for elite in archives[candidate.place.island]}
-        others = sorted(elites | set(candidate.parents))
+        parents = {n for n in candidate.parents if history.candidates[n].is_correct}
+        others = sorted(elites | parents)  # a kernel that was mended is like the one that failed
         sources = ((number, history.details.source(number)) for number in others)
         found = novelty.nearest(steps.source(candidate), sources)
         if found is None or found[1] < self.parameters.similarity:
@@ -149,6 +160,42 @@ class Islands:
             except Pending as pending:
                 commands += pending.commands
         return commands
+
+    def _mends(self, steps: Steps) -> list[Command]:
+        """Asks to mend what has failed: an inner loop of each proposal, before it is given up."""
+        history = steps.history
+        free = self.config.concurrent_asks - len(history.waiting())
+        if not self.parameters.mend or free <= 0:
+            return []
+        failed = [c for c in history.settled[-_LOOKED_AT:] if self._is_to_be_mended(history, c)]
+        return [self._mend(steps, candidate) for candidate in failed[:free]]
+
+    def _is_to_be_mended(self, history: History, candidate: Candidate) -> bool:
+        if candidate.place.generation == 0 or not is_refusal(candidate.verdict):
+            return False
+        if history.find(Role.DEBUG, about=candidate.number):
+            return False
+        return _times_mended(history, candidate) < self.parameters.mend
+
+    def _mend(self, steps: Steps, failed: Candidate) -> Ask:
+        dice = draw(self.config.seed, "mend", failed.number)
+        question = steps.history.questions.get(failed.ask or 0)
+        model = question.model if question else dice.choice(self.config.writers).name
+        return Ask(
+            role=Role.DEBUG,
+            prompt=render(
+                "debug",
+                self.problem,
+                code=steps.source(failed),
+                strategy=failed.title or "It was written to be faster than its parents.",
+                error=clip(steps.report(failed), MAX_ERROR_TOKENS),
+            ),
+            model=model,
+            temperature=min(self.config.temperatures),
+            place=failed.place,
+            parents=(failed.number,),
+            about=failed.number,
+        )
 
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
         """Asks for the models that are idle, unless the device has more than enough to do."""
@@ -228,9 +275,20 @@ def _summary(elite: Candidate) -> str:
 
 def _improves(history: History, candidate: Candidate) -> bool:
     parent = history.candidates.get(candidate.parents[0]) if candidate.parents else None
+    while parent is not None and parent.latency_ns is None and parent.parents:
+        parent = history.candidates.get(parent.parents[0])  # of a kernel that was mended
     if parent is None or parent.latency_ns is None:
         return True
     return candidate.latency_ns is not None and candidate.latency_ns < parent.latency_ns
+
+
+def _times_mended(history: History, candidate: Candidate) -> int:
+    """How many mends lie between a candidate and the proposal that it began as."""
+    count, question = 0, history.questions.get(candidate.ask or 0)
+    while question is not None and question.role is Role.DEBUG and question.about is not None:
+        count += 1
+        question = history.questions.get(history.candidates[question.about].ask or 0)
+    return count
 
 
 def _given(candidate: Candidate) -> Candidate:
@@ -257,6 +315,7 @@ INFO = StrategyInfo(
         "crossover": "Weight of kernels that join two.",
         "similarity": "Kernels that share this much of their code with a parent or one of their "
         "island's best are not measured.",
+        "mend": "How often a kernel that fails is mended, with its error, before it is given up.",
         "floor_stop": "The run ends when its best kernel is this near to the physical limit.",
         "tries": "Tries of the translation where there is no working kernel to begin with.",
     },

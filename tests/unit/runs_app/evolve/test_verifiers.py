@@ -19,6 +19,7 @@ from tests.unit.runs_app.evolve.driving import (
     a_problem,
     begin,
     fenced,
+    kernel,
 )
 from tests.unit.runs_app.evolve.papers import a_run, fast, prompts_of, steps
 
@@ -38,7 +39,7 @@ def votes(passes: Callable[[Ask], bool | str]) -> Callable[[Ask], str | Failure]
 
 
 def run(passes: Callable[[Ask], bool | str], **verifiers: Any) -> Drive:
-    settings = {"names": ("compile", "memory"), "reflect": False, **verifiers}
+    settings = {"names": ("compile", "memory"), "reflect": False, "survivors": 3, **verifiers}
     return a_run(
         "evolve", votes(passes), parameters=PARAMETERS, verifiers=VerifierConfig(**settings)
     )
@@ -120,7 +121,7 @@ def test_a_model_that_only_verifies_writes_no_kernel() -> None:
         votes(lambda _: True),
         parameters=PARAMETERS,
         models=(ModelSpec(name="small"), judge),
-        verifiers=VerifierConfig(names=("memory",), model="large"),
+        verifiers=VerifierConfig(names=("memory",), model="large", survivors=3),
     )
     assert {question.model for question in found.history.find(Role.PROPOSE)} == {"small"}
     assert {question.model for question in found.history.find(Role.VERIFY)} == {"large"}
@@ -158,3 +159,31 @@ def test_no_verifier_no_vote_and_no_waiting() -> None:
 def test_bad_settings_are_named(verifiers: dict[str, Any], field: str) -> None:
     with pytest.raises(DataError, match=field):
         begin(a_problem(), a_config("evolve", verifiers=VerifierConfig(**verifiers)), World())
+
+
+def test_where_all_would_survive_nobody_is_asked() -> None:
+    found = run(lambda _: False, survivors=4)
+    assert steps(found).count("verify") == 0
+    assert steps(found).count("measure quick") == 1 + 4
+    assert not any(isinstance(event, events.Dropped) for event in found.events)
+    hard = run(lambda _: True, soft=False, survivors=4)
+    assert steps(hard).count("verify") == 8
+
+
+def test_of_equal_scores_the_newest_code_is_measured() -> None:
+    """Three kernels differ in a number alone; the fourth is written in another way."""
+    other = kernel("y[i] = x[i]; y[i] += x[i]; // + 900 -\n    if (i > n) { y[0] = 3; }")
+
+    def speak(ask: Ask) -> str:
+        if ask.role is Role.VERIFY:
+            return "FINAL VERIFICATION ANSWER: True"
+        return fenced(other if ask.place.slot == 4 else fast(1000 + ask.place.slot))
+
+    found = a_run(
+        "evolve",
+        speak,
+        parameters=PARAMETERS,
+        verifiers=VerifierConfig(names=("memory",), reflect=False, survivors=1),
+    )
+    [measured] = [c for c in found.history.candidates.values() if c.place.generation and c.measured]
+    assert measured.place.slot == 4
