@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_LOOKED_AT = 200  # waiting calls, the oldest first
 _SAVED_EVERY = timedelta(seconds=1)
 _BEAT_S = 3.0
 _STORE_TRIES, _STORE_PAUSE_S = 120, 1.0
@@ -55,12 +57,14 @@ _TAKEN_FOR_DEAD = Q(status=_Status.INTERRUPTED, told=False, tuning=None)
 
 
 def answer_call(*, call_id: UUID | str, clock: Callable[[], datetime] = timezone.now) -> bool:
-    """Send a waiting call and store what came; False if it is not to be sent now.
+    """Send a waiting call and store what came; False if there is none to be sent now.
 
-    A call is sent by whoever changes WAITING to SENT, so never twice; and none is sent of a run
-    that is not running. Whatever may have been paid is charged, at its worst if need be.
+    It is the call of that id, unless another run has fewer under way and waits too: then the oldest
+    of that run takes its turn, so that no run has all workers. A call is sent by whoever changes
+    WAITING to SENT, so never twice; and none is sent of a run that is not running. Whatever may
+    have been paid is charged, at its worst if need be.
     """
-    call = _claim(call_id, clock())
+    call = next(filter(None, (_claim(key, clock()) for key in _turns(call_id))), None)
     if call is None:
         return False
     with _Heartbeat(call, clock):
@@ -144,6 +148,29 @@ def endpoint_of(model: LanguageModel) -> Endpoint:
         supports_temperature=model.supports_temperature,
         timeout_s=float(model.timeout_s),
     )
+
+
+def _turns(call_id: UUID | str) -> Iterator[UUID | str]:
+    """Whose turn it is: the call itself, or first those of runs that have fewer under way.
+
+    A job whose call was sent in the turn of another one serves whoever waits now, so there are as
+    many jobs as calls that wait.
+    """
+    open_calls = LanguageModelCall.objects.filter(run__status=Run.Status.RUNNING).order_by()
+    under_way = Counter(open_calls.filter(status=_Status.SENT).values_list("run", flat=True))
+    waiting: dict[UUID, UUID] = {}
+    rows = open_calls.filter(status=_Status.WAITING).order_by("created_at", "number")
+    for key, run_id in rows.values_list("pk", "run")[:_LOOKED_AT]:
+        waiting.setdefault(run_id, key)
+    own = LanguageModelCall.objects.filter(pk=call_id, status=_Status.WAITING)
+    own_run = own.values_list("run", flat=True).first()
+    if own.exists():
+        mine = under_way[own_run] if own_run else 0
+        fewer = [r for r in waiting if r != own_run and under_way[r] < mine]
+        yield from (waiting[r] for r in sorted(fewer, key=lambda r: under_way[r]))
+        yield call_id
+    else:
+        yield from (waiting[r] for r in sorted(waiting, key=lambda r: under_way[r]))
 
 
 @transaction.atomic

@@ -325,3 +325,37 @@ def test_a_person_can_test_a_language_model(
     model.refresh_from_db()
     with pytest.raises(SubmissionError, match="no address"):
         try_language_model(model=model, user=user, now=make.NOW)
+
+
+def test_a_run_with_calls_under_way_lets_another_one_go_first(
+    start: Callable[..., Run], world: World, endpoint: Callable[..., ScriptedEndpoint]
+) -> None:
+    endpoint(lambda _: Answer("a kernel"))
+    busy = start()
+    world.to_first_calls(busy)
+    other = start(user=busy.user, task_version=busy.task_version)
+    world.to_first_calls(other)
+    sent, waits, last = busy.calls.order_by("number")
+    LanguageModelCall.objects.filter(pk=sent.pk).update(status="SENT", sent_at=make.NOW)
+    assert send(waits)
+    assert waits.status == "WAITING"
+    statuses = other.calls.order_by("number").values_list("status", flat=True)
+    assert list(statuses) == ["ANSWERED", "WAITING", "WAITING"]
+    for job in other.calls.all():  # as many jobs as calls, so each call finds one
+        answer_call(call_id=job.pk, clock=Clock())
+    LanguageModelCall.objects.filter(pk=sent.pk).update(status="ANSWERED", ended_at=make.NOW)
+    assert send(last)
+    assert not LanguageModelCall.objects.filter(status__in=("WAITING", "SENT")).exists()
+
+
+def test_a_job_without_a_call_serves_no_paused_run(
+    start: Callable[..., Run], world: World, endpoint: Callable[..., ScriptedEndpoint]
+) -> None:
+    endpoint(lambda _: Answer("a kernel"))
+    run = start()
+    world.to_first_calls(run)
+    first, *_ = run.calls.order_by("number")
+    assert send(first)
+    pause_run(run=run, user=run.user, now=make.NOW)
+    assert not send(first)
+    assert run.calls.filter(status="WAITING").count() == 2
