@@ -137,7 +137,7 @@ def restored(history: History, stored: list[Event], world: World) -> History:
         evaluations=evaluations,
         best=history.best.number if history.best else None,
         finished=history.finished,
-        budget=history.budget,
+        extension=next((e for e in reversed(stored) if isinstance(e, events.Extended)), None),
     )
     return again
 
