@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve.evaluations import LAST_MODES, is_refusal
-from runs_app.models import Run
+from runs_app.models import Result, Run
 from tasks_app.disclosure import public_text
 
 _LAST = sorted(mode.value for mode in LAST_MODES)
@@ -56,13 +56,27 @@ class Claim:
 
 
 def claim_of(run: Run) -> Claim:
-    """What stands behind the run's best; one query."""
+    """What stands behind the run's best; two queries, however many candidates there are."""
     rows = run.events.filter(kind__in=("searched", "extended", "chosen")).order_by("seq")
     last = run.events.filter(kind="measured", payload__mode__in=_LAST).order_by("seq")
     found = list((rows | last).values_list("kind", "payload"))
     rankings = tuple(_ranking(run, payload) for kind, payload in found if kind == "measured")
     state, words = _state(run, [(kind, payload) for kind, payload in found if kind != "measured"])
+    if state in (ClaimState.RANKED, ClaimState.AUDITED) and (doubt := _doubt(run)):
+        words = f"{words} A person has to look at it once it is submitted: {doubt}."
     return Claim(state=state, words=words, rankings=rankings)
+
+
+def _doubt(run: Run) -> str:
+    """The first suspicion that ranking or audit has raised about the best; empty without any."""
+    rows = Result.objects.filter(
+        evaluation__submission__candidate=run.best_id, evaluation__mode__in=_LAST
+    )
+    for suspicions in rows.values_list("document__suspicions", flat=True):
+        if suspicions:
+            text = str(suspicions[0].get("reason") or suspicions[0].get("check") or "a suspicion")
+            return public_text(text, run.task_version.hidden_names).rstrip(".")
+    return ""
 
 
 def _ranking(run: Run, payload: dict[str, Any]) -> Ranking:

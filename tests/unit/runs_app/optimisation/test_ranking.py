@@ -10,6 +10,7 @@ from django.test import Client
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, Run
@@ -38,8 +39,8 @@ def searched(start: Start, world: World, **overrides: Any) -> Run:
     return run
 
 
-def end(run: Run, number: int, mode: Mode, said: float | Verdict) -> None:
-    """A runner ends the evaluation of a candidate."""
+def end(run: Run, number: int, mode: Mode, said: float | Verdict, **more: Any) -> None:
+    """A runner ends the evaluation of a candidate; `more` are fields of its result."""
     row = Evaluation.objects.get(
         submission__candidate__number=number, submission__run=run, mode=mode.value, status="QUEUED"
     )
@@ -47,7 +48,7 @@ def end(run: Run, number: int, mode: Mode, said: float | Verdict) -> None:
     fields: dict[str, Any] = {"latency_ns": said} if correct else {"reason": REASON}
     verdict = Verdict.CORRECT if correct else said
     make.start(row, now=make.NOW)
-    result = codec.encode(make.make_result(row, verdict=verdict, **fields))
+    result = codec.encode(make.make_result(row, verdict=verdict, **fields, **more))
     make.send(row, EventKind.FINISHED, {"result": result}, seq=2, now=make.NOW)
 
 
@@ -103,6 +104,17 @@ def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
     assert "The next fastest took its place." in text
     assert_rows_tell_what_the_log_tells(run)
     assert replay_run(run).differences == ()
+
+
+def test_a_suspicion_is_told_beside_the_claim(start: Start, world: World) -> None:
+    run = searched(start, world)
+    doubt = Suspicion(check=Check.CLOCK, reason="the clock saw twice of it")
+    end(run, 4, Mode.RANKED, 690.0, suspicions=(doubt,))
+    world.advance(run)
+    end(run, 4, Mode.AUDIT, 695.0)
+    world.advance(run)
+    words = claim_of(run).words
+    assert words.endswith("look at it once it is submitted: the clock saw twice of it.")
 
 
 def test_the_api_tells_what_the_best_rests_on(start: Start, world: World) -> None:
