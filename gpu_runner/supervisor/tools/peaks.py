@@ -60,11 +60,17 @@ def theoretical(config: SupervisorConfig) -> KnownPeak | None:
 
 
 def measured_or_theoretical(config: SupervisorConfig) -> KnownPeak | None:
-    """What was measured here, else the physical limit; None where neither is known."""
-    found = calibrated(config)
-    if found is not None:
-        return KnownPeak(found.peak(), "measured on this host by doctor --calibrate")
-    return theoretical(config)
+    """What was measured here, else the physical limit; None where neither is known.
+
+    Dtypes of eight bits are not measured: of them the physical limit stays.
+    """
+    found, limit = calibrated(config), theoretical(config)
+    if found is None:
+        return limit
+    peak = found.peak()
+    rates = {**limit.peak.flops, **peak.flops} if limit else peak.flops
+    whole = Peak(peak.bytes_per_s, rates, peak.cache_bytes)
+    return KnownPeak(whole, "measured on this host by doctor --calibrate")
 
 
 def ceiling(config: SupervisorConfig) -> KnownPeak | None:

@@ -136,6 +136,7 @@ def test_a_gpus_ceiling_is_the_higher_of_data_sheet_and_driver(
     assert found.bytes_per_s == pytest.approx(4.917e12, rel=1e-3)
     assert found.flops["float32"] == pytest.approx(66.9e12, rel=1e-3)
     assert found.flops["bfloat16"] == pytest.approx(1070.5e12, rel=1e-3)
+    assert found.flops["int8"] == found.flops["float8_e4m3fn"] == 2 * found.flops["bfloat16"]
     assert found.cache_bytes == PEAKS["NVIDIA H200"].cache_bytes
     monkeypatch.setattr("gpu_runner.supervisor.host.nvml.name", lambda index: "NVIDIA Unheard Of")
     assert generous_peak(DeviceKind.CUDA, 0) == device.driver_peak(0)
@@ -145,6 +146,18 @@ def test_a_gpus_ceiling_is_the_higher_of_data_sheet_and_driver(
 
     monkeypatch.setattr("gpu_runner.supervisor.host.nvml.cores", fail)
     assert generous_peak(DeviceKind.CUDA, 0) is None
+
+
+def test_what_was_not_measured_has_the_physical_limit(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peaks, "calibrated", lambda config: MEASURED)
+    limit = peaks.KnownPeak(Peak(1e12, {"float32": 9e12, "int8": 8e13}), "the data sheet")
+    monkeypatch.setattr(peaks, "theoretical", lambda config: limit)
+    known = peaks.measured_or_theoretical(config)
+    assert known is not None
+    rates = known.peak.flops
+    assert (rates["float32"], rates["int8"], known.peak.bytes_per_s) == (1e11, 8e13, 2e10)
 
 
 @pytest.mark.parametrize("name", PEAKS)
