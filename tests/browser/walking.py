@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 CATALOG = Path(__file__).parents[2] / "tasks_app" / "catalog"
 PASSWORD = "tensor-watcher-19"
+FILLS = 3
 GOOD = (CATALOG / "vector_add" / "kernels" / "good.cpp").read_text()
 WRONG = (
     'extern "C" void vector_add(const float* A, const float* B, float* C, int N) {\n'
@@ -58,4 +59,9 @@ def write(page: Page, url: str, source: str, task: str = "vector_add") -> None:
     page.get_by_label("Task", exact=True).select_option(task)
     page.get_by_label("Device").select_option("cpu")
     page.get_by_role("radio", name="Ranked").check()
-    page.get_by_label("Source").fill(source)
+    expect(page.locator("#brief")).to_contain_text(f"{task}(")
+    for _ in range(FILLS):  # the starter of what was chosen may come while the text is put in
+        page.get_by_label("Source").fill(source)
+        if page.locator("#id_source").input_value().strip() == source.strip():
+            return
+    raise AssertionError("the editor does not hold what was put in")

@@ -31,7 +31,7 @@ _SHOWN = 20  # earlier ones on the page
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@takes("version", "device", "act")
+@takes("version", "device", "act", "all")
 def task_reevaluate(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """Show what the choice in the address comes to; a POST starts it if it still does."""
     user = admin_of(request, _REFUSAL)
