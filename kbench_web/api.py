@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import HttpError, ValidationError
@@ -97,7 +98,8 @@ def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
 
 @api.exception_handler(RequestDataTooBig)
 def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-    return _error(request, "body", "the request is larger than 4 MiB", 413)
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20
+    return _error(request, "body", f"the request is larger than {most} MiB", 413)
 
 
 @api.exception_handler(HttpError)
