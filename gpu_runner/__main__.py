@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         " other verdict of the kernel, 2 for misuse or a broken host.",
     )
     one.add_argument("--task", required=True, help="name of a built-in task, or its folder")
-    one.add_argument("--kernel", required=True, type=Path, help="source file, .cu or .cpp")
+    one.add_argument("--kernel", required=True, type=Path, help="source file, .cu, .cpp or .py")
     one.add_argument(
         "--device",
         choices=[kind.value for kind in DeviceKind],

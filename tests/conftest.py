@@ -26,6 +26,9 @@ BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 SITE_FOLDERS = {"kbench_web", "leaderboard_app", "runs_app", "tasks_app", "integration", "browser"}
 SITE_FOLDERS |= {"kbench_client"}
 PURE_FOLDERS = {"evolve", "llm"}  # in runs_app, but without a database
+WHOLE_SITES = {"browser", "integration"}
+WHOLE_SITE_S = 900
+"""A site's tables and its 135 tasks take two minutes beside four other processes of tests."""
 TIMED_FOLDERS = {"adversarial", "protocol", "supervisor", "gpu"}
 UNTIMED = {  # files there that judge outputs, or build, and bear company
     "adversarial": {"test_bad_kernels.py", "test_builder_safety.py", "test_judging.py"},
@@ -60,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("site")
         for name in folders & {"gpu", "browser"}:
             item.add_marker(name)
+        if folders & WHOLE_SITES and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(WHOLE_SITE_S))
         timed = folders & TIMED_FOLDERS
         if any(item.path.name not in UNTIMED.get(folder, ()) for folder in timed):
             item.add_marker("timed")

@@ -20,6 +20,8 @@ from tests.conftest import free_port
 ROOT = Path(__file__).parents[1]
 UNSET = {"DATABASE_URL", "REDIS_URL", "KBENCH_CACHE", "KBENCH_CATALOG", "DJANGO_SETTINGS_MODULE"}
 STOP_S = 60.0
+READY_S = 400.0
+"""Its tables and tasks take half a minute of a processor, which other tests may want as well."""
 
 
 class InstallationError(AssertionError):
@@ -87,7 +89,7 @@ class Installation:
 
     def wait_until_ready(self) -> None:
         """Wait for its address."""
-        self.url = self.wait_for(r"kbench is ready at (http://\S+?)/ ")
+        self.url = self.wait_for(r"kbench is ready at (http://\S+?)/ ", timeout_s=READY_S)
 
     def get(self, path: str) -> bytes:
         """The content of one of its pages."""

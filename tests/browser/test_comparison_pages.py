@@ -9,8 +9,6 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Stack
 
-pytestmark = pytest.mark.timeout(300)
-
 WIDTH = "document.documentElement.scrollWidth"
 SHOTS = os.environ.get("KBENCH_TEST_SHOTS", "")
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 import zipfile
 
-import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import Stack
 from tests.browser.walking import PASSWORD, begin_example, sign_in, sign_up
-
-pytestmark = pytest.mark.timeout(300)
 
 ADMIN = (
     "from django.contrib.auth.models import User;"

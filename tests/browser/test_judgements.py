@@ -13,8 +13,6 @@ from tests.browser.conftest import Stack
 from tests.browser.walking import PASSWORD, begin_example, sign_in
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 
-pytestmark = pytest.mark.timeout(300)
-
 SAID = {
     "redundancy": {"flagged": True, "reason": "The second factor is always one."},
     "inefficiency": {"flagged": False, "reason": "It is one call of the library."},

@@ -13,8 +13,6 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.browser.conftest import Stack
 
-pytestmark = pytest.mark.timeout(300)
-
 MOST_PAGE = 150_000
 MOST_CHARTS = 350_000
 LIBRARY = "plotly-basic"

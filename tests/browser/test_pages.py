@@ -9,8 +9,6 @@ from tests.browser.accessibility import violations
 from tests.browser.conftest import Stack
 from tests.browser.seed import PASSWORD
 
-pytestmark = pytest.mark.timeout(300)
-
 PAGES = (
     "/", "/tasks/", "/tasks/softmax/", "/tasks/llama_ffw/", "/tasks/softmax/soundness/",
     "/leaderboard/?device=cpu", "/leaderboard/?device=cpu&by=matrix",

@@ -8,8 +8,6 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import Stack
 from tests.browser.walking import begin_example, sign_up
 
-pytestmark = pytest.mark.timeout(300)
-
 WATCH = """isEnded => {
     const later = window.setTimeout;
     const never = new Promise(resolve => later(resolve, 15000, false));

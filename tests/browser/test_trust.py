@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Suspicion
@@ -11,8 +10,6 @@ from gpu_runner.data.verdict import Mode, Verdict
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
 from tests.browser.walking import GOOD, PASSWORD, sign_up, submit
-
-pytestmark = pytest.mark.timeout(300)
 
 SUSPICION = Suspicion(check=Check.SOURCE, reason="a line that a kernel does not need", line=2)
 CHECKS = (

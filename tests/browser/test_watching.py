@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from gpu_runner.data.verdict import Stage, Verdict
 from tests.browser.conftest import Stack
 from tests.browser.fake_runner import FakeRunner
 from tests.browser.walking import GOOD, WRONG, sign_up, submit, write
-
-pytestmark = pytest.mark.timeout(300)
 
 MARK = "window.stillTheSamePage = true"
 MARKED = "() => window.stillTheSamePage === true"

@@ -26,7 +26,7 @@ from tests.installation import ROOT, Installation, is_alive
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(480),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
 ]
 

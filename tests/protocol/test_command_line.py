@@ -187,7 +187,10 @@ def test_wrong_kernel_exits_with_one_and_prints_the_first_wrong_element(
         (["--task", "softmax"], "--kernel"),
         (["--task", "no_such_task", "--kernel", str(SOFTMAX / "good.cpp")], "no_such_task"),
         (["--task", "softmax", "--kernel", "/no/such/file.cpp"], "/no/such/file.cpp"),
-        (["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")], ".cpp or .cu file"),
+        (
+            ["--task", "softmax", "--kernel", str(SOFTMAX.parent / "task.toml")],
+            "use one of .cpp, .cu, .py",
+        ),
         (["--task", "softmax", "--kernel", "x.cpp", "--device", "tpu"], "tpu"),
         (
             ["--task", "softmax", "--kernel", str(SOFTMAX / "good.cpp"), "--direction", "backward"],

@@ -75,7 +75,7 @@ def test_an_upload_over_the_limit_stays_a_413() -> None:
     token = make.make_token(make.make_user())
     answer = Client().post(
         "/api/v1/submissions",
-        b"\0" * (5 << 20),
+        b"\0" * (9 << 20),
         content_type="application/x-www-form-urlencoded",
         headers={"Authorization": f"Bearer {token}"},
     )

@@ -148,7 +148,7 @@ BAD = {
         "float sum = 0;\n#pragma omp parallel for num_threads(2)\n"
         "for (int i = 0; i < N; ++i) { C[i] = A[i] + B[i]; sum += C[i]; }\n C[0] += 0 * sum;",
         "threads",
-        "data race between kernel.cpp:",
+        "data race",
     ),
 }
 
