@@ -58,7 +58,7 @@ class FakeRunner:
             Event(job_id="", attempt=0, seq=0, kind=EventKind.RUNNER, payload=codec.encode(state))
         )
 
-    def take(self, timeout_s: float = 10, urgency: Urgency = Urgency.PEOPLE) -> EvaluationRequest:
+    def take(self, timeout_s: float = 60, urgency: Urgency = Urgency.PEOPLE) -> EvaluationRequest:
         """Take the next job and say so."""
         deadline = time.monotonic() + timeout_s
         queue = self._queues[urgency]
