@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -16,8 +16,10 @@ from torch import Tensor
 from gpu_runner.data.signature import EIGHT_BIT_FLOATS
 from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.compare import Comparison
 from gpu_runner.engine.seeding import reseed
+
+if TYPE_CHECKING:  # what judges does not stand in the processes of submissions
+    from gpu_runner.engine.compare import Comparison
 
 _ADAPTERS = {
     TaskFormat.KBENCH: "gpu_runner.engine.native_problem",
