@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import functools
 import json
 import logging
 import multiprocessing
@@ -142,7 +141,7 @@ class _Worker:
             state=state,
             stream=stream,
             spool=self._kept,
-            evaluate=functools.partial(self._evaluate),
+            evaluate=self._evaluate,
         )
         logger.info("%s begins", job.name)
         cause = self._run_apart(job, context)

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
@@ -17,7 +15,6 @@ from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.pool import Oracles
-from tests.adversarial.side_by_side import OneOracle
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -70,18 +67,6 @@ KERNELS = {
         Verdict.CORRECT,
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    return SupervisorConfig(cache_folder=tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(scope="module")
-def oracles() -> Iterator[Oracles]:
-    kept = OneOracle()
-    yield kept
-    kept.close()
 
 
 def run(task: str, source: str, config: SupervisorConfig, oracles: Oracles) -> EvaluationResult:

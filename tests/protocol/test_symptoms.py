@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult, Mismatch
@@ -17,7 +15,6 @@ from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
-from tests.adversarial.side_by_side import OneOracle
 
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -115,18 +112,6 @@ KERNELS = {
         Symptom.LOWER_PRECISION,
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
-    return SupervisorConfig(cache_folder=tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(scope="module")
-def oracles() -> Iterator[Oracles]:
-    kept = OneOracle()
-    yield kept
-    kept.close()
 
 
 def request_for(task: Task, source: str = "int x;") -> EvaluationRequest:
