@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import multiprocessing
@@ -10,8 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +22,7 @@ from gpu_runner.daemon.slot_state import SlotState
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import Event, EventKind, JobKind
-from gpu_runner.data.spool import ENDS, SpooledJob, SpoolFolder, ended
+from gpu_runner.data.spool import ENDS, SpooledJob, SpoolFolder
 from gpu_runner.supervisor.device.device import device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.host import jail
@@ -33,7 +31,9 @@ from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)
 
-DONE, NOT_FIT = 0, 2
+DONE, SOME_LEFT, NOT_FIT = 0, 1, 2
+"""Exit statuses; the second: a file could not be read, all other jobs are done."""
+
 _FUNCTIONS = {
     JobKind.EVALUATION: jobs.evaluate,
     JobKind.CHECK: jobs.filter_task,
@@ -69,8 +69,9 @@ def work_spool(
     """Do all jobs of the spool that are not done, one after another; return the exit status.
 
     Several hosts may work at one folder: a job is locked while it is at work. One that was ended
-    in the middle is begun again. SIGTERM lets the current job finish; a second one ends it. Raises
-    `DataError` for a folder that is no spool, or one of another device.
+    in the middle is begun again. A file that cannot be read is named, and the others are done.
+    SIGTERM lets the current job finish; a second one ends it. Raises `DataError` for a folder that
+    is no spool, or one of another device.
     """
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("gpu_runner").setLevel(logging.INFO)
@@ -120,17 +121,23 @@ class _Worker:
             self._fitness.end()
 
     def _work(self) -> int:
-        for job in self._spool.jobs():
+        status = DONE
+        for path in self._spool.job_files():
             if self._stops:
                 logger.info("stopped; the jobs that are left can be done by another call")
                 break
             if broken := self._fitness.reason():
                 logger.error("no more jobs are taken: %s", broken)
                 return NOT_FIT
-            with _held(self._spool.events_file(job)) as file:
-                if file is not None:
-                    self._do(job, file)
-        return DONE
+            try:
+                job = self._spool.job(path)
+                with self._spool.held(job.name) as file:
+                    if file is not None:
+                        self._do(job, file)
+            except DataError as error:
+                logger.error("left out: %s", error)
+                status = SOME_LEFT
+        return status
 
     def _do(self, job: SpooledJob, file: IO[bytes]) -> None:
         stream, state = EventFile(file), SlotState()
@@ -190,20 +197,3 @@ def _child(job: SpooledJob, context: JobContext, parent: int) -> None:
     except DataError:
         return  # it has been reported
     logger.info("%s: %s", job.name, outcome or "done")
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[IO[bytes] | None]:
-    """The emptied file of a job that nobody works at and that is not over; else None."""
-    with path.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-            return
-        file.seek(0)
-        if ended(file.read(), path.name):
-            yield None
-            return
-        file.truncate(0)
-        yield file

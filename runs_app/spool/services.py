@@ -17,7 +17,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import Event
 from gpu_runner.data.queue import Urgency
-from gpu_runner.data.spool import Manifest, SpooledJob, SpoolFolder
+from gpu_runner.data.spool import JobName, Manifest, SpooledJob, SpoolFolder
 from runs_app.errors import EventError
 from runs_app.messaging import queues
 from runs_app.models import Device, RunnerJob, Status
@@ -35,7 +35,8 @@ class SpoolError(ValueError):
 class Imported:
     """What became of a spool's jobs.
 
-    unfinished: jobs without an end. refused: why the outcome of a job was not stored.
+    unfinished: jobs that are still handed out. refused: sentences, why the outcome of a job was
+    not stored, or which file cannot be read and where it is now.
     """
 
     new: int = 0
@@ -55,7 +56,7 @@ def export_spool(*, folder: Path, device: Device, most: int, now: datetime) -> i
     spool = SpoolFolder(folder)
     manifest = _manifest(spool)
     if manifest is None:
-        if folder.exists() and any(folder.iterdir()):
+        if not spool.is_vacant():
             raise SpoolError(f"{folder} is not empty, and no spool")
         name = secrets.token_hex(8)
         manifest = Manifest(name=name, device=device.slug, device_kind=device.kind)
@@ -90,60 +91,86 @@ def import_spool(*, folder: Path, now: datetime) -> Imported:
     """Record what came of the spool's jobs; the same spool twice changes nothing.
 
     Each job is recorded whole and by itself, so that this can end anywhere. Only jobs count that
-    were handed out in this spool and not taken back. Raises `SpoolError`.
+    were handed out in this spool and not taken back. A file that cannot be read is set aside, and
+    named; if it is a job's, the job is queued again. Raises `SpoolError`.
     """
     spool = SpoolFolder(folder)
     manifest = _manifest(spool)
     if manifest is None:
         raise SpoolError(f"{folder} holds no spool.json: it is no spool")
     done = Imported()
-    try:
-        for job in spool.jobs():
-            _import(job, spool, manifest, done, now)
-    except DataError as error:
-        raise SpoolError(f"{folder}: {error}") from None
+    for path in spool.job_files():
+        try:
+            _import(path, spool, manifest, done, now)
+        except (DataError, EventError, SpoolError) as error:
+            done.refused.append(str(error))
+    done.unfinished = sum(1 for _ in _handed_out(manifest.name))
     return done
 
 
 def _import(
-    job: SpooledJob, spool: SpoolFolder, manifest: Manifest, done: Imported, now: datetime
+    path: Path, spool: SpoolFolder, manifest: Manifest, done: Imported, now: datetime
 ) -> None:
     try:
-        events = spool.events(job)
-        if not events:
-            done.unfinished += 1
-            return
-        if _is_recorded(job):
-            done.known += 1
-            return
-        _check(job, events, manifest)
+        name = JobName.read(path.stem)
+    except DataError as error:
+        raise SpoolError(f"{error}; {spool.set_aside(path)}") from None
+    if _is_recorded(name):
+        done.known += 1
+        return
+    try:
+        events = spool.events(name)
+    except DataError as error:
+        aside = spool.set_events_aside(name)
+        raise SpoolError(f"{error}; {aside}" if aside else str(error)) from None
+    if not events:
+        _see_that_it_can_be_done(path, name, spool, manifest, now)
+        return
+    try:
+        _check(name, events, manifest)
         record_events(events=events, now=now)
     except (DataError, EventError, SpoolError) as error:
-        done.refused.append(f"{job.name}: {error}")
-    else:
-        done.new += 1
+        raise SpoolError(f"{name}: {error}") from None
+    done.new += 1
 
 
-def _is_recorded(job: SpooledJob) -> bool:
+def _see_that_it_can_be_done(
+    path: Path, name: JobName, spool: SpoolFolder, manifest: Manifest, now: datetime
+) -> None:
+    """Take a job back whose file no host can read; raises `SpoolError` then."""
+    try:
+        spool.job(path)
+    except DataError as error:
+        row = _row(name)
+        again = row is not None and _is_out(row, manifest) and _take_back(row, now)
+        more = "; the job is in the queue again" if again else ""
+        raise SpoolError(f"{error}; {spool.set_aside(path)}{more}") from None
+
+
+def _is_recorded(name: JobName) -> bool:
     """Whether this attempt is over on the site."""
-    row = _row(job)
-    return row is not None and (row.is_over or row.attempt > job.attempt)
+    row = _row(name)
+    return row is not None and (row.is_over or row.attempt > name.attempt)
 
 
-def _check(job: SpooledJob, events: list[Event], manifest: Manifest) -> None:
-    row = _row(job)
+def _check(name: JobName, events: list[Event], manifest: Manifest) -> None:
+    row = _row(name)
     if row is None:
         raise SpoolError("this site has no such job")
-    if row.runner_boot_id != lifecycle.SPOOL + manifest.name:
+    if not _is_out(row, manifest):
         raise SpoolError("it was not handed out in this spool")
     for event in events:
-        if (event.job, event.job_id, event.attempt) != (job.kind, job.job_id, job.attempt):
+        if (event.job, event.job_id, event.attempt) != (name.kind, name.job_id, name.attempt):
             raise SpoolError("its file holds events of another job")
 
 
-def _row(job: SpooledJob) -> RunnerJob | None:
+def _is_out(row: RunnerJob, manifest: Manifest) -> bool:
+    return row.runner_boot_id == lifecycle.SPOOL + manifest.name
+
+
+def _row(name: JobName) -> RunnerJob | None:
     try:
-        return lifecycle.MODELS[job.kind]._default_manager.filter(pk=job.job_id).first()
+        return lifecycle.MODELS[name.kind]._default_manager.filter(pk=name.job_id).first()
     except ValidationError:  # no such id can be
         return None
 

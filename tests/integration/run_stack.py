@@ -131,12 +131,13 @@ class Stack:
             program.name: Program(
                 name=program.name,
                 command=[*program.command, *(_ONE_SLOT if program.name == "cpu" else ())],
-                environment=self._environment(),
+                environment=self.environment(),
             )
             for program in found
         }
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Variables of the site's programs."""
         name = connection.settings_dict["NAME"]
         url = os.environ.get("DATABASE_URL", "")
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.daemon.config import DaemonConfig
-from gpu_runner.daemon.offline import work_spool
+from gpu_runner.daemon.offline import SOME_LEFT, work_spool
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import JobKind
@@ -44,6 +45,7 @@ def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
     config = DaemonConfig(cache_folder=cache, ready=False)
 
     def serve() -> None:
+        logging.getLogger().handlers.clear()  # an earlier test's, with its standard error
         os._exit(work_spool(spool.folder, config, evaluate=supervise, probe_jail=lambda: ""))
 
     process = FORK.Process(target=serve)
@@ -58,7 +60,7 @@ def work(spool: SpoolFolder, cache: Path, timeout_s: float = 30) -> int | None:
 
 
 def kinds(spool: SpoolFolder, wanted: SpooledJob) -> list[str]:
-    return [event.kind.value for event in spool.events(wanted)]
+    return [event.kind.value for event in spool.events(wanted.name)]
 
 
 def wait_for(path: Path, words: bytes, timeout_s: float = 20) -> None:
@@ -76,13 +78,13 @@ def test_every_job_is_done_once_and_told_as_through_a_queue(
         spool.put(each)
     assert work(spool, tmp_path / "cache") == 0
     assert kinds(spool, first) == ["started", "stage", "stage", "finished"]
-    assert [event.seq for event in spool.events(first)] == [1, 2, 3, 4]
-    assert spool.events(fails)[-1].payload["result"]["verdict"] == "SYSTEM_ERROR"
+    assert [event.seq for event in spool.events(first.name)] == [1, 2, 3, 4]
+    assert spool.events(fails.name)[-1].payload["result"]["verdict"] == "SYSTEM_ERROR"
     assert kinds(spool, dies)[-1] == "lost"
-    assert "longer than the job may" in spool.events(dies)[-1].payload["reason"]
-    before = spool.events_file(first).stat().st_mtime_ns
+    assert "longer than the job may" in spool.events(dies.name)[-1].payload["reason"]
+    before = spool.events_file(first.name).stat().st_mtime_ns
     assert work(spool, tmp_path / "cache") == 0
-    assert spool.events_file(first).stat().st_mtime_ns == before
+    assert spool.events_file(first.name).stat().st_mtime_ns == before
 
 
 def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(
@@ -91,10 +93,10 @@ def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(
     waits = job("a", "sleep 60")
     spool.put(waits)
     worker = begin(spool, tmp_path / "cache")
-    wait_for(spool.events_file(waits), b'"stage"')
+    wait_for(spool.events_file(waits.name), b'"stage"')
     worker.kill()
     worker.join()
-    assert spool.events(waits) == []
+    assert spool.events(waits.name) == []
     spool.put(job("a"))  # the same, but that it ends by itself
     assert work(spool, tmp_path / "cache") == 0
     assert kinds(spool, waits) == ["started", "stage", "stage", "finished"]
@@ -108,14 +110,14 @@ def test_sigterm_lets_the_current_job_finish_and_a_second_one_ends_it(
         spool.put(each)
         time.sleep(0.01)
     worker = begin(spool, tmp_path / "cache")
-    wait_for(spool.events_file(slow), b'"stage"')
+    wait_for(spool.events_file(slow.name), b'"stage"')
     os.kill(worker.pid or 0, signal.SIGTERM)
     worker.join(20)
     assert kinds(spool, slow)[-1] == "finished"
     assert kinds(spool, last) == []
     spool.put(stuck)
     worker = begin(spool, tmp_path / "cache")
-    wait_for(spool.events_file(stuck), b'"stage"')
+    wait_for(spool.events_file(stuck.name), b'"stage"')
     os.kill(worker.pid or 0, signal.SIGTERM)
     time.sleep(0.3)
     os.kill(worker.pid or 0, signal.SIGTERM)
@@ -150,14 +152,29 @@ def test_what_is_no_spool_or_of_another_device_is_refused(tmp_path: Path) -> Non
         work_spool(tmp_path, config)
 
 
+def test_what_cannot_be_read_is_named_and_all_others_are_done(
+    spool: SpoolFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    torn, foreign, last = job("a"), job("b"), job("c")
+    for each in (torn, foreign, last):
+        spool.put(each)
+    (spool.folder / "jobs" / "evaluation-a-1.json").write_text("{")
+    spool.events_file(foreign.name).write_bytes(b"\x00\n")
+    assert work(spool, tmp_path / "cache") == SOME_LEFT
+    assert "left out: evaluation-a-1.json: is no JSON" in capfd.readouterr().err
+    assert (spool.folder / "aside" / "evaluation-b-1.jsonl").read_bytes() == b"\x00\n"
+    for each in (foreign, last):
+        assert kinds(spool, each) == ["started", "stage", "stage", "finished"]
+
+
 def test_a_torn_line_is_no_end_and_nonsense_is_named(spool: SpoolFolder, tmp_path: Path) -> None:
     done = job("a")
     spool.put(done)
     assert work(spool, tmp_path / "cache") == 0
-    path = spool.events_file(done)
+    path = spool.events_file(done.name)
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    assert spool.events(done) == []
+    assert spool.events(done.name) == []
     path.write_bytes(b"{}\n" + whole)
     with pytest.raises(DataError, match=r"evaluation-a-1\.jsonl, line 1: is no event"):
-        spool.events(done)
+        spool.events(done.name)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from gpu_runner.data import codec
-from gpu_runner.data.event import Event, EventKind
-from gpu_runner.data.spool import SpooledJob, SpoolFolder
+from gpu_runner.data.spool import SpoolFolder
 from runs_app.messaging import queues
 from runs_app.models import Device, Evaluation
 from runs_app.runners.reconcile import reconcile
-from runs_app.spool.services import SpoolError, export_spool, import_spool, take_back
+from runs_app.spool.services import SpoolError, import_spool, take_back
 from tests import factories as make
+from tests.unit.runs_app.spool.hosts import all_jobs, export, the_job, work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -25,40 +24,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "spool"
-
-
-def export(folder: Path, most: int = 1000) -> int:
-    return export_spool(folder=folder, device=make.make_cpu(), most=most, now=make.NOW)
-
-
-def the_job(folder: Path, evaluation: Evaluation) -> SpooledJob:
-    return next(j for j in SpoolFolder(folder).jobs() if j.job_id == str(evaluation.pk))
-
-
-def work(folder: Path, evaluation: Evaluation, *, kinds: str = "started finished") -> Path:
-    """What a host would write for the job."""
-    payloads: dict[str, dict[str, Any]] = {
-        "started": {"runner": "far", "at": 0.0},
-        "finished": {"result": codec.encode(make.make_result(evaluation))},
-        "lost": {"runner": "far", "reason": "its process died"},
-    }
-    job = the_job(folder, evaluation)
-    lines = [
-        codec.encode(
-            Event(
-                job=job.kind,
-                job_id=job.job_id,
-                attempt=job.attempt,
-                seq=seq,
-                kind=EventKind(kind),
-                payload=payloads[kind],
-            )
-        )
-        for seq, kind in enumerate(kinds.split(), 1)
-    ]
-    path = SpoolFolder(folder).events_file(job)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
 
 
 def test_jobs_go_out_and_results_come_back_once(folder: Path) -> None:
@@ -116,7 +81,7 @@ def test_a_lost_job_is_tried_again_and_goes_out_again(folder: Path) -> None:
     evaluation.refresh_from_db()
     assert (evaluation.status, evaluation.attempt) == ("QUEUED", 2)
     assert export(folder) == 1
-    assert sum(1 for _ in SpoolFolder(folder).jobs()) == 2
+    assert len(all_jobs(folder)) == 2
 
 
 def test_results_of_what_was_not_handed_out_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -139,7 +104,7 @@ def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
     one, other = (make.make_evaluation(source=f"{make.SOURCE}// {n}") for n in range(2))
     export(folder)
     lines = work(folder, other).read_text()
-    SpoolFolder(folder).events_file(the_job(folder, one)).write_text(lines)
+    SpoolFolder(folder).events_file(the_job(folder, one).name).write_text(lines)
     done = import_spool(folder=folder, now=make.NOW)
     assert done.new == 1
     assert "holds events of another job" in done.refused[0]
@@ -150,7 +115,7 @@ def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:
     Evaluation.objects.filter(pk=idle.pk).update(background=True)
     person = make.make_evaluation(source=f"{make.SOURCE}// person")
     assert export(folder, most=1) == 1
-    assert [job.job_id for job in SpoolFolder(folder).jobs()] == [str(person.pk)]
+    assert [job.job_id for job in all_jobs(folder)] == [str(person.pk)]
     assert export(folder) == 1
 
 
