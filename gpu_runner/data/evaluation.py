@@ -27,6 +27,7 @@ class EvaluationRequest:
     """Everything that a runner needs to know of an evaluation.
 
     device: name of the device's queue and board, such as "cpu" or "nvidia-h200".
+    must_beat_ns: by public workload, a time above which the kernel is of no use to who asks.
     """
 
     evaluation_id: str
@@ -36,10 +37,14 @@ class EvaluationRequest:
     device: str
     attempt: int = 1
     urgency: Urgency = Urgency.PEOPLE
+    must_beat_ns: Mapping[str, float] = field(default_factory=dict)
     schema_version: int = codec.SCHEMA_VERSION
 
     def __post_init__(self) -> None:
-        """Refuse a direction that the task does not have, naming the field."""
+        """Refuse a direction that the task does not have, and no times, naming the field."""
+        for name, limit_ns in self.must_beat_ns.items():
+            if not 0 < limit_ns < float("inf"):
+                raise DataError(f"must_beat_ns.{name}", "must be a positive time")
         if self.solution.direction not in self.task.directions:
             have = ", ".join(self.task.directions)
             raise DataError("direction", f"task {self.task.name!r} has only: {have}")

@@ -18,6 +18,7 @@ class Verdict(StrEnum):
     TIME_LIMIT = "TIME_LIMIT"
     MEMORY_LIMIT = "MEMORY_LIMIT"
     VIOLATION = "VIOLATION"
+    TOO_SLOW = "TOO_SLOW"  # of a run's candidate alone: it could not beat the run's best any more
     UNSTABLE = "UNSTABLE"
     SYSTEM_ERROR = "SYSTEM_ERROR"
 

@@ -161,6 +161,7 @@ class _Evaluation:
             ):
                 bench = Bench(oracle, memory, samples, self._config, rng, manners)
                 bench.use(torch)
+                bench.must_beat_ns = self._request.must_beat_ns
                 with self._timeline.stage(Stage.PREPARE):
                     shapes = DrawnShapes(self._task, self._direction, self._config, rng)
                     task = shapes.task if plan.shapes else self._task

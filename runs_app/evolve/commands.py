@@ -102,10 +102,14 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """An evaluation of a candidate: quick or profile in the search, ranked or audit after it."""
+    """An evaluation of a candidate: quick or profile in the search, ranked or audit after it.
+
+    must_beat_ns: by workload, a time above which it is stopped: it could not win any more.
+    """
 
     candidate: int
     mode: Mode = Mode.QUICK
+    must_beat_ns: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

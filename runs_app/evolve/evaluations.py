@@ -20,7 +20,7 @@ _SAYS_NOTHING = frozenset({Verdict.SYSTEM_ERROR, Verdict.UNSTABLE})
 
 def is_refusal(verdict: str) -> bool:
     """Whether a verdict says that the kernel is not right."""
-    return verdict != Verdict.CORRECT and verdict not in _SAYS_NOTHING
+    return verdict not in (Verdict.CORRECT, Verdict.TOO_SLOW) and verdict not in _SAYS_NOTHING
 
 
 def replaces_time(mode: Mode, verdict: str) -> bool:

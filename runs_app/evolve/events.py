@@ -91,10 +91,11 @@ class Dropped:
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """An evaluation of a candidate is queued."""
+    """An evaluation of a candidate is queued; above `must_beat_ns` of a workload it is stopped."""
 
     candidate: int
     mode: Mode
+    must_beat_ns: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ _FAULTS = {
     "numerics": {Verdict.WRONG_RESULT, Verdict.WRONG_SHAPE, Verdict.WRONG_DTYPE},
 }
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.COMPILED}
+_NOT_COMPARED = {Verdict.TOO_SLOW}
 
 
 @cache
@@ -37,7 +38,7 @@ def truth(verifier: str, verdict: str) -> bool | None:
         return False
     if verifier != "compile" and verdict in _NEVER_RAN:
         return None
-    if verifier == "numerics" and verdict in _FAULTS["memory"]:
+    if verifier == "numerics" and verdict in _FAULTS["memory"] | _NOT_COMPARED:
         return None
     return True
 

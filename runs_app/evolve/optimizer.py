@@ -119,7 +119,11 @@ class Optimizer:
             case Measure():
                 return [
                     Transition(
-                        event=events.Measuring(candidate=command.candidate, mode=command.mode),
+                        event=events.Measuring(
+                            candidate=command.candidate,
+                            mode=command.mode,
+                            must_beat_ns=command.must_beat_ns,
+                        ),
                         command=command,
                     )
                 ]

@@ -22,6 +22,9 @@ MAX_VALUE_TOKENS = 7000
 MAX_KERNELS_TOKENS = 15_000
 """Tasks may be long: what is more than this loses its middle, and the prompt says so."""
 
+MAX_NOTES_TOKENS = 600
+_LIMITS = {"kernels": MAX_KERNELS_TOKENS, "notes": MAX_NOTES_TOKENS}
+
 MOST_TOKENS = 40_000
 """No prompt is longer, at `CHARACTERS_PER_TOKEN` characters each, but a long dialogue of `fsr`."""
 
@@ -73,7 +76,7 @@ def render(name: str, problem: Problem, **values: str) -> Prompt:
 def _clipped(name: str, value: str) -> str:
     if name == "strategy":  # its own limit is that of the answer
         return value
-    return clip(value, MAX_KERNELS_TOKENS if name == "kernels" else MAX_VALUE_TOKENS)
+    return clip(value, _LIMITS.get(name, MAX_VALUE_TOKENS))
 
 
 def fill(name: str, values: Mapping[str, str], known: Mapping[str, str] | None = None) -> Prompt:

@@ -131,6 +131,7 @@ def request_of(evaluation: Evaluation) -> EvaluationRequest:
         device=evaluation.device_id,
         attempt=evaluation.attempt,
         urgency=evaluation.urgency,
+        must_beat_ns=evaluation.must_beat_ns,
     )
 
 

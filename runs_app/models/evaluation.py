@@ -66,6 +66,9 @@ class Evaluation(RunnerJob):
     # Of a ranked evaluation: repeats the state of its `BoardAudit`.
     audited = models.CharField(max_length=15, choices=Audited.choices, default=Audited.NONE)
 
+    # Of a run's candidate: above that time of a workload, in ns, it is stopped.
+    must_beat_ns = models.JSONField(default=dict, blank=True)
+
     events_stored = models.PositiveIntegerField(default=0)  # position of the newest event
 
     class Meta:

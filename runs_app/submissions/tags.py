@@ -21,6 +21,7 @@ _VERDICTS: dict[str, tuple[str, str, str]] = {
     "TIME_LIMIT": ("bad", "Time limit", "The kernel ran longer than the limit."),
     "MEMORY_LIMIT": ("bad", "Memory limit", "The kernel asked for more memory than the limit."),
     "VIOLATION": ("bad", "Violation", "The kernel broke a rule of the protocol."),
+    "TOO_SLOW": ("bad", "Too slow", "It was stopped: it could not beat its run's best any more."),
     "UNSTABLE": (
         "warn",
         "Unstable",

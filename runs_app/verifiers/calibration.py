@@ -28,7 +28,7 @@ MOST_CANDIDATES = 10_000
 
 _VOTING = (Role.VERIFY.value, Role.REFLECT.value)
 _SILENCE = timedelta(minutes=10)
-_UNKNOWN = ("", Verdict.UNSTABLE, Verdict.SYSTEM_ERROR)
+_UNKNOWN = ("", Verdict.TOO_SLOW, Verdict.UNSTABLE, Verdict.SYSTEM_ERROR)
 
 
 @dataclass(frozen=True, kw_only=True)

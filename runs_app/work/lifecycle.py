@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -81,10 +81,12 @@ def evaluate(
     mode: Mode,
     now: datetime,
     background: bool = False,
+    must_beat_ns: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Queue a new evaluation of a submission; checks nothing.
 
     One in the background runs when nothing of people's waits for the device, audits first.
+    must_beat_ns: times above which it is stopped, by public workload.
     """
     evaluation = Evaluation.objects.create(
         submission=submission,
@@ -93,6 +95,7 @@ def evaluate(
         device=device,
         mode=mode.value,
         background=background,
+        must_beat_ns=dict(must_beat_ns or {}),
         created_at=now,
         queued_at=now,
     )

@@ -70,6 +70,7 @@ class Bench:
         self._samples = SampledOutputs(samples, rng, extremes=self._keeps_extremes)
         self._empty: Mapping[str, EmptyKernelTime] = {}
         self._left_s = config.measure_timeout_s
+        self.must_beat_ns: Mapping[str, float] = {}
         self._described: dict[str, Description] = {}
         self._most: dict[str, int] = {}
         self._distributions = InputDistributions({}, rng)
@@ -131,6 +132,7 @@ class Bench:
                 self._next(session, workload, workloads.index(workload), plan, state)
                 if target.library is not None:
                     self._spend(time.monotonic() - began)
+                    state.see_that_it_can_win(workload.name, self.must_beat_ns)
                 if self._is_done(workload, plan, state):
                     pending.remove(workload)
                 calls = sum(c.calls for c in collected.values())
@@ -310,8 +312,7 @@ class Bench:
         empty = self._empty.get(workload.name)
         mean = mean_ns(burst, empty) if empty is not None else held_ns / size
         outdated = 2 * state.least_calls < size
-        least = burst in counted(state.bursts)
-        least = least and (mean < state.least_mean_ns or outdated)
+        least = burst in counted(state.bursts) and (mean < state.least_mean_ns or outdated)
         if least:
             state.least_mean_ns, state.least_calls = mean, size
             state.sampled[Sample.LEAST_BURST] = {}

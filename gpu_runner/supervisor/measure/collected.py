@@ -7,14 +7,17 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import Mismatch, OutputError, ProcessRun
 from gpu_runner.data.integrity import Burst
 from gpu_runner.data.plan import Plan
-from gpu_runner.data.protocol import Margin
+from gpu_runner.data.protocol import LEAST_CALLS, Margin
 from gpu_runner.data.task import Values
+from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, least_of_call
 from gpu_runner.supervisor.measure.plan import is_done
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.session import Answer
 
 SINGLES = (Sample.SINGLE, Sample.FASTEST, Sample.LEAST_CPU, Sample.LEAST_GATED)
@@ -72,6 +75,19 @@ class Collected:
     def is_timed(self, plan: Plan) -> bool:
         """Whether a process needs no further single call."""
         return is_done(plan, self.counted_ns, self.spent_s)
+
+    def see_that_it_can_win(self, name: str, must_beat_ns: Mapping[str, float]) -> None:
+        """Raise `FaultError` if even the fastest of a few calls is above this workload's limit."""
+        limit_ns = must_beat_ns.get(name)
+        if limit_ns is None or len(self.counted_ns) < LEAST_CALLS:
+            return
+        least_ns = min(self.counted_ns)
+        if least_ns > limit_ns:
+            reason = (
+                f"stopped: {name} takes {duration(least_ns)} at least, and above"
+                f" {duration(limit_ns)} it cannot beat the run's best, however fast the rest is"
+            )
+            raise FaultError(Fault(Verdict.TOO_SLOW, reason))
 
     def as_run(self, process: int) -> ProcessRun:
         """The facts as they stand in the result."""

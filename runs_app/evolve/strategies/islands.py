@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,12 +12,13 @@ from runs_app.evolve.archive import Archive, populate
 from runs_app.evolve.bandit import Arm, choose, gain
 from runs_app.evolve.commands import Ask, Command, Drop, Edit, Measure, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
+from runs_app.evolve.early_stop import must_beat_ns
 from runs_app.evolve.evaluations import is_refusal
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
-from runs_app.evolve.prompts import fence_of, render
+from runs_app.evolve.prompts import MAX_NOTES_TOKENS, fence_of, render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
-from runs_app.evolve.steps import Pending, Steps, commands_of, one_line
+from runs_app.evolve.steps import Inquiry, Pending, Steps, commands_of, one_line
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -29,6 +31,7 @@ from runs_app.evolve.strategies.translate import TranslateParameters, translate
 from runs_app.evolve.verifiers import score_of, voted
 
 MAX_ERROR_TOKENS = 1500
+_NO_NOTES = "None yet."
 
 _LOOKED_AT = 200
 """Newest kernels among which one is sought that failed: older ones were seen at their time."""
@@ -47,6 +50,8 @@ class IslandsParameters:
     similarity: float = 0.995
     floor_stop: float = 0.05
     mend: int = 1
+    early_stop: bool = True
+    notes: int = 10
     tries: int = 10
 
     def __post_init__(self) -> None:
@@ -55,6 +60,7 @@ class IslandsParameters:
         between(1, MAX_STEPS, proposals=self.proposals, migration_interval=self.migration_interval)
         between(1, MAX_TRIES, tries=self.tries)
         between(0, MAX_TRIES, mend=self.mend)
+        between(0, MAX_STEPS, notes=self.notes)
         between(0, 1000, diff=self.diff, rewrite=self.rewrite, crossover=self.crossover)
         if self.diff + self.rewrite + self.crossover == 0:
             raise DataError("parameters.diff", "one kind of edit needs a weight above 0")
@@ -87,6 +93,7 @@ class Islands:
         commands += self._mends(steps)
         asked = len(history.find(Role.PROPOSE))
         if asked < parameters.proposals:
+            commands += self._notes(steps)
             commands += self._proposals(steps, archives, asked)
         elif not commands and not history.waiting() and not history.in_flight():
             return f"all {asked} proposals were made"
@@ -112,17 +119,18 @@ class Islands:
                 ready.append(candidate)
             except Pending as pending:
                 commands += pending.commands
-        return commands + self._admitted(ready)
+        return commands + self._admitted(steps, ready)
 
-    def _admitted(self, ready: list[Candidate]) -> list[Command]:
+    def _admitted(self, steps: Steps, ready: list[Candidate]) -> list[Command]:
         """What the votes let through. Hard: what reaches the threshold, or got no vote at all.
 
         Soft, where nothing waits for a generation: candidates
         queue for the device by score, and of a queue longer than `survivors` the worst are dropped.
         """
         verifiers = self.config.verifiers
+        limits = self._limits(steps.history) if ready else {}
         if not verifiers.names:
-            return [Measure(candidate=candidate.number) for candidate in ready]
+            return [Measure(candidate=c.number, must_beat_ns=limits) for c in ready]
         ranked = sorted(ready, key=lambda c: (-score_of(c), c.number))
         if verifiers.soft:
             passed = ranked[: verifiers.survivors]
@@ -132,9 +140,15 @@ class Islands:
             reason = f"the verifiers' score is below {verifiers.threshold:g}"
         failed = [candidate for candidate in ranked if candidate not in passed]
         return [
-            *(Measure(candidate=candidate.number) for candidate in passed),
+            *(Measure(candidate=c.number, must_beat_ns=limits) for c in passed),
             *(Drop(candidate=candidate.number, reason=reason) for candidate in failed),
         ]
+
+    def _limits(self, history: History) -> Mapping[str, float]:
+        """Above which time of a workload a kernel cannot become the best."""
+        if not self.parameters.early_stop or history.best is None:
+            return {}
+        return must_beat_ns(self.problem, history.details.feedback(history.best.number))
 
     def _known(self, steps: Steps, candidate: Candidate, archives: list[Archive]) -> str:
         """Why a candidate is no news; empty if it is, or a verifier has begun to read it."""
@@ -197,6 +211,32 @@ class Islands:
             about=failed.number,
         )
 
+    def _notes(self, steps: Steps) -> list[Command]:
+        """A look back after every so many measured kernels; nobody waits for it."""
+        every, history = self.parameters.notes, steps.history
+        due = len(history.settled) // every if every else 0
+        waits = any(q.state is AskState.WAITING for q in history.find(Role.RECOMMEND))
+        if not due or waits:
+            return []
+        place, prompt = Place(generation=due), partial(self._notes_prompt, steps)
+        inquiry = Inquiry(
+            role=Role.RECOMMEND, place=place, prompt=prompt, calm=True, max_tokens=MAX_NOTES_TOKENS
+        )
+        try:
+            steps.answered(inquiry)
+        except Pending as pending:
+            return pending.commands
+        return []
+
+    def _notes_prompt(self, steps: Steps) -> Prompt:
+        newest = steps.history.settled[-2 * self.parameters.notes :]
+        return render(
+            "islands_notes",
+            self.problem,
+            notes=notes_of(steps.history),
+            results="\n".join(f"- {_result(steps.history, c)}" for c in newest),
+        )
+
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
         """Asks for the models that are idle, unless the device has more than enough to do."""
         history = steps.history
@@ -240,6 +280,7 @@ class Islands:
             self.problem,
             parent=kernel_text(steps, parents[0]),
             elites="\n".join(f"- {_summary(elite)}" for elite in others) or "None yet.",
+            notes=notes_of(steps.history),
             tried=steps.tried(besides=(c.number for c in (*parents, *others))),
             **values,
         )
@@ -266,6 +307,22 @@ def kernel_text(steps: Steps, candidate: Candidate) -> str:
     """A kernel and what hardware said of it, for a prompt."""
     code = f"```{fence_of(steps.problem)}\n{steps.source(candidate).rstrip()}\n```"
     return f"## Kernel {one_line(candidate)}\n{code}\n\n{steps.report(candidate)}"
+
+
+def notes_of(history: History) -> str:
+    """The newest notes of the search: what it has learnt so far, in a language model's words."""
+    for question in reversed(history.find(Role.RECOMMEND)):
+        if question.state is AskState.ANSWERED and not question.problem:
+            text = history.details.answer(question.number).strip()
+            return text or _NO_NOTES
+    return _NO_NOTES
+
+
+def _result(history: History, candidate: Candidate) -> str:
+    """A kernel's outcome in a line, beside what it came from."""
+    parents = [history.candidates[number] for number in candidate.parents]
+    came = "; ".join(one_line(parent) for parent in parents) or "the beginning"
+    return f"{_summary(candidate)} (from {came})"
 
 
 def _summary(elite: Candidate) -> str:
@@ -316,6 +373,8 @@ INFO = StrategyInfo(
         "similarity": "Kernels that share this much of their code with a parent or one of their "
         "island's best are not measured.",
         "mend": "How often a kernel that fails is mended, with its error, before it is given up.",
+        "early_stop": "Whether a kernel is stopped that cannot beat the best any more.",
+        "notes": "After how many measured kernels the search's notes are written anew; 0: never.",
         "floor_stop": "The run ends when its best kernel is this near to the physical limit.",
         "tries": "Tries of the translation where there is no working kernel to begin with.",
     },

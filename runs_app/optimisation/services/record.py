@@ -119,7 +119,11 @@ class Recorder:
         if submission is None:
             return {}  # the next step tells the optimiser why
         evaluation = evaluate(
-            submission=submission, device=self._run.device, mode=event.mode, now=self._now
+            submission=submission,
+            device=self._run.device,
+            mode=event.mode,
+            now=self._now,
+            must_beat_ns=event.must_beat_ns,
         )
         if candidate.edit == Edit.SEED.value:
             ensure_baselines(

@@ -15,6 +15,7 @@ EXPECTED = {
     Verdict.MEMORY_LIMIT: (True, False, None),
     Verdict.VIOLATION: (True, False, None),
     Verdict.TIME_LIMIT: (True, False, None),
+    Verdict.TOO_SLOW: (True, True, None),
     Verdict.WRONG_RESULT: (True, True, False),
     Verdict.WRONG_SHAPE: (True, True, False),
     Verdict.WRONG_DTYPE: (True, True, False),

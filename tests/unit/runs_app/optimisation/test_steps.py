@@ -15,6 +15,7 @@ from runs_app.errors import NotAllowed
 from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
+from runs_app.messaging import queues
 from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
 from runs_app.optimisation.services import record as run_record
 from runs_app.optimisation.services.advance import advance_run
@@ -173,6 +174,23 @@ def test_a_candidate_is_given_up_after_three_lost_evaluations(
     assert (run.status, run.reason, run.evaluations) == ("FINISHED", "all is asked", 6)
     assert_rows_tell_what_the_log_tells(run)
     assert replay_run(run=run).differences == ()
+
+
+def test_what_a_candidate_must_beat_goes_to_its_runner(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start(strategy="islands", parameters={"proposals": 4}, profile="none")
+    world.advance(run)
+    queued = Evaluation.objects.filter(submission__run=run, status="QUEUED")
+    assert queued.get().must_beat_ns == {}
+    world.measure(run)
+    world.advance(run)
+    world.answer(run)
+    world.advance(run)
+    assert queued.exists()
+    for evaluation in queued:
+        assert queues.request_of(evaluation).must_beat_ns == {"n256": pytest.approx(1200.0)}
+    assert replay_run(run).differences == ()
 
 
 def test_an_extension_measures_what_the_end_of_time_took_back(
