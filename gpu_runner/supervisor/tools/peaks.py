@@ -21,7 +21,7 @@ from gpu_runner.supervisor.device.device import (
 from gpu_runner.supervisor.device.floor import fraction
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
-from gpu_runner.supervisor.tools.calibrate import calibrate, calibrated
+from gpu_runner.supervisor.tools.calibrate import calibrate, calibrate_again, calibrated
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,16 @@ class KnownPeak:
     source: str
 
 
-def device_peak(config: SupervisorConfig) -> KnownPeak:
+def device_peak(config: SupervisorConfig, moved_bytes_per_s: float = 0.0) -> KnownPeak:
     """The peak that a profile compares with; hold the device, for a CPU's may be measured now.
 
-    Raises `RunnerUnfit` if it cannot be measured, `NvmlError` if the driver does not say it.
+    moved_bytes_per_s: what a kernel has reached. A CPU's peak below that is measured again. Raises
+    `RunnerUnfit` if it cannot be measured, `NvmlError` if the driver does not say it.
     """
     if config.kind is DeviceKind.CPU:
         found = calibrated(config) or calibrate(config)
+        if moved_bytes_per_s > found.peak().bytes_per_s:
+            found = calibrate_again(config, found)
         return KnownPeak(found.peak(), "measured on this host: streams and loops of multiply-adds")
     known = PEAKS.get(device_name(config.kind, config.index))
     if known is not None:

@@ -50,7 +50,8 @@ class Profiler:
             if result.measurement is not None and not result.hidden
         ]
         chosen = roofline.largest(timed)
-        known = device_peak(self._config)
+        moved = max(one.bytes / (one.latency_ns / 1e9) for one in timed)
+        known = device_peak(self._config, moved)
         dtype = self._request.task.dtype
         metrics = roofline.metrics(chosen, known.peak, dtype)
         exponent = roofline.scaling(timed)

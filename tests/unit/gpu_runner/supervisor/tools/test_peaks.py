@@ -106,6 +106,41 @@ def test_a_calibration_bounds_the_memory_of_a_cpu(config: SupervisorConfig) -> N
     assert fast.peak.bytes_per_s == pytest.approx(2.4e11)
 
 
+def probe_of(monkeypatch: pytest.MonkeyPatch, *runs: tuple[float, float]) -> list[str]:
+    """A probe whose runs measure so many GB/s by all cores and by one; returns what is left."""
+    rates = "float32_flop_per_s 1e11\nfloat64_flop_per_s 5e10\n"
+    texts = [
+        f"read_bytes_per_s {every}e9\ncopy_bytes_per_s 1e9\none_core_bytes_per_s {one}e9\n{rates}"
+        for every, one in runs
+    ]
+    monkeypatch.setattr(calibrate, "_run", lambda config: texts.pop(0))
+    return texts
+
+
+def test_peaks_below_those_of_one_core_are_measured_again_and_the_best_counts(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = probe_of(monkeypatch, (33, 40), (52, 39), (99, 1))
+    found = calibrate.calibrate(config)
+    assert (found.peak().bytes_per_s, found.tries, len(left)) == (5.2e10, 2, 1)
+    assert calibrate.calibrated(config) == found
+    left = probe_of(monkeypatch, *[(33, 40)] * 9)
+    found = calibrate.calibrate(config)
+    assert (found.peak().bytes_per_s, found.tries) == (4e10, calibrate.MOST_TRIES)
+
+
+def test_peaks_that_a_kernel_exceeds_are_measured_again(
+    config: SupervisorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = probe_of(monkeypatch, (33, 30), (45, 30), (44, 30), (43, 30), (99, 30))
+    assert peaks.device_peak(config).peak.bytes_per_s == 3.3e10
+    assert peaks.device_peak(config, 3.2e10).peak.bytes_per_s == 3.3e10
+    assert peaks.device_peak(config, 4e10).peak.bytes_per_s == 4.5e10
+    for _ in range(5):  # in vain
+        assert peaks.device_peak(config, 6e10).peak.bytes_per_s == 4.5e10
+    assert len(left) == 1
+
+
 def test_a_result_says_its_limits_and_why_it_has_none(config: SupervisorConfig) -> None:
     measured = Measurement(time_ns=1e5, low_ns=1e5, high_ns=1e5, calls=9)
     row = WorkloadResult(
