@@ -185,8 +185,7 @@ class Bench:
     @patient
     def run_rehearsal(self, target: Target, workloads: Sequence[Workload]) -> str:
         """As `run_profiled`, a call of each workload, in a process that may compile."""
-        timeout_s = self._config.build_timeout_s
-        conditions = self._conditions(team=LEAST_TEAM)
+        conditions, timeout_s = self._conditions(team=LEAST_TEAM), self._config.build_timeout_s
         with self._opened(target, workloads, {}, conditions, (timeout_s, None)) as session:
             return self._unjudged(session, workloads)
 
