@@ -62,16 +62,6 @@ def test_calls_that_take_too_long_in_all_are_the_kernels_fault(tmp_path: Path) -
     assert result.reason == "its calls take too long: measuring them is given up after 0.001 s"
 
 
-def test_a_kernel_that_cannot_win_is_stopped_and_the_reason_says_so(tmp_path: Path) -> None:
-    asked = replace(request(Mode.QUICK), must_beat_ns={"cpu_n16384": 1.0})
-    result = protocol.evaluate(asked, SupervisorConfig(cache_folder=tmp_path))
-    assert (result.verdict, result.latency_ns) == (Verdict.TOO_SLOW, None)
-    assert result.reason.startswith("stopped: cpu_n16384 takes ")
-    assert result.reason.endswith(
-        "above 1 ns it cannot beat the run's best, however fast the rest is"
-    )
-
-
 def test_no_generator_that_can_be_computed_on_draws_what_submissions_see(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
