@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import queue
@@ -29,6 +30,17 @@ def selected(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
         values = getattr(getattr(item, "callspec", None), "params", {})
         if parameter in values and getattr(item, "module", None) is request.module:
             found.append(values[parameter])
+    return found
+
+
+def processes_left(folder: Path) -> list[str]:
+    """Processes that still run something out of a folder of caches."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(folder) in command:
+                found.append(command)
     return found
 
 

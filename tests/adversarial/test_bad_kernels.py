@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.adversarial.kernels import FOLDER
-from tests.adversarial.side_by_side import SideBySide, selected
+from tests.adversarial.side_by_side import SideBySide, processes_left, selected
 
 pytestmark = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
@@ -208,21 +207,14 @@ def in_function(body: str) -> str:
     return f"{HEAD}{body}\n}}\n"
 
 
-def processes_left(config: SupervisorConfig) -> list[str]:
-    """Processes that still run something out of this test's cache."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if str(config.cache_folder) in command:
-                found.append(command)
-    return found
-
-
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_bad_body_gets_its_verdict(name: str, ahead: SideBySide) -> None:
+def test_bad_body_gets_its_verdict(name: str, ahead: SideBySide, config: SupervisorConfig) -> None:
     _, verdict, words = BAD_BODIES[name]
     result = checked(ahead.result(name))
+    if verdict is Verdict.MEMORY_LIMIT and result.verdict is Verdict.TIME_LIMIT:
+        result = run(
+            source_of(name), dataclasses.replace(config, call_timeout_s=60.0)
+        )  # a busy host
     assert (result.verdict, result.latency_ns) == (verdict, None), result
     assert words.lower() in (result.reason + str(result.mismatch)).lower()
 
@@ -249,7 +241,7 @@ def test_fork_bomb_ends_and_the_next_kernel_runs_unharmed(config: SupervisorConf
     assert bomb.verdict in (Verdict.TIME_LIMIT, Verdict.MEMORY_LIMIT, Verdict.RUNTIME_ERROR)
     assert time.monotonic() - began < 60
     assert run(in_function(ADD), config).verdict is Verdict.CORRECT
-    assert processes_left(config) == []
+    assert processes_left(config.cache_folder) == []
 
 
 def test_kernel_cannot_tell_what_it_saw_of_hidden_workloads(config: SupervisorConfig) -> None:

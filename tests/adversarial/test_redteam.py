@@ -18,11 +18,10 @@ from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
-from tests.adversarial.judging import judge, run
-from tests.adversarial.judging import request as request_of
+from tests.adversarial.judging import run
 from tests.adversarial.kernels import Kernel, load_kernels
 from tests.adversarial.redteam import build_all, make_config, uncovered
-from tests.adversarial.side_by_side import SideBySide, selected
+from tests.adversarial.side_by_side import selected
 
 KERNELS = load_kernels(DeviceKind.CPU)
 TESTS = Path(__file__).parents[1]
@@ -32,9 +31,10 @@ TWINS = {
 }  # fmt: skip
 """An extension tries the same here, in the same interpreter; `make redteam` runs both."""
 IN_ORDER = sorted(
-    (kernel for kernel in KERNELS if kernel.name not in TWINS),
-    key=lambda k: (not k.needs_no_clock, k.task.name, k.name),
+    (kernel for kernel in KERNELS if not kernel.needs_no_clock and kernel.name not in TWINS),
+    key=lambda kernel: (kernel.task.name, kernel.name),
 )
+"""The others are in test_redteam_outputs.py."""
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
 
@@ -43,23 +43,13 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> SupervisorConfig:
     return make_config(DeviceKind.CPU, tmp_path_factory.mktemp("cache"))
 
 
-@pytest.fixture(scope="module")
-def untimed(
-    request: pytest.FixtureRequest,
-    config: SupervisorConfig,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[SideBySide]:
-    """Kernels that are judged by their outputs alone; all others are built when they are done.
-
-    At the end nothing of any may be left.
-    """
-    chosen = selected(request, "kernel")
-    requests = {k.name: request_of(k, config) for k in chosen if k.needs_no_clock}
+@pytest.fixture(scope="module", autouse=True)
+def _all_are_built(request: pytest.FixtureRequest, config: SupervisorConfig) -> Iterator[None]:
+    """Build all at first, and see that nothing is left of any at last."""
     before = snapshot()
-    with SideBySide(requests, config, tmp_path_factory.mktemp("untimed")) as evaluations:
-        evaluations.finish()
-        build_all([kernel for kernel in chosen if not kernel.needs_no_clock], config)
-        yield evaluations
+    if not jail.probe():
+        build_all(selected(request, "kernel"), config)
+    yield
     assert left_behind(before) == []
 
 
@@ -84,14 +74,10 @@ def in_one_process(kernel: Kernel) -> AbstractContextManager[object]:
 @needs_jail
 @pytest.mark.parametrize("kernel", IN_ORDER, ids=lambda kernel: kernel.name)
 def test_kernel_ends_as_its_file_says(
-    kernel: Kernel, config: SupervisorConfig, untimed: SideBySide, oracles: Oracles
+    kernel: Kernel, config: SupervisorConfig, oracles: Oracles
 ) -> None:
-    if kernel.needs_no_clock:
-        result = untimed.result(kernel.name)
-        judgement = judge(kernel, result)
-    else:
-        with in_one_process(kernel):
-            result, judgement = run(kernel, config, oracles)
+    with in_one_process(kernel):
+        result, judgement = run(kernel, config, oracles)
     assert judgement.good, f"{judgement.outcome}: {judgement.happened}\n{result.output}{result.log}"
 
 

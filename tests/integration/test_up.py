@@ -205,7 +205,7 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
         env=installation.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert again.returncode != 0
@@ -214,7 +214,7 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
     family = installation.family()
     assert len(family) >= 6
     installation.process.send_signal(signal.SIGTERM)
-    assert installation.process.wait(60) == 0
+    assert installation.process.wait(240) == 0
     assert [pid for pid in family if is_alive(pid)] == []
 
 
@@ -229,7 +229,7 @@ def test_a_redis_that_does_not_answer_is_named(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode != 0

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -305,10 +305,20 @@ class Session:
     def _send(self, data: bytes) -> None:
         try:
             self._channel.send(data)
-        except (ChannelClosed, ChannelTimeout):
+        except (ChannelClosed, ChannelTimeout) as error:
             if self._freezer is not None:
                 self._still(self._freezer.check)  # it may have been killed where it stood
-            raise FaultError(self._death("between calls")) from None
+            ended = isinstance(error, ChannelClosed)
+            raise FaultError(self._last_words(ended=ended)) from None
+
+    def _last_words(self, *, ended: bool) -> Fault:
+        """Why nothing can be sent: what the process said before it ended, else how it ended."""
+        when = "between calls"
+        with suppress(ChannelClosed, ChannelTimeout, wire.WireError):
+            reply = wire.unpack_reply(*wire.read_frame(self._channel.read)) if ended else None
+            if isinstance(reply, wire.Failed):
+                return self._failure(reply, when)
+        return self._death(when)
 
     def _receive(self, when: str) -> float | wire.Done:
         try:

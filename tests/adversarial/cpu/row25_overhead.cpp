@@ -4,6 +4,7 @@
 // workloads: cpu_n262144
 // mode: quick
 // stopped by: raised
+// stopped by: quarantine source
 // tries: to raise the overhead that the runner subtracts from each time, where it lies on the stack.
 #include "../common/add.h"
 #include "../common/control.h"

@@ -48,15 +48,15 @@ class Combination:
 
 
 def combinations() -> Iterator[Combination]:
-    """All that the database allows."""
-    rest = [(False, True), (False, True), VERSIONS, LATER]
+    """All that the database allows; what keeps a submission from boards whole comes alone."""
+    fits = [((False, False), *rest) for rest in itertools.product(VERSIONS, LATER)]
+    keeps_away = [(pair, VERSIONS[0], "") for pair in ((True, False), (False, True), (True, True))]
     for mode, (status, verdict) in itertools.product(("ranked", "audit"), ENDS):
         states = ("none", "open", "cleared", "rejected") if verdict == "CORRECT" else ("none",)
         audits = ("none", "waiting", "passed", "failed", "suspicious", "inconclusive")
         known = audits if mode == "ranked" else audits[:1]
-        for state, audited, private, of_a_run, version, later in itertools.product(
-            states, known, *rest
-        ):
+        for state, audited, rest in itertools.product(states, known, fits + keeps_away):
+            (private, of_a_run), version, later = rest
             yield Combination(
                 mode=mode,
                 status=status,
@@ -175,7 +175,7 @@ class World:
 
 def test_a_row_and_a_query_of_many_say_the_same_of_all_combinations() -> None:
     world = World()
-    assert len(world.rows) > 3000
+    assert len(world.rows) > 1000
     found = subject.eligibilities(Evaluation.objects.all())
     assert {key: found[key] for key in world.rows} == {
         key: expected(each) for key, each in world.rows.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import pytest
 
 from gpu_runner.data import wire
 from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.supervisor.host.channel import Channel
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.freeze import Freezer
@@ -56,6 +58,33 @@ class Answering(Session):
         return self._reply
 
 
+class Ending(Session):
+    """A session whose runner has ended, and may have said why."""
+
+    def __init__(self, said: bytes) -> None:
+        self._freezer, self._ncu = None, None
+        self._target = cast(Any, Ended)
+        self._child = cast(Any, Ended)
+        self._channel = Channel()
+        self._channel.allow(5)
+        os.write(self._channel.child_descriptor, said)
+        self._channel.started()
+
+    def _ended(self) -> int:
+        return 0
+
+
+class Ended:
+    """What is known of such a process."""
+
+    is_module = True
+    memory_exceeded = False
+
+    @staticmethod
+    def killed_from_outside(status: int | None) -> bool:
+        return False
+
+
 @contextmanager
 def late() -> Iterator[Callable[[Callable[[], None]], int]]:
     """A device that works for some milliseconds after the answer."""
@@ -86,3 +115,26 @@ def test_an_answer_with_another_number_is_none() -> None:
     with pytest.raises(FaultError) as caught:
         session._ask(b"call", 7)
     assert caught.value.fault.verdict is Verdict.VIOLATION
+
+
+REASON = wire.frame(
+    wire.Reply.ERROR, wire.pack_error(wire.ErrorCode.SYMBOL, "line 3: not permitted")
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "words"),
+    [
+        (REASON, Verdict.COMPILE_ERROR, "line 3: not permitted"),
+        (b"", Verdict.RUNTIME_ERROR, "ended between calls"),
+        (REASON[:-1], Verdict.RUNTIME_ERROR, "ended between calls"),
+    ],
+)
+def test_what_a_process_said_before_it_ended_is_heard(
+    said: bytes, verdict: Verdict, words: str
+) -> None:
+    session = Ending(said)
+    with pytest.raises(FaultError) as caught:
+        session._send(b"more")
+    assert caught.value.fault.verdict is verdict
+    assert words in caught.value.fault.reason
