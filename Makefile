@@ -22,7 +22,7 @@ packages:
 up: packages $(STAMP) ## everything running on this machine, with a demo; the address is printed last
 	@$(BIN)/python manage.py up $(ARGS)
 
-test: $(STAMP) ## set-up and all tests, on SQLite and on PostgreSQL
+test: $(STAMP) ## set-up and tests, on SQLite and on PostgreSQL; ALL=1: also those that show again what others show
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja chromium initdb
 	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
 

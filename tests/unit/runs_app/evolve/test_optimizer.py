@@ -82,7 +82,7 @@ def a_run(budget: Budget, commands: Any = greedy, seed: int = 0, **changes: Any)
 @pytest.mark.parametrize(
     "budget",
     [
-        Budget(usd=0.2),
+        Budget(usd=0.05),
         Budget(tokens=60_000),
         Budget(evaluations=17),
         Budget(usd=0.1, tokens=30_000),

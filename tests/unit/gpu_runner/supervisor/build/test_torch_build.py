@@ -123,6 +123,7 @@ def full(config: SupervisorConfig) -> Built:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_source_that_needs_more_gets_all_of_torch(full: Built, config: SupervisorConfig) -> None:
     assert SLIM not in full.report.command
     assert called(full, "more(x)")[0].min() == 0
@@ -132,6 +133,7 @@ def test_a_source_that_needs_more_gets_all_of_torch(full: Built, config: Supervi
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_source_that_builds_with_both_does_the_same(
     full: Built, config: SupervisorConfig
 ) -> None:
