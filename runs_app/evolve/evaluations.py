@@ -72,6 +72,8 @@ class Evaluations:
         match event:
             case events.Measuring():
                 self.begun += event.mode not in LAST_MODES
+            case events.Tried():
+                self.begun += 1
             case events.Measured():
                 self.measured(event.candidate, event.mode, event.verdict)
             case events.Searched():

@@ -115,6 +115,14 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A command had a kernel measured before it answered; `number` counts those of its ask."""
+
+    ask: int
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Searched:
     """The search came to its end, and from now on its best are ranked; fields as in `Finished`."""
 
@@ -160,6 +168,7 @@ Event = (
     | Dropped
     | Measuring
     | Measured
+    | Tried
     | Searched
     | Chosen
     | Finished
@@ -175,6 +184,7 @@ KINDS: dict[str, type[Any]] = {
     "dropped": Dropped,
     "measuring": Measuring,
     "measured": Measured,
+    "tried": Tried,
     "searched": Searched,
     "chosen": Chosen,
     "finished": Finished,

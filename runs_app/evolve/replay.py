@@ -110,7 +110,7 @@ class _Replay:
         """Whether an event came from outside. One about nothing that is under way is compared."""
         history = self.optimizer.history
         match event:
-            case events.Extended():
+            case events.Extended() | events.Tried():
                 return True
             case events.Measured():
                 candidate = history.candidates.get(event.candidate)

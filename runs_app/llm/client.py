@@ -11,6 +11,7 @@ from runs_app.llm.command import ask_command
 from runs_app.llm.endpoint import HEADER_VALUE, Endpoint
 from runs_app.llm.errors import CallError
 from runs_app.llm.tokens import Message
+from runs_app.llm.tries import Measurer
 
 __all__ = ["Completion", "complete"]
 
@@ -31,6 +32,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     call_id: str,
     on_progress: Progress | None = None,
     total_timeout_s: float = TOTAL_TIMEOUT_S,
+    measurer: Measurer | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     rng: random.Random | None = None,
@@ -43,6 +45,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     `call_id` goes along as Idempotency-Key. `on_progress` gets the text so far at most twice a
     second, also while the language model is thinking; it may raise `StopCall`, and any other
     exception of it ends the call too. `total_timeout_s` bounds all attempts and waits together.
+    `measurer` measures kernels that a command tries; endpoints try none.
 
     Raises CallError, of which CallInterrupted and MissingKey are special cases, and ValueError
     for arguments that are wrong. No exception holds the key.
@@ -62,6 +65,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
             seed=seed,
             on_progress=on_progress,
             total_timeout_s=total_timeout_s,
+            measurer=measurer,
             clock=clock,
         )
     call = Call(

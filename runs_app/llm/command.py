@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from runs_app.llm.endpoint import COMMAND, Endpoint
 from runs_app.llm.errors import CallError, CallInterrupted, StopCall, Usage
 from runs_app.llm.metering import count
 from runs_app.llm.tokens import Message, estimated_prompt_tokens
+from runs_app.llm.tries import TOLD, Attempts, Measurer
 
 MOST_BYTES = 4 << 20
 """Of an answer; what is longer is cut."""
@@ -39,12 +41,14 @@ def ask_command(  # noqa: PLR0913 - the parameters of a call, as of `complete`
     seed: int | None,
     on_progress: Progress | None,
     total_timeout_s: float,
+    measurer: Measurer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Completion:
     """Run the endpoint's command once; what it wrote to `answer.md`, or printed, is the answer.
 
-    It is killed with all that it has started after `timeout_s`, and its folder is removed. Raises
-    `CallError` as `complete` does.
+    It is killed with all that it has started after `timeout_s`, and its folder is removed.
+    measurer: has kernels measured that it tries before it answers. Raises `CallError` as
+    `complete` does.
     """
     command = _command_of(endpoint)
     worst = Usage(
@@ -53,10 +57,12 @@ def ask_command(  # noqa: PLR0913 - the parameters of a call, as of `complete`
     ends_at = clock() + min(endpoint.timeout_s, total_timeout_s)
     with tempfile.TemporaryDirectory(prefix="kbench-agent-", ignore_cleanup_errors=True) as place:
         folder = Path(place)
-        prompt = _prompt(folder, messages)
+        attempts = Attempts(folder, measurer) if measurer is not None else None
+        prompt = _prompt(folder, messages, _about(measurer))
         environment = _environment(endpoint, folder, max_tokens, temperature, seed)
         with _running(command, folder, prompt, environment) as process:
-            late = _await(process, folder, worst, on_progress, ends_at, clock)
+            waiting = _Waiting(process, folder, worst, on_progress, attempts)
+            late = waiting.until(ends_at, clock)
         return _read(folder, endpoint, worst, process.returncode, late=late)
 
 
@@ -71,11 +77,16 @@ def _command_of(endpoint: Endpoint) -> list[str]:
     return known[name]
 
 
-def _prompt(folder: Path, messages: Sequence[Message]) -> Path:
+def _about(measurer: Measurer | None) -> str:
+    """What a prompt says of attempts."""
+    return TOLD.format(most=measurer.most, suffix=measurer.suffix) if measurer is not None else ""
+
+
+def _prompt(folder: Path, messages: Sequence[Message], more: str) -> Path:
     """The dialogue as one text, which is the command's standard input, too."""
     parts = [f"[{message['role']}]\n\n{message['content']}" for message in messages]
     prompt = folder / "prompt.md"
-    prompt.write_text("\n\n".join(parts) + "\n")
+    prompt.write_text("\n\n".join(parts) + "\n" + more)
     (folder / "messages.json").write_text(json.dumps(list(messages)))
     return prompt
 
@@ -133,29 +144,40 @@ def _running(
             process.wait()
 
 
-def _await(
-    process: subprocess.Popen[bytes],
-    folder: Path,
-    worst: Usage,
-    on_progress: Progress | None,
-    ends_at: float,
-    clock: Callable[[], float],
-) -> bool:
-    """Wait for its end; True if its time was over before. Raises `CallInterrupted` if stopped."""
-    told_at = clock()
-    while process.poll() is None:
-        if clock() > ends_at:
-            return True
-        if on_progress is not None and clock() - told_at >= PROGRESS_EVERY_S:
-            told_at = clock()
-            try:
-                on_progress(_answer(folder)[0])
-            except StopCall:
-                reason = "the call was given up while the command ran"
-                raise CallInterrupted(reason, worst, _answer(folder)[0]) from None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_POLL_S)
-    return False
+@dataclass
+class _Waiting:
+    """For a command's end; meanwhile its answer so far is told, and its attempts are measured."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    worst: Usage
+    on_progress: Progress | None
+    attempts: Attempts | None
+
+    def until(self, ends_at: float, clock: Callable[[], float]) -> bool:
+        """True if its time was over before. Raises `CallInterrupted` if it was given up."""
+        told_at = clock()
+        while self.process.poll() is None:
+            if clock() > ends_at:
+                return True
+            if clock() - told_at >= PROGRESS_EVERY_S:
+                told_at = clock()
+                self._look()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_POLL_S)
+        return False
+
+    def _look(self) -> None:
+        if self.attempts is not None:
+            with contextlib.suppress(OSError):  # the folder is the command's own
+                self.attempts.look()
+        if self.on_progress is None:
+            return
+        try:
+            self.on_progress(_answer(self.folder)[0])
+        except StopCall:
+            reason = "the call was given up while the command ran"
+            raise CallInterrupted(reason, self.worst, _answer(self.folder)[0]) from None
 
 
 def _read(folder: Path, endpoint: Endpoint, worst: Usage, status: int, *, late: bool) -> Completion:

@@ -96,6 +96,11 @@ class LanguageModel(models.Model):
     supports_temperature = models.BooleanField(default=True)
     timeout_s = models.PositiveIntegerField(default=120, help_text="Longest silence in an answer.")
     extra = models.JSONField(default=dict, blank=True, help_text="Further fields of the request.")
+    attempts = models.PositiveSmallIntegerField(
+        default=0,
+        blank=True,
+        help_text="Kernels that a command may have measured for an answer, in the run's budget.",
+    )
 
     class Meta:
         """Language models are listed by name."""

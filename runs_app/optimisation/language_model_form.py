@@ -13,6 +13,7 @@ from runs_app.llm.endpoint import COMMAND, RESERVED, check_url
 from runs_app.models import LanguageModel
 from runs_app.optimisation.selectors.language_models import is_used
 
+MOST_ATTEMPTS = 50
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _KEY_NAME = re.compile(r"(?!KBENCH_)[A-Z0-9_]+_API_KEY")
 
@@ -36,6 +37,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             "supports_temperature",
             "timeout_s",
             "extra",
+            "attempts",
         )
 
     def clean_name(self) -> str:
@@ -93,6 +95,16 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if seconds > 86_400:
             raise forms.ValidationError("give at most 86400 seconds, a day")
         return seconds
+
+    def clean_attempts(self) -> int:
+        """0, or some for a command: an endpoint answers at once."""
+        attempts: int = self.cleaned_data["attempts"] or 0
+        base_url = self.cleaned_data.get("base_url", "")
+        if attempts > MOST_ATTEMPTS:
+            raise forms.ValidationError(f"give at most {MOST_ATTEMPTS}")
+        if attempts and not base_url.startswith(COMMAND):
+            raise forms.ValidationError("only a command tries kernels; give 0")
+        return attempts
 
     def clean_extra(self) -> dict[str, Any]:
         """An object that sets nothing which a call sets itself."""

@@ -171,7 +171,7 @@ class _Step:
             pk__in=[pk for pk in awaited if pk], status__in=(Status.FINISHED, Status.CANCELLED)
         ).select_related("task_version")
         for row in rows.order_by("finished_at", "pk"):
-            yield _evaluated(row, awaited[str(row.pk)])
+            yield evaluated(row, awaited[str(row.pk)])
         for number, mode in [key for key, pk in latest.items() if not pk]:
             if mode in waiting[number].measuring:
                 yield _unbuildable(number, mode)
@@ -247,7 +247,7 @@ def _outcome(call: LanguageModelCall) -> Outcome:
     )
 
 
-def _evaluated(row: Evaluation, candidate: int) -> Evaluated:
+def evaluated(row: Evaluation, candidate: int) -> Evaluated:
     """What the optimiser may know of an evaluation: nothing of hidden workloads."""
     result = Result.objects.filter(evaluation=row).first()
     if result is None:

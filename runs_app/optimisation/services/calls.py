@@ -33,6 +33,7 @@ from runs_app.llm.tokens import extra_tokens
 from runs_app.messaging import broadcast, queues
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.services import log as run_log
+from runs_app.optimisation.services.attempts import RunAttempts
 from runs_app.optimisation.services.history import config_of
 from runs_app.text import storable
 
@@ -68,7 +69,7 @@ def answer_call(*, call_id: UUID | str, clock: Callable[[], datetime] = timezone
     if call is None:
         return False
     with _Heartbeat(call, clock):
-        columns = _answered(call, _Progress(call, clock))
+        columns = _answered(call, _Progress(call, clock), clock)
         return _store_patiently(call, columns, clock)
 
 
@@ -187,7 +188,15 @@ def _claim(call_id: UUID | str, now: datetime) -> LanguageModelCall | None:
     return call if taken else None
 
 
-def _answered(call: LanguageModelCall, on_progress: Callable[[str], None]) -> dict[str, Any]:
+def _measurer(call: LanguageModelCall, clock: Callable[[], datetime]) -> RunAttempts | None:
+    """For kernels that a command tries; None where it may try none."""
+    may_try = call.run is not None and call.language_model.attempts > 0
+    return RunAttempts(call, clock) if may_try else None
+
+
+def _answered(
+    call: LanguageModelCall, on_progress: Callable[[str], None], clock: Callable[[], datetime]
+) -> dict[str, Any]:
     """Columns of a call that has ended, one way or another."""
     from runs_app.llm.client import complete  # slow to import, and only workers call
 
@@ -201,6 +210,7 @@ def _answered(call: LanguageModelCall, on_progress: Callable[[str], None]) -> di
             seed=call.seed,
             call_id=str(call.pk),
             on_progress=on_progress,
+            measurer=_measurer(call, clock),
         )
     except CallError as error:
         return _failed(error, priced)

@@ -130,7 +130,8 @@ def extension_of(run: Run) -> events.Extended | None:
 def _evaluations(run: Run) -> Evaluations:
     measuring = RunEvent.objects.filter(run=run, kind="measuring")
     last = measuring.filter(payload__mode__in=[mode.value for mode in LAST_MODES])
-    evaluations = Evaluations(begun=measuring.count() - last.count())
+    tried = RunEvent.objects.filter(run=run, kind="tried").count()
+    evaluations = Evaluations(begun=measuring.count() - last.count() + tried)
     kinds = ("measured", "searched", "finished", "extended")
     rows = RunEvent.objects.filter(run=run, kind__in=kinds).order_by("seq")
     fields = ("candidate", "mode", "verdict", "reason", "by_budget", "parameters")

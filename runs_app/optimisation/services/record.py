@@ -59,7 +59,7 @@ class Recorder:
                 self._measured(measured, result)
             case events.Voted() | events.Dropped() as judged:
                 self._sync(judged.candidate)
-            case events.Searched() | events.Chosen() | events.Finished() | events.Extended():
+            case _:
                 pass  # columns of the run, which the step changes
         run_log.write_event(self._run, transition.event, now=self._now, row=row)
 
@@ -139,20 +139,8 @@ class Recorder:
             solution = candidate_solution(self._run, candidate.source)
         except DataError:
             return None
-        candidate.submission = Submission.objects.create(
-            author=self._run.user,
-            task_version=self._run.task_version,
-            source=solution.source,
-            language=solution.language.value,
-            direction=solution.direction.value,
-            digest=solution.digest(),
-            agent=self._run.agent,
-            language_model=LanguageModel.objects.filter(name=candidate.model).first(),
-            private=self._run.private,
-            origin=Submission.Origin.RUN,
-            run=self._run,
-            created_at=self._now,
-        )
+        model = LanguageModel.objects.filter(name=candidate.model).first()
+        candidate.submission = submission_of(self._run, solution, model, now=self._now)
         candidate.save(update_fields=["submission"])
         return candidate.submission
 
@@ -195,6 +183,26 @@ class Recorder:
             measuring=sorted(mode.value for mode in candidate.measuring),
             **columns,
         )
+
+
+def submission_of(
+    run: Run, solution: Solution, model: LanguageModel | None, *, now: datetime
+) -> Submission:
+    """A kernel of the run as what runners measure; it is on no board."""
+    return Submission.objects.create(
+        author=run.user,
+        task_version=run.task_version,
+        source=solution.source,
+        language=solution.language.value,
+        direction=solution.direction.value,
+        digest=solution.digest(),
+        agent=run.agent,
+        language_model=model,
+        private=run.private,
+        origin=Submission.Origin.RUN,
+        run=run,
+        created_at=now,
+    )
 
 
 def candidate_solution(run: Run, source: str) -> Solution:

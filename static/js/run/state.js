@@ -256,6 +256,7 @@ const EVENTS = {
   answered: (state, payload, at) => settled(state, payload, at, false),
   failed: (state, payload, at) => settled(state, payload, at, true),
   drafted, voted, dropped, measuring, measured,
+  tried: (state) => { state.evaluations += 1; }, // a kernel that a command had measured before its answer
 };
 
 // Add one event. Events come in the order of their numbers; one that is known is left out.

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from runs_app.llm import tries
 from runs_app.llm.agents import VARIABLE, commands
 from runs_app.llm.client import complete
 from runs_app.llm.endpoint import Endpoint
 from runs_app.llm.errors import CallError, CallInterrupted, StopCall
+from runs_app.llm.tries import Refused
 
 Agent = Callable[..., Endpoint]
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A kernel?"}]
@@ -99,6 +101,72 @@ def test_one_that_fails_says_why_and_hides_its_key(
     assert (failed.value.kind, failed.value.text.strip()) == ("unavailable", "half")
     assert "sesame" not in failed.value.reason
     assert failed.value.usage is not None
+
+
+class Measurer:
+    """Says what it was given, at the second time that it is asked; refuses a third kernel."""
+
+    most, suffix = 2, ".cpp"
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.asked = 0
+
+    def begin(self, source: str) -> str:
+        if len(self.begun) == self.most:
+            raise Refused("all 2 attempts are used up")
+        self.begun.append(source)
+        return source
+
+    def report(self, key: str) -> str | None:
+        self.asked += 1
+        return f"CORRECT: {key}" if self.asked > 1 else None
+
+
+def test_it_has_kernels_measured_before_it_answers(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tries, "_SETTLED_S", 0.0)
+    program = (
+        "import os, time\n"
+        "from pathlib import Path\n"
+        "assert 'attempts/1.cpp' in Path('prompt.md').read_text()\n"
+        "for n in '123':\n"
+        "    Path(n).write_text('kernel ' + n)\n"
+        "    Path(n).rename(f'attempts/{n}.cpp')\n"
+        "    while not Path(f'attempts/{n}.cpp.md').exists():\n"
+        "        time.sleep(0.01)\n"
+        "    print(Path(f'attempts/{n}.cpp.md').read_text(), end='', flush=True)\n"
+    )
+    measurer = Measurer()
+    text = ask(agent(program), measurer=measurer).text
+    assert text.splitlines() == [
+        "CORRECT: kernel 1",
+        "CORRECT: kernel 2",
+        "Not measured: all 2 attempts are used up.",
+    ]
+    assert measurer.begun == ["kernel 1", "kernel 2"]
+
+
+def test_nothing_but_whole_files_is_measured(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, measurer = tmp_path / "secret", Measurer()
+    secret.write_text("hidden")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    attempts = tries.Attempts(folder, measurer)
+    (folder / "attempts" / "link.cpp").symlink_to(secret)
+    (folder / "attempts" / "folder.cpp").mkdir()
+    (folder / "attempts" / "young.cpp").write_text("half")
+    attempts.look()
+    assert measurer.begun == []
+    monkeypatch.setattr(tries, "_SETTLED_S", 0.0)
+    monkeypatch.setattr(tries, "MOST_BYTES", 3)
+    attempts.look()
+    assert measurer.begun == []
+    answer = (folder / "attempts" / "young.cpp.md").read_text()
+    assert answer == "Not measured: it is larger than 0 MiB.\n"
 
 
 def test_one_that_says_nothing_has_answered_nothing(agent: Agent) -> None:

@@ -87,6 +87,8 @@ def entered(**overrides: Any) -> LanguageModelForm:
         ("price_out_usd", "nan", "number"),
         ("max_output_tokens", "0", "1 or more"),
         ("timeout_s", "100000", "a day"),
+        ("attempts", "3", "only a command tries kernels"),
+        ("attempts", "51", "at most 50"),
         ("extra", "[1]", "JSON object"),
         ("extra", "nonsense", "JSON"),
         ("extra", '{"max_tokens": 1}', "max_tokens"),
