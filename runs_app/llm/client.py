@@ -82,8 +82,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     rng = rng or random.Random()  # noqa: S311 - jitter
     attempt = 0
     while True:
-        attempt += 1
-        outcome = call.attempt(attempt)
+        outcome = call.attempt(attempt := attempt + 1)
         if isinstance(outcome, Completion):
             return outcome
         wait_s = waiting(outcome, attempt, rng)
