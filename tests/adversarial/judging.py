@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
@@ -12,10 +12,11 @@ from gpu_runner.data.protocol import MARGINS
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.outside import UNSEEN
 from gpu_runner.supervisor.oracle.pool import Oracles
 from tests.adversarial.kernels import Kernel, Stop
 
-ATTEMPTS = 5
+ATTEMPTS = 4
 """A busy host may make a measurement UNSTABLE, which proves nothing in either direction."""
 PAUSE_S = 3.0
 """Before another attempt, longer each time: what disturbs a host comes in bursts."""
@@ -32,6 +33,7 @@ class Outcome(StrEnum):
     MISSED = "MISSED"  # hostile, and not stopped, or by something else
     FINE = "fine"  # honest, CORRECT and without suspicion
     ACCUSED = "ACCUSED"  # honest, and anything else
+    UNJUDGED = "unjudged"  # the host was too busy for any of these to be said
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,16 @@ def run(
         time.sleep(attempt * PAUSE_S)
         result = evaluate(request(kernel, config), config, oracles=oracles)
         judgement = judge(kernel, result)
-        if not _host_was_busy(kernel, result, judgement):
-            break
-    return result, judgement
+        if judgement.good or not _host_was_busy(kernel, result):
+            return result, judgement
+    return result, replace(judgement, outcome=Outcome.UNJUDGED)
 
 
-def _host_was_busy(kernel: Kernel, result: EvaluationResult, judgement: Judgement) -> bool:
-    if result.verdict is Verdict.UNSTABLE:
-        return True
+def _host_was_busy(kernel: Kernel, result: EvaluationResult) -> bool:
+    if result.verdict is Verdict.SYSTEM_ERROR:
+        return result.reason == UNSEEN
     margin = MARGINS[kernel.kind, kernel.abi].relative
-    return judgement.outcome is Outcome.MISSED and blindness(result, margin) > BLIND
+    return result.verdict is Verdict.UNSTABLE or blindness(result, margin) > BLIND
 
 
 def blindness(result: EvaluationResult, margin: float = 0.0) -> float:
