@@ -24,7 +24,7 @@ def test_no_page_is_in_two_sequences(case: Case) -> None:
     for seed in SEEDS:
         inputs = drawn(case, seed)
         table, lengths = inputs["page_table"], inputs["lengths"]
-        pages = len(inputs.get("key_cache", inputs.get("cache")))
+        pages = len(inputs["key_cache" if "key_cache" in inputs else "cache"])
         held = -(-lengths // parameters["page_size"])
         assert lengths.min() >= 1
         assert lengths.sum() == parameters["num_tokens"]
@@ -56,9 +56,9 @@ def test_every_row_has_one_expert(case: Case) -> None:
 
 
 def test_sizes_that_cannot_be_are_refused() -> None:
-    make = cases("moe_grouped_matmul")[0].function().__globals__["make_inputs"]  # type: ignore[attr-defined]
+    make = cases("moe_grouped_matmul")[0].function().__globals__["make_inputs"]
     with pytest.raises(ValueError, match="3 rows are too few for 4 busy experts"):
         make(3, 5, 1, 8, 8)
-    tall = cases("batched_qr")[0].function().__globals__["make_inputs"]  # type: ignore[attr-defined]
+    tall = cases("batched_qr")[0].function().__globals__["make_inputs"]
     with pytest.raises(ValueError, match="of 3 rows cannot have 4 independent columns"):
         tall(1, 3, 4, 1.0)

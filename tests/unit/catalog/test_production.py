@@ -135,6 +135,40 @@ def test_the_residual_stream_has_to_be_updated() -> None:
     assert len(refused("add_rms_norm_fp8", stale)) == len(cases("add_rms_norm_fp8"))
 
 
+def narrow(value: Tensor) -> Tensor:
+    return value.bfloat16().float()
+
+
+def test_a_norm_that_rounds_each_step_passes() -> None:
+    """As serving engines compute it: the sum, the norm and its product with the weight."""
+
+    def rounded(case: Case) -> tuple[Tensor, Tensor, Tensor]:
+        x = drawn(case)
+        total = narrow(x["x"].float() + x["residual"].float())
+        norm = torch.rsqrt(total.square().mean(-1, keepdim=True) + x["epsilon"])
+        found = narrow(narrow(total * norm) * x["weight"].float())
+        scales = (found.abs().amax(-1) / 448).clamp(min=1 / (448 * 512))
+        return total, found * (1 / scales)[:, None], scales
+
+    assert refused("add_rms_norm_fp8", rounded) == []
+
+
+def test_weights_rounded_to_bfloat16_pass() -> None:
+    """As matrix units take them, before they are divided by their sum."""
+
+    def rounded(case: Case) -> Tensor:
+        x = drawn(case)
+        tokens = x["cache"][x["page_table"].long()].flatten(1, 2).float()
+        scores = x["query"].float() @ tokens.mT * x["scale"]
+        behind = torch.arange(tokens.shape[1]) >= x["lengths"][:, None, None]
+        scores = scores.masked_fill(behind, -torch.inf)
+        powers = torch.exp(scores - scores.amax(-1, keepdim=True))
+        sums = narrow(powers) @ tokens[..., : x["latent_dim"]]
+        return sums / powers.sum(-1, keepdim=True)
+
+    assert refused("mla_decode", rounded) == []
+
+
 def by_gram_and_schmidt(matrices: Tensor) -> tuple[Tensor, Tensor]:
     """Column by column, each less its parts along the earlier ones."""
     q, n = torch.zeros_like(matrices), matrices.shape[-1]
