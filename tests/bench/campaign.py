@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import DeviceKind, Direction, Mode
+from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -130,13 +130,14 @@ class Campaign:
             assert self.model is not None, "this strategy asks a language model"
             return self.model, transition.event.number, transition.command
         if isinstance(transition.command, Measure):
-            return self._measure, transition.command.candidate, transition.command.mode
+            return self._measure, transition.command.candidate, transition.command
         return None
 
-    def _measure(self, candidate: int, mode: Mode) -> Outcome:
+    def _measure(self, candidate: int, command: Measure) -> Outcome:
         entry = Entry(f"{self.task.name}-{candidate}", self.task, self.texts.sources[candidate])
-        result = evaluate(request(entry, self.host, mode), self.host)
-        return Evaluated(candidate=candidate, mode=mode, result=result)
+        asked = request(entry, self.host, command.mode)
+        result = evaluate(replace(asked, must_beat_ns=command.must_beat_ns), self.host)
+        return Evaluated(candidate=candidate, mode=command.mode, result=result)
 
     def _report(self, outcomes: list[Outcome], say: Callable[[str], None]) -> None:
         for outcome in outcomes:

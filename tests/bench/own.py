@@ -1,0 +1,219 @@
+"""What each part of `islands` brings: runs with it and without it, from the same seeds.
+
+python -m tests.bench.own [--repeats 40] [--evaluations 40] [--part notes ...]
+    [--base-url URL --api-name NAME --key-variable VARIABLE --task softmax --device cpu]
+
+Without an endpoint a simulated language model answers (`own_world` says how it behaves), and a
+simulated device measures. With one, the real model writes kernels for the task, which this host
+measures. Each repeat has another seed. A part's figure is the geometric mean of the ratios
+"with / without" of the same seeds, with its 95 % interval: above 1 the part brings speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.host.config import default_cache_folder
+from runs_app.evolve import outcomes
+from runs_app.evolve.ablation import Interval, geometric_interval
+from runs_app.evolve.commands import Ask
+from runs_app.evolve.config import Budget, ModelSpec, RunConfig
+from runs_app.evolve.history import History
+from runs_app.llm.client import complete
+from runs_app.llm.endpoint import Endpoint
+from tests.bench.campaign import Campaign, Model, problem_of
+from tests.bench.evaluations import make_config
+from tests.bench.own_world import own_world, source
+from tests.bench.tables import heading, table
+from tests.unit.runs_app.evolve.driving import a_config, a_problem, begin
+
+COLUMNS = (
+    *("left out", "speedup without", "with / without", "95 % interval", "tokens", "device time"),
+    *("correct", "stopped"),
+)
+
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    "islands": {"islands": 1},
+    "diffs": {"diff": 0.0},
+    "crossover": {"crossover": 0.0},
+    "mending": {"mend": 0},
+    "notes": {"notes": 0},
+    "early stop": {"early_stop": False},
+    "novelty": {"similarity": 1.0},
+}
+"""Part -> the parameters of a run without it."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of one run. device: what its evaluations took, in any unit."""
+
+    speedup: float
+    tokens: int
+    device: float
+    correct: float
+    stopped: int
+
+
+Run = Callable[[Mapping[str, Any], int], Ran]
+"""A run with these parameters, from this seed."""
+
+
+def ran(history: History, device: float) -> Ran:
+    """The figures of a run that is over."""
+    first, best = history.candidates[1].latency_ns, history.best
+    time_ns = best.latency_ns if best else None
+    measured = history.settled
+    return Ran(
+        speedup=first / time_ns if first and time_ns else 1.0,
+        tokens=history.paid_tokens,
+        device=device,
+        correct=sum(c.is_correct for c in measured) / max(1, len(measured)),
+        stopped=sum(c.verdict == "TOO_SLOW" for c in measured),
+    )
+
+
+def simulated(evaluations: int) -> Run:
+    """Runs in the simulated world."""
+
+    def run(parameters: Mapping[str, Any], seed: int) -> Ran:
+        world = own_world(seed)
+        config = a_config(
+            seed=seed,
+            parameters={"proposals": 4 * evaluations, "floor_stop": 0.0, **parameters},
+            budget=Budget(evaluations=evaluations),
+        )
+        problem = a_problem(seed_source=source(""), floor_ns=None)
+        history = begin(problem, config, world).go().history
+        return ran(history, world.device_ns / 1e3)
+
+    return run
+
+
+def real(options: argparse.Namespace) -> Run:
+    """Runs that ask a real language model, and measure on this host."""
+    task, host = find_task(options.task), make_config(options.device, options.cache)
+    seed_kernel = task.files[f"kernels/naive{host.kind.language.suffix}"]
+    problem = problem_of(task, host, seed_kernel, "naive")
+    model = asking(options)
+
+    def run(parameters: Mapping[str, Any], seed: int) -> Ran:
+        config = RunConfig(
+            strategy="islands",
+            seed=seed,
+            parameters={"proposals": 4 * options.evaluations, **parameters},
+            models=(ModelSpec(name=options.api_name),),
+            budget=Budget(evaluations=options.evaluations),
+        )
+        campaign = Campaign(task, problem, config, host, model)
+        campaign.run(lambda line: print(line, file=sys.stderr, flush=True))
+        stages = (s.duration_s for r in campaign.results.values() for s in r.stages)
+        return ran(campaign.history, sum(stages))
+
+    return run
+
+
+def asking(options: argparse.Namespace) -> Model:
+    """The real client."""
+    endpoint = Endpoint(
+        name=options.api_name,
+        api_name=options.api_name,
+        base_url=options.base_url,
+        key_variable=options.key_variable,
+    )
+
+    def ask(number: int, command: Ask) -> outcomes.Answer:
+        messages = [{"role": m.role, "content": m.content} for m in command.prompt.messages]
+        began = time.monotonic()
+        done = complete(
+            endpoint,
+            messages,
+            temperature=command.temperature,
+            max_tokens=command.max_tokens or 8192,
+            seed=number,
+            call_id=f"{command.role}.{number}",
+        )
+        return outcomes.Answer(
+            ask=number,
+            text=done.text,
+            tokens_in=done.usage.tokens_in,
+            tokens_out=done.usage.tokens_out,
+            cost_usd=0.0,
+            latency_s=time.monotonic() - began,
+            finish_reason=done.finish_reason,
+        )
+
+    return ask
+
+
+def rows(run: Run, parts: Sequence[str], repeats: int) -> Iterator[list[str]]:
+    """A row for the whole, and one for each part that is left out."""
+    seeds = range(1, repeats + 1)
+    whole = [run({}, seed) for seed in seeds]
+    yield row("nothing", whole, whole)
+    for part in parts:
+        yield row(part, whole, [run(PARTS[part], seed) for seed in seeds])
+
+
+def row(name: str, whole: Sequence[Ran], without: Sequence[Ran]) -> list[str]:
+    """One row; tokens and device time are those of the runs without the part."""
+    ratios = [a.speedup / b.speedup for a, b in zip(whole, without, strict=True)]
+    speed, brings = geometric_interval([b.speedup for b in without]), geometric_interval(ratios)
+    assert speed is not None, "there is a repeat"
+    assert brings is not None, "there is a repeat"
+    count = len(without)
+    return [
+        name,
+        f"{speed.mean:.2f}",
+        "" if name == "nothing" else f"{brings.mean:.3f}",
+        "" if name == "nothing" else interval(brings),
+        f"{sum(b.tokens for b in without) / count / 1e3:.0f}k",
+        f"{sum(b.device for b in without) / sum(a.device for a in whole):.2f}",
+        f"{sum(b.correct for b in without) / count:.0%}",
+        f"{sum(b.stopped for b in without) / count:.1f}",
+    ]
+
+
+def interval(found: Interval) -> str:
+    """In words; one repeat has none."""
+    return "one repeat" if found.method == "none" else f"{found.low:.3f} to {found.high:.3f}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=40)
+    parser.add_argument("--evaluations", type=int, default=40)
+    parser.add_argument("--part", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--base-url", default="", help="ask a real language model there")
+    parser.add_argument("--api-name", default="", help="its name at the endpoint")
+    parser.add_argument("--key-variable", default="", help="environment variable of its key")
+    parser.add_argument("--task", default="softmax")
+    parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CPU)
+    parser.add_argument("--cache", type=Path, default=default_cache_folder())
+    options = parser.parse_args()
+    if options.base_url and not options.api_name:
+        parser.error("--api-name: name the language model at the endpoint")
+    if options.key_variable and options.key_variable not in os.environ:
+        parser.error(f"--key-variable: {options.key_variable} is not set")
+    run = real(options) if options.base_url else simulated(options.evaluations)
+    made = []
+    for each in rows(run, options.part, options.repeats):
+        made.append(each)
+        print(each, file=sys.stderr, flush=True)
+    if options.base_url:
+        print(heading(make_config(options.device, options.cache)))
+    print(table(COLUMNS, made))
+
+
+if __name__ == "__main__":
+    main()
