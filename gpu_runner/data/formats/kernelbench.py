@@ -173,7 +173,12 @@ def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
     """Model and its forward; raises `DataErrors` naming all that is missing."""
     own, model = functions(tree), classes(tree).get("Model")
     wanted = [each for each in ("get_inputs", "get_init_inputs") if each not in own]
-    errors = [DataError(name, f"must define the function {function}()") for function in wanted]
+    instead = ", not groups of inputs" if "get_input_groups" in own else ""
+    endings = {"get_inputs": instead}
+    errors = [
+        DataError(name, f"must define the function {each}(){endings.get(each, '')}")
+        for each in wanted
+    ]
     forward = method(model, "forward") if model is not None else None
     if model is None or forward is None:
         errors.append(DataError(name, "must define the class Model with a method forward()"))

@@ -67,6 +67,7 @@ def test_the_description_says_what_a_kernel_receives(tmp_path: Path) -> None:
         ("class Model(", "class Net(", "must define the class Model with a method forward()"),
         ("def forward", "def run", "must define the class Model with a method forward()"),
         ("def get_inputs", "def inputs", "must define the function get_inputs()"),
+        ("def get_inputs", "def get_input_groups", "get_inputs(), not groups of inputs"),
         ("def get_init_inputs", "def init", "must define the function get_init_inputs()"),
         ("return [8, 2]", "return [8, 2", "is not valid Python"),
         ("import torch\n", "import torch, transformers\n", "imports transformers, which no"),
