@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Mode
@@ -21,6 +21,8 @@ from runs_app.optimisation.services.history import budget_of, load_history
 from runs_app.optimisation.services.record import candidate_solution, submission_of
 from runs_app.work.lifecycle import evaluate
 
+_AWAY = (OperationalError, InterfaceError)
+
 
 class RunAttempts:
     """A `runs_app.llm.tries.Measurer` for one call of a run."""
@@ -34,15 +36,23 @@ class RunAttempts:
 
     def begin(self, source: str) -> str:
         """Queue a kernel; returns the id of its evaluation. Raises `Refused`."""
-        with transaction.atomic():
-            return str(self._begin(source, self._clock()).pk)
+        try:
+            with transaction.atomic():
+                return str(self._begin(source, self._clock()).pk)
+        except _AWAY:
+            connection.close()
+            raise Refused("the site's database is away; try it again under another name") from None
 
     def report(self, key: str) -> str | None:
         """Its verdict, times and first error, as prompts show them; None before its end."""
-        row = Evaluation.objects.select_related("task_version").get(pk=key)
-        if not row.is_over:
+        try:
+            row = Evaluation.objects.select_related("task_version").get(pk=key)
+            outcome = evaluated(row, 0) if row.is_over else None
+        except _AWAY:  # the command works on meanwhile
+            connection.close()
             return None
-        outcome = evaluated(row, 0)
+        if outcome is None:
+            return None
         if outcome.result is None:
             return f"It was not measured: {outcome.reason}."
         return text_of(sections(feedback_of(outcome.result), ProfileMode.NONE, "", 0.0))

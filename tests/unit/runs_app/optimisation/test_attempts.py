@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db import OperationalError, connection
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import EventKind
@@ -12,6 +13,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.evolve import budget
 from runs_app.llm.tries import Refused
 from runs_app.models import Evaluation, LanguageModel, Run
+from runs_app.optimisation.services import log as run_log
 from runs_app.optimisation.services.attempts import RunAttempts
 from runs_app.optimisation.services.control import pause_run
 from runs_app.optimisation.services.history import load_history
@@ -79,6 +81,26 @@ def test_they_count_in_the_runs_budget_and_a_replay_knows_them(
     assert run.best.number == 1  # an attempt is no candidate
     assert_rows_tell_what_the_log_tells(run)
     assert replay_run(run).differences == ()
+
+
+def test_a_database_that_is_away_ends_no_command(
+    start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = trying(start, world)
+    key = attempts.begin(SOURCE.format(1))
+    end(key, Verdict.CORRECT, latency_ns=700.0)
+
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(connection, "close", lambda: None)  # the test's transaction stays open
+    with monkeypatch.context() as patch:
+        patch.setattr(run_log, "lock", away)
+        with pytest.raises(Refused, match="database is away"):
+            attempts.begin(SOURCE.format(2))
+        patch.setattr(Evaluation.objects, "select_related", away)
+        assert attempts.report(key) is None
+    assert "0.70 us" in (attempts.report(key) or "")
 
 
 def test_none_is_measured_that_no_compiler_may_see_or_while_the_run_rests(
