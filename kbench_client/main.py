@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from kbench_client import config, version
 from kbench_client.commands import (
+    challenge,
     collection,
     evaluate,
     login,
@@ -69,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
             name, help=words, description=words, epilog=_EPILOG, parents=[shared]
         )
 
-    for module in (login, tasks, submitting, collection, reading, running, evaluate, mcp):
+    of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
+    for module in (*of_the_site, evaluate, mcp):
         module.add(command)
     return parser
 

@@ -87,6 +87,30 @@ class Site:
         """A run, as soon as there is news of it."""
         return dict(self.get(f"/runs/{_segment(identity)}", _wait(wait_s, since)))
 
+    def challenges(self) -> list[Document]:
+        """All challenges, the newest first."""
+        return list(self._pages("/challenges", {}))
+
+    def challenge(self, name: str) -> Document:
+        """A challenge with what came of it."""
+        return dict(self.get(f"/challenges/{_segment(name)}"))
+
+    def enter(self, name: str, payload: Mapping[str, Any]) -> Document:
+        """Begin an entry to a challenge; the answer holds its token."""
+        return self._post(f"/challenges/{_segment(name)}/entries", payload)
+
+    def entry(self, identity: str) -> Document:
+        """Where an entry to a challenge stands."""
+        return dict(self.get(f"/entries/{_segment(identity)}"))
+
+    def report(self, identity: str, payload: Mapping[str, Any]) -> Document:
+        """Report what an entry has spent in all, and its transcript."""
+        return self._post(f"/entries/{_segment(identity)}/report", payload)
+
+    def finish(self, identity: str) -> Document:
+        """End an entry, so that its best kernels are ranked."""
+        return self._post(f"/entries/{_segment(identity)}/finish", {})
+
     def watch(
         self, ask: Callable[[int, int | None], Document], timeout_s: float
     ) -> Iterator[Document]:

@@ -15,6 +15,10 @@ from ninja.security.base import AuthBase
 from kbench_web.accounts.tokens import find_token
 from kbench_web.models import ApiToken
 from kbench_web.rate_limit import REPEATED, count, ends_in_s
+from runs_app.challenges import access
+from runs_app.challenges.services import find_bearer
+from runs_app.models import Entry
+from tasks_app.people import Viewer
 
 _SCHEME = "bearer"
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -47,7 +51,7 @@ class BearerAuth(AuthBase):
         refusal = token.refusal(scope.value, timezone.now())
         if refusal:
             raise Unauthorized(refusal)
-        request.user = token.user
+        request.user = _as_whom(request, token, reading=reading)
         return token
 
 
@@ -107,16 +111,27 @@ def _bearer(request: HttpRequest) -> str:
     return text.strip() if scheme.lower() == _SCHEME else ""
 
 
-def known_token(request: HttpRequest) -> ApiToken | None:
-    """The token of the request, whatever it allows; looked up once a request."""
+def known_token(request: HttpRequest) -> ApiToken | Entry | None:
+    """The token of the request, or the entry whose token it is; looked up once a request."""
     if not hasattr(request, _KNOWN):
         text = _bearer(request)
-        setattr(request, _KNOWN, find_token(text, timezone.now()) if text else None)
-    known: ApiToken | None = getattr(request, _KNOWN)
+        found = (find_token(text, timezone.now()) or find_bearer(text)) if text else None
+        setattr(request, _KNOWN, found)
+    known: ApiToken | Entry | None = getattr(request, _KNOWN)
     return known
 
 
-def _token(request: HttpRequest) -> ApiToken:
+def _as_whom(request: HttpRequest, token: ApiToken | Entry, *, reading: bool) -> Viewer:
+    """Who asks; raises `Unauthorized` where an entry's token does not reach."""
+    if isinstance(token, ApiToken):
+        return token.user
+    viewer = access.viewer_of(token, request.path_info, reading=reading)
+    if viewer is None:
+        raise Unauthorized(access.REFUSAL)
+    return viewer
+
+
+def _token(request: HttpRequest) -> ApiToken | Entry:
     if not _header(request):
         raise Unauthorized(
             "send the header 'Authorization: Bearer TOKEN'; make a token on the page /account/,"

@@ -15,4 +15,5 @@ urlpatterns: list[URLResolver] = [
     path("", include("runs_app.optimisation.compare.urls")),
     path("", include("runs_app.optimisation.urls")),
     path("", include("runs_app.verifiers.urls")),
+    path("", include("runs_app.challenges.urls")),
 ]

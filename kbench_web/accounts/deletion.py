@@ -18,6 +18,7 @@ from runs_app.models import (
     UNDER_WAY,
     Agent,
     Delivery,
+    Entry,
     Evaluation,
     EvaluationEvent,
     Notice,
@@ -52,6 +53,7 @@ def delete_account(*, user: User, now: datetime) -> None:
         origin=Submission.Origin.RUN
     ).delete()
     Run.objects.filter(user=locked, private=True).delete()
+    Entry.objects.filter(user=locked).update(transcript="")
     _forget_words(locked)
     for model in (ApiToken, Watch, Notice, Webhook, Delivery, NoticeSettings, PersonalQuota):
         model._default_manager.filter(user=locked).delete()

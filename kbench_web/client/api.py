@@ -10,6 +10,7 @@ from ninja import Field, Router, Schema
 
 from kbench_web.client import wheel
 from kbench_web.models import ApiToken
+from runs_app.models import Entry
 
 router = Router(tags=["site"])
 
@@ -28,11 +29,11 @@ class SiteOut(Schema):
 def show_site(request: HttpRequest) -> dict[str, Any]:
     """Answer with the site's version; with a token also with its owner and scopes."""
     shown = getattr(request, "auth", None)
-    token = shown if isinstance(shown, ApiToken) else None
+    token = shown if isinstance(shown, ApiToken | Entry) else None
     return {
         "version": wheel.version(),
         "client": reverse("client-wheel", args=[wheel.name()]),
         "guide": reverse("agents-guide"),
         "user": token.user.get_username() if token else "",
-        "scopes": token.scopes if token else [],
+        "scopes": list(token.scopes) if token else [],
     }

@@ -8,7 +8,7 @@ from tasks_app.documents import Document, documents
 
 _SHELVES = {
     "Understand a result": ("results", "boards", "integrity", "bounds", "glossary"),
-    "Write kernels": ("kernels", "tasks", "api", "static-checks", "optimisation"),
+    "Write kernels": ("kernels", "tasks", "api", "static-checks", "optimisation", "challenges"),
     "Curate tasks": ("curation", "soundness"),
     "Run a site": ("settings", "language-models", "benchmarks"),
 }

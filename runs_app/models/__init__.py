@@ -7,6 +7,7 @@ from runs_app.models.audit import BoardAudit
 from runs_app.models.baselines import BaselineMeasurement
 from runs_app.models.call import LanguageModelCall
 from runs_app.models.candidate import Candidate
+from runs_app.models.challenge import Challenge, Entry
 from runs_app.models.check import TaskCheck
 from runs_app.models.evaluation import Evaluation, EvaluationEvent, Result
 from runs_app.models.imported import ResultImport
@@ -40,8 +41,10 @@ __all__ = [
     "BaselineMeasurement",
     "BoardAudit",
     "Candidate",
+    "Challenge",
     "Delivery",
     "Device",
+    "Entry",
     "Evaluation",
     "EvaluationEvent",
     "LanguageModel",

@@ -12,6 +12,7 @@ from django.urls import reverse
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import Direction, Language
 from runs_app.models.agent import Agent, LanguageModel
+from runs_app.models.challenge import Entry
 from runs_app.models.imported import ResultImport
 from runs_app.models.run import Run
 from tasks_app.models import TaskVersion
@@ -56,6 +57,10 @@ class Submission(models.Model):
     # The submission of a run's candidate: measured like any other, but entered for no board.
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, blank=True, related_name="candidate_submissions"
+    )
+    # The entry to a challenge whose attempt it is.
+    entry = models.ForeignKey(
+        Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="submissions"
     )
     # The submission of another version of the task that the site entered again, as this one.
     carried_from = models.ForeignKey(

@@ -19,10 +19,11 @@ from runs_app.errors import SubmissionError
 from runs_app.integrity.audits import request_audit
 from runs_app.integrity.eligibility import Why, eligibilities
 from runs_app.integrity.selectors import decision_reason
-from runs_app.models import Audited, BoardAudit, Evaluation, Submission
+from runs_app.models import Audited, BoardAudit, Entry, Evaluation, Submission
 from runs_app.models import Status as JobStatus
 from runs_app.queue.find_device import resolve_device
 from runs_app.queue.selectors import waiting_reason as reason_to_wait
+from runs_app.submissions.attempts import attempt
 from runs_app.submissions.quota import quota as quota_of
 from runs_app.submissions.remarks import library_remark
 from runs_app.submissions.services import submit
@@ -187,29 +188,16 @@ class AuditCreated(Schema):
 
 @router.post(
     "/submissions",
-    response={201: SubmissionCreated, 401: Problem, 404: Problem, 422: Problem, 429: Problem},
+    response={201: SubmissionCreated, **dict.fromkeys((401, 404, 409, 422, 429), Problem)},
     summary="Submit a kernel",
 )
 def create_submission(
     request: AuthenticatedRequest, response: HttpResponse, payload: SubmissionIn
 ) -> Status[dict[str, Any]]:
-    """Queue a kernel for evaluation."""
+    """Queue a kernel for evaluation; with an entry's token, as an attempt of that entry."""
     now = timezone.now()
     user = request.user
-    submission = submit(
-        user=user,
-        task_version=_version(payload, user),
-        source=payload.source,
-        language=payload.language or "(empty)",
-        direction=payload.direction,
-        device=payload.device,
-        mode=payload.mode,
-        agent=payload.agent,
-        language_model=payload.model,
-        private=payload.private,
-        origin=Submission.Origin.API,
-        now=now,
-    )
+    submission = _submitted(request, payload, now)
     evaluation = submission.evaluations.get()
     quota = quota_of(user, now)
     response["X-Quota-Limit"] = str(quota.daily_limit)
@@ -270,6 +258,29 @@ def create_audit(
     own = request.path.removesuffix("/audit")
     response["Location"] = f"{own}/status?evaluation={evaluation.pk}"
     return Status(201, {"evaluation": evaluation.pk, "url": url})
+
+
+def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: datetime) -> Submission:
+    fields: dict[str, Any] = {
+        "source": payload.source,
+        "language": payload.language or "(empty)",
+        "direction": payload.direction,
+        "device": payload.device,
+        "mode": payload.mode,
+        "agent": payload.agent,
+        "language_model": payload.model,
+        "now": now,
+    }
+    bearer = getattr(request, "auth", None)
+    if isinstance(bearer, Entry):
+        return attempt(entry=bearer, task=payload.task, **fields)
+    return submit(
+        user=request.user,
+        task_version=_version(payload, request.user),
+        private=payload.private,
+        origin=Submission.Origin.API,
+        **fields,
+    )
 
 
 def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:

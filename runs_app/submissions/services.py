@@ -87,6 +87,8 @@ def rerun(
     Raises `NotAllowed` for anybody but the author and admins, `SubmissionError` for bad input.
     """
     _check_owner(submission, user)
+    if submission.entry_id is not None and not user.is_staff:
+        raise NotAllowed("", "only admins measure attempts of a challenge again")
     if submission.origin == Submission.Origin.RUN:
         reason = "this is a candidate of a run; enter it to have it measured again"
         raise NotAllowed("", reason)

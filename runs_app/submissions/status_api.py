@@ -15,7 +15,7 @@ from ninja.errors import HttpError
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.api_body import one_of
 from runs_app.api_pages import WaitIn, newest_first
-from runs_app.models import Evaluation, Status, Submission
+from runs_app.models import Entry, Evaluation, Status, Submission
 from runs_app.queue.selectors import waiting_reason
 from runs_app.submissions.api import Problem, identity, router
 from runs_app.work.access import find_submission, public_reason, visible_evaluations
@@ -94,7 +94,10 @@ class StatusIn(WaitIn):
 def list_own(
     request: HttpRequest, response: HttpResponse, filters: Query[OwnFilters]
 ) -> list[dict[str, Any]]:
-    """Answer with what the token's owner has entered, without candidates of runs."""
+    """Answer with what the token's owner has entered, without candidates of runs.
+
+    With an entry's token: with the entry's attempts.
+    """
     user = request.user
     if not user.is_authenticated:
         raise HttpError(401, "a list of your own submissions needs your token")
@@ -103,6 +106,8 @@ def list_own(
         .exclude(origin=Submission.Origin.RUN)
         .select_related("task_version__task", "agent", "language_model")
     )
+    if isinstance(bearer := getattr(request, "auth", None), Entry):
+        rows = rows.filter(entry=bearer)
     if filters.task:
         rows = rows.filter(task_version__task=find_task(filters.task, user))
     if filters.agent:

@@ -18,11 +18,13 @@ PAGES = (
     "/compare/agents/?device=cpu&agent=kbench-good&agent=islands-v2", "/compare/language-models/",
     "/api/", "/sign-in/", "/sign-up/", "/nowhere/", "/language-models/", "/language-models/1/",
     "/agents/1/", "/docs/", "/docs/results/", "/docs/glossary/", "/search/?q=softmax",
+    "/challenges/",
 )  # fmt: skip
 OF_ADMINS = (
     "/account/", "/account/name/", "/account/password/", "/account/sessions/", "/account/delete/",
     "/notices/", "/notices/settings/", "/operate/", "/operate/people/", "/operate/people/1/",
     "/operate/queues/cpu/empty/", "/operate/runners/1/sensors/", "/curate/history/",
+    "/challenges/new/",
 )  # fmt: skip
 WIDTH = "document.documentElement.scrollWidth"
 

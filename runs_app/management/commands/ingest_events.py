@@ -15,6 +15,7 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from gpu_runner.data.codec import DataError
+from runs_app.challenges.settle import settle_challenges
 from runs_app.errors import EventError
 from runs_app.messaging import broadcast, queues
 from runs_app.messaging.stream import BATCH, Entry, EventStream
@@ -117,6 +118,7 @@ class Command(BaseCommand):
         if count:
             log.warning("%d lost or forgotten job(s) were taken up again", count)
         look_after(now=now)
+        settle_challenges(now=now)
         count = reconcile_runs(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d interrupted or forgotten call(s) were taken up again", count)

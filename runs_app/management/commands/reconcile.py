@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from runs_app.challenges.settle import settle_challenges
 from runs_app.runners.reconcile import reconcile
 from runs_app.runners.reconcile_runs import reconcile_runs
 
@@ -27,4 +28,8 @@ class Command(BaseCommand):
         now = timezone.now()
         count = reconcile(now=now, listening_since=_EVER)
         calls = reconcile_runs(now=now, listening_since=_EVER)
-        self.stdout.write(f"{count} job(s) and {calls} call(s) taken up again")
+        settled = settle_challenges(now=now)
+        self.stdout.write(
+            f"{count} job(s) and {calls} call(s) taken up again,"
+            f" {settled} entries and challenges settled"
+        )

@@ -22,6 +22,7 @@ from runs_app.models import (
 from tasks_app.models import AuditEntry, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
 from tests import factories as make
+from tests.unit.runs_app.challenges.invented import new_challenge, new_entry
 from tests.unit.runs_app.integrity.suspicious import held
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +67,7 @@ def client() -> Client:
         site="elsewhere", digest="0" * 64, results=1, exported_at=make.NOW, imported_at=make.NOW
     )
     add_entry(AuditEntry.Kind.LOADED, now=make.NOW, version=version)
+    new_entry(new_challenge(tasks=("scale",)), make.make_user(), agent="")
     signed_in = Client()
     signed_in.force_login(user)
     return signed_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests import factories as make
+from tests.unit.runs_app.challenges.invented import new_challenge, new_entry
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -59,7 +61,12 @@ def site(jobs: Any, settings: Any) -> Iterator[Site]:
     evaluation = make.make_finished_evaluation(mode="ranked", user=user)
     run = make.make_run(task_version=evaluation.task_version, user=user)
     make.make_candidate(run)
+    now = datetime.now(UTC)
+    day = {"starts_at": now, "ends_at": now + timedelta(days=1), "now": now}
+    challenge = new_challenge(name="scale", tasks=("scale",), **day)
+    entry = new_entry(challenge, user, now=now)
     ids = {"submission_id": str(evaluation.submission_id), "run_id": str(run.pk)}
+    ids["entry_id"] = str(entry.pk)
     yield Site(make.make_token(user), {**ids, "slug": "scale", "number": 1})
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)

@@ -1,0 +1,110 @@
+"""`kbench challenge`: enter a challenge with an agent, report what it spent, and finish."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kbench_client.exits import Exit, Stop
+from kbench_client.output import Output
+from kbench_client.results import duration
+from kbench_client.site import Site
+
+_ENTRY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ENTERING = ("agent", "setting", "model")
+_REPORTED = ("usd", "tokens", "transcript")
+
+
+def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = command("challenge", "challenges of whole agents: list, show, enter, report, finish")
+    parser.add_argument(
+        "name", nargs="?", default="", metavar="NAME_OR_ENTRY", help="a challenge, or an entry's id"
+    )
+    parser.add_argument("--enter", action="store_true", help="begin an entry; prints its token")
+    parser.add_argument("--agent", default="", help="with --enter: whose kernels they are")
+    parser.add_argument("--setting", default="", help="with --enter: tells settings apart")
+    parser.add_argument("--model", default="", help="with --enter: its language model")
+    parser.add_argument("--usd", type=float, help="of an entry: US dollars spent in all")
+    parser.add_argument("--tokens", type=int, help="of an entry: tokens spent in all")
+    parser.add_argument("--transcript", metavar="FILE", help="of an entry: what its agent did")
+    parser.add_argument("--finish", action="store_true", help="of an entry: end it, and rank it")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    reported = {name: getattr(options, name) for name in _REPORTED if _given(options, name)}
+    if _ENTRY.fullmatch(options.name):
+        if options.enter:
+            raise Stop(Exit.MISUSE, "name a challenge to enter, not an entry", "name")
+        entry = _of_entry(options, site, reported)
+        output.answer(entry, _entry(entry))
+        return Exit.GOOD
+    if reported or options.finish:
+        raise Stop(Exit.MISUSE, "name the entry by its id to report or to finish", "name")
+    if options.enter:
+        return _enter(options, site, output)
+    if not options.name:
+        found = site.challenges()
+        output.answer(found, "\n".join(map(_listed, found)) or "there is no challenge")
+        return Exit.GOOD
+    challenge = site.challenge(options.name)
+    rows = [_listed(challenge), *map(_contender, challenge["contenders"])]
+    output.answer(challenge, "\n".join(rows))
+    return Exit.GOOD
+
+
+def _enter(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    if not options.name:
+        raise Stop(Exit.MISUSE, "name the challenge to enter", "name")
+    if not site.account.token:
+        raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+    entry = site.enter(options.name, {name: getattr(options, name) for name in _ENTERING})
+    output.progress("the entry's token is told only here: set KBENCH_TOKEN to it for the agent")
+    output.answer(entry, f"{entry['id']}\n{entry['token']}")
+    return Exit.GOOD
+
+
+def _of_entry(options: argparse.Namespace, site: Site, reported: dict[str, Any]) -> dict[str, Any]:
+    if "transcript" in reported:
+        reported = reported | {"transcript": _text(Path(options.transcript))}
+    if reported:
+        site.report(options.name, reported)
+    return site.finish(options.name) if options.finish else site.entry(options.name)
+
+
+def _given(options: argparse.Namespace, name: str) -> bool:
+    return getattr(options, name) is not None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Stop(Exit.MISUSE, f"{path} cannot be read: {error}", "transcript") from None
+
+
+def _listed(challenge: dict[str, Any]) -> str:
+    state = "open" if challenge["open"] else "not open"
+    tasks = f"{len(challenge['tasks'])} tasks on {challenge['device']}"
+    return f"{challenge['name']}: {tasks}, {state}, until {challenge['ends_at']}"
+
+
+def _contender(contender: dict[str, Any]) -> str:
+    name = ", ".join(filter(None, (contender["agent"], contender["setting"])))
+    known = {key: each["median"] for key, each in contender["measures"].items() if each}
+    figures = ", ".join(f"{key} {value:.3g}" for key, value in known.items())
+    return f"  {name} ({contender['repeats']} repeats): {figures}"
+
+
+def _entry(entry: dict[str, Any]) -> str:
+    rows = [f"{entry['state']}, until {entry['deadline_at']}"]
+    for task in entry["tasks"]:
+        hidden = task["hidden_speedup"]
+        words = f", {hidden:.3g}x on hidden workloads" if hidden else ""
+        best = duration(task["best_latency_ns"])
+        rows.append(f"  {task['task']}: {task['left']} left, best {best}{words}")
+    return "\n".join(rows)

@@ -1,0 +1,120 @@
+"""Questions about challenges, their entries, and what came of the entries' attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from uuid import UUID
+
+from django.db.models import Case, Count, F, Q, QuerySet, When, Window
+from django.db.models.functions import RowNumber
+
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.integrity.eligibility import without_doubts, without_replaced
+from runs_app.models import Challenge, Entry, Evaluation
+from runs_app.submissions.attempts import attempts
+from tasks_app.disclosure import sees_hidden
+from tasks_app.people import Viewer
+
+Key = tuple[UUID, int]
+"""An entry and a version of a task."""
+
+
+def all_challenges() -> QuerySet[Challenge]:
+    """All challenges with what lists show of them, the newest first."""
+    rows = Challenge.objects.select_related("device", "made_by")
+    return rows.order_by("-created_at", "-pk").annotate(
+        entered=Count("entries", distinct=True), task_count=Count("versions", distinct=True)
+    )
+
+
+def find_challenge(slug: str) -> Challenge | None:
+    """The challenge of that name in addresses."""
+    return all_challenges().filter(slug=slug).first()
+
+
+def entries_of(challenge: Challenge) -> QuerySet[Entry]:
+    """Its entries, the first first, without their transcripts."""
+    return entry_rows().filter(challenge=challenge)
+
+
+def entry_rows() -> QuerySet[Entry]:
+    """Entries with what pages show of them."""
+    related = ("challenge__device", "agent", "language_model", "user")
+    return Entry.objects.select_related(*related).defer("transcript")
+
+
+def sees_attempts(user: Viewer, entry: Entry) -> bool:
+    """Whether `user` may see sources of an entry that runs: its owner and admins may."""
+    return sees_hidden(user) or entry.user_id == user.pk
+
+
+def sees_transcript(user: Viewer, entry: Entry) -> bool:
+    """Whether `user` may read a transcript: everybody may, once the challenge is closed."""
+    return sees_attempts(user, entry) or entry.challenge.closed_at is not None
+
+
+def used_evaluations(entries: Iterable[UUID]) -> dict[Key, int]:
+    """By entry and version: how many evaluations count against the budget."""
+    rows = attempts().filter(submission__entry__in=list(entries)).order_by()
+    counted = rows.values_list("submission__entry", "task_version").annotate(n=Count("pk"))
+    return {(entry, version): number for entry, version, number in counted}
+
+
+def attempts_of(entry: Entry) -> QuerySet[Evaluation]:
+    """All attempts of one entry in their order, those included that do not count."""
+    rows = Evaluation.objects.filter(submission__entry=entry, background=False)
+    rows = rows.exclude(mode__in=(Mode.RANKED.value, Mode.AUDIT.value))
+    light = rows.select_related("submission", "task_version__task")
+    return light.defer("submission__source", "task_version__document").order_by("created_at", "pk")
+
+
+def best_attempts(entries: Iterable[UUID]) -> dict[Key, Evaluation]:
+    """By entry and version: the fastest correct attempt without doubts.
+
+    Times of the mode test are rough: one counts only where there is no better timed attempt.
+    """
+    rows = without_doubts(attempts()).filter(
+        submission__entry__in=list(entries), verdict=Verdict.CORRECT.value
+    )
+    is_rough = Case(When(mode=Mode.TEST.value, then=1), default=0)
+    place = Window(
+        RowNumber(),
+        partition_by=[F("submission__entry"), F("task_version")],
+        order_by=[is_rough.asc(), F("latency_ns").asc(), F("created_at").asc()],
+    )
+    return {_key(row): row for row in _with_entry(rows.annotate(place=place).filter(place=1))}
+
+
+def ranked_evaluations(entries: Collection[UUID] | QuerySet[Entry, UUID]) -> QuerySet[Evaluation]:
+    """The latest ranked evaluation of each kernel that was ranked at the end of an entry."""
+    rows = Evaluation.objects.filter(submission__entry__in=entries, mode=Mode.RANKED.value)
+    return without_replaced(rows.exclude(Q(status="CANCELLED")))
+
+
+def ranked_results(entries: Iterable[UUID]) -> dict[Key, Evaluation]:
+    """By entry and version: the ranked evaluation of its kernel, be it over or not.
+
+    One that ended by our fault, or has not ended, gives way to an earlier one that says something.
+    """
+    found: dict[Key, Evaluation] = {}
+    for row in _with_entry(ranked_evaluations(list(entries))):
+        key = _key(row)
+        if key not in found or row.verdict not in ("", Verdict.SYSTEM_ERROR):
+            found[key] = row
+    return found
+
+
+def undoubted(rows: Iterable[Evaluation]) -> set[UUID]:
+    """Those of these evaluations that no suspicion and no audit keeps away."""
+    found = without_doubts(Evaluation.objects.filter(pk__in=[row.pk for row in rows]))
+    return set(found.values_list("pk", flat=True))
+
+
+def _key(row: Evaluation) -> Key:
+    assert row.submission.entry_id is not None, "only those of entries were asked for"
+    return row.submission.entry_id, row.task_version_id
+
+
+def _with_entry(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    light = rows.select_related("submission").order_by("created_at", "pk")
+    return light.defer("submission__source")

@@ -1,0 +1,75 @@
+"""`kbench challenge`: an agent enters with its own token, submits, reports and finishes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from runs_app.models import Challenge, Entry, Evaluation
+from tests import factories as make
+from tests.unit.kbench_client.conftest import Run as Command
+from tests.unit.runs_app.challenges.invented import end, new_challenge
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
+
+
+@pytest.fixture
+def challenge() -> Challenge:
+    now = timezone.now()
+    return new_challenge(starts_at=now, ends_at=now + timedelta(days=1), now=now)
+
+
+def test_from_entering_to_the_end(
+    kbench: Command,
+    ada: Any,
+    challenge: Challenge,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert kbench("challenge").out.startswith("autumn: 2 tasks on cpu, open, until ")
+    entered = kbench("challenge", "autumn", "--enter", "--agent", "evolver", "--json")
+    assert entered.status == 0
+    assert "told only here" in entered.err
+    entry, token = entered.document["id"], entered.document["token"]
+    monkeypatch.setenv("KBENCH_TOKEN", token)
+    kernel = home / "mine.cpp"
+    kernel.write_text(f"// kbench: task=scale device=cpu agent=evolver\n{make.SOURCE}")
+    assert kbench("submit", str(kernel), "--mode", "quick").status == 0
+    end(Evaluation.objects.get())
+    (home / "log.txt").write_text("I tried")
+    spent = ("--usd", "1.5", "--tokens", "900", "--transcript", "log.txt")
+    reported = kbench("challenge", entry, *spent)
+    assert "  scale: 2 left, best 1 µs" in reported.out
+    assert kbench("challenge", entry, "--finish").out.startswith("ranked, until ")
+    row = Entry.objects.get()
+    assert (row.usd, row.tokens, row.transcript) == (1.5, 900, "I tried")
+    end(Evaluation.objects.get(mode="ranked"))
+    assert "1.6x on hidden workloads" in kbench("challenge", entry).out
+    assert "evolver (1 repeats): correct 0.5" in kbench("challenge", "autumn").out
+    refused = kbench("submit", str(kernel), "--mode", "quick")
+    assert (refused.status, "this entry has ended: finished" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("--finish",), "name"),
+        (("autumn", "--usd", "1"), "name"),
+        (("--enter",), "name"),
+        (("0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11", "--enter"), "name"),
+        (("0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11", "--transcript", "nowhere"), "transcript"),
+    ],
+)
+def test_wrong_use_names_the_option(
+    kbench: Command, ada: Any, words: tuple[str, ...], field: str
+) -> None:
+    ran = kbench("challenge", *words, "--json")
+    assert (ran.status, ran.document["error"]["field"]) == (2, field)
+
+
+def test_entering_needs_a_token(kbench: Command) -> None:
+    assert kbench("challenge", "autumn", "--enter").status == 4
