@@ -191,10 +191,14 @@ def test_a_report_with_an_error(
 def test_it_is_finished_on_its_page(challenge: Challenge, ada: User) -> None:
     entry = entry_of(challenge, ada)
     finish = f"{entry.get_absolute_url()}finish/"
-    assert "Finish the entry" not in text(Client().get(entry.get_absolute_url()))
+    seen = text(Client().get(entry.get_absolute_url()))
+    assert "Finish the entry" not in seen
+    assert 'hx-trigger="every 20s"' in seen
     refused = signed_in(make.make_user()).post(finish, follow=True)
     assert "Nothing changed: only its owner and admins may do this." in text(refused)
-    assert "Measured" in text(signed_in(ada).post(finish, follow=True))
+    measured = text(signed_in(ada).post(finish, follow=True))
+    assert "Measured" in measured
+    assert "every 20s" not in measured
 
 
 def test_an_admin_ends_a_challenge(challenge: Challenge, ada: User) -> None:
