@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from runs_app import models
-from runs_app.optimisation.language_model_form import LanguageModelForm
 from runs_app.verifiers.tuning import use_prompt
 
 
@@ -187,20 +183,6 @@ class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_add_permission(self, request: HttpRequest) -> bool:
         """They appear with their first submission."""
         return False
-
-
-@admin.register(models.LanguageModel)
-class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Say where a language model is called, and at what price; the key stays in the environment."""
-
-    form = LanguageModelForm
-    list_display = ("name", "base_url", "key_variable", "price_in_usd", "price_out_usd")
-    search_fields = ("name", "base_url")
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
-        """Note when it appeared."""
-        obj.created_at = obj.created_at or timezone.now()
-        super().save_model(request, obj, form, change)
 
 
 @admin.register(models.VerifierPrompt)

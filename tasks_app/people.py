@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.core.exceptions import PermissionDenied
 from django.db.models import Case, F, When
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 Viewer = User | AnonymousUser
 """For whom something is shown."""
@@ -14,6 +19,18 @@ class AuthenticatedRequest(HttpRequest):
     """A request that has passed a sign-in: `login_required`, or a token of the API."""
 
     user: User
+
+
+def admins_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Answers 403 to everybody else."""
+
+    @functools.wraps(view)
+    def checked(request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+        if not (request.user.is_authenticated and request.user.is_active and request.user.is_staff):
+            raise PermissionDenied
+        return view(request, *arguments, **options)
+
+    return checked
 
 
 def role_of(user: User, owner_id: int) -> str:

@@ -22,11 +22,10 @@ from kbench_web.people import services
 from kbench_web.people.forms import ChangeForm, InvitationForm, QuotaForm, SignUpForm
 from runs_app.errors import SubmissionError
 from runs_app.models import PersonalQuota, Run, Submission
-from runs_app.operations.views import admins_only
 from runs_app.submissions.quota import quota
 from runs_app.work.limits import limits_of
 from tasks_app.parameters import takes
-from tasks_app.people import AuthenticatedRequest, shown_name
+from tasks_app.people import AuthenticatedRequest, admins_only, shown_name
 
 _PAGE = 50
 _STATES = ("", "admins", "inactive", "new")

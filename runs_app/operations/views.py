@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -21,21 +16,9 @@ from runs_app.operations.emptying import AT_ONCE, Part, empty_queue, waiting_par
 from runs_app.operations.forms import AnnouncementForm, EmptyingForm, SteeringForm
 from runs_app.operations.services import announce, end_announcement, steer
 from tasks_app.parameters import takes
-from tasks_app.people import AuthenticatedRequest
+from tasks_app.people import AuthenticatedRequest, admins_only
 
 _HOURS = (6, 24, 168)
-
-
-def admins_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Answers 403 to everybody else."""
-
-    @functools.wraps(view)
-    def checked(request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
-        if not (request.user.is_authenticated and request.user.is_active and request.user.is_staff):
-            raise PermissionDenied
-        return view(request, *arguments, **options)
-
-    return checked
 
 
 @never_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from runs_app.optimisation import views
+from runs_app.optimisation.language_models.views import language_model_form, language_model_remove
 
 urlpatterns = [
     path("runs/", views.run_list, name="runs"),
@@ -24,5 +25,16 @@ urlpatterns = [
         "runs/<uuid:run_id>/candidates/<int:number>/enter/",
         views.candidate_enter,
         name="run-candidate-enter",
+    ),
+    path("language-models/new/", language_model_form, name="language-model-new"),
+    path(
+        "language-models/<int:language_model_id>/edit/",
+        language_model_form,
+        name="language-model-edit",
+    ),
+    path(
+        "language-models/<int:language_model_id>/remove/",
+        language_model_remove,
+        name="language-model-remove",
     ),
 ]

@@ -151,6 +151,7 @@ class AuditEntry(models.Model):
         STEERED = "steered", "Steered a runner"
         EMPTIED = "emptied", "Emptied a queue"
         ANNOUNCED = "announced", "Announced"
+        MODEL = "model", "Set up a language model"
 
     kind = models.CharField(max_length=15, choices=Kind.choices)
     name = models.CharField(max_length=100, blank=True, db_index=True)

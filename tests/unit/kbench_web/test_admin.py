@@ -84,9 +84,7 @@ def test_lists_and_rows_open(client: Client, model: type[Model]) -> None:
     assert not any(digest in response.content.decode() for digest in digests)
 
 
-@pytest.mark.parametrize(
-    "model", [m for m in models() if m is not LanguageModel], ids=lambda model: model.__name__
-)
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
 def test_nothing_is_added_there(client: Client, model: type[Model]) -> None:
     assert client.get(address(model, "add")).status_code == 403
 

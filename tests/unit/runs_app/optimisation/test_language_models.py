@@ -9,10 +9,11 @@ from django.test import Client
 
 from runs_app.messaging import queues
 from runs_app.models import LanguageModel, LanguageModelCall
-from runs_app.optimisation.language_model_form import LanguageModelForm
+from runs_app.optimisation.language_models.forms import LanguageModelForm
 from runs_app.optimisation.selectors.language_models import host_of, key_is_set, usages
 from runs_app.optimisation.services.calls import answer_call
 from tasks_app.curation.decisions.services import mark_contaminated
+from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.scripted_endpoint import Answer, ScriptedEndpoint
 
@@ -131,12 +132,46 @@ def test_another_variable_can_be_allowed(settings: Any) -> None:
     assert list(entered(key_variable="OTHER_TOKEN").errors) == ["key_variable"]
 
 
-def test_an_admin_adds_one(client: Client) -> None:
+def test_an_admin_adds_one_changes_it_and_takes_it_away(client: Client) -> None:
     client.force_login(make.make_admin())
-    form = dict(entered().data.items())
-    answer = client.post("/admin/runs_app/languagemodel/add/", form)
-    assert answer.status_code == 302
-    assert LanguageModel.objects.get().created_at is not None
+    page = client.get("/language-models/").content.decode()
+    assert 'href="/language-models/new/"' in page
+    answer = client.post("/language-models/new/", dict(entered().data.items()), follow=True)
+    assert "is saved." in answer.content.decode()
+    row = LanguageModel.objects.get()
+    assert row.created_at is not None
+    address = f"/language-models/{row.pk}/edit/"
+    assert row.base_url in client.get(address).content.decode()
+    wrong = client.post(address, dict(entered(timeout_s="0").data.items()))
+    assert wrong.status_code == 422
+    assert "give 1 or more" in wrong.content.decode()
+    client.post(address, dict(entered(timeout_s="77").data.items()))
+    client.post(address, dict(entered(timeout_s="77").data.items()))  # nothing changes
+    row.refresh_from_db()
+    assert row.timeout_s == 77
+    client.post(f"/language-models/{row.pk}/remove/")
+    assert not LanguageModel.objects.exists()
+    told = [entry.details for entry in AuditEntry.objects.filter(kind="model").order_by("pk")]
+    assert [sorted(each) for each in told] == [["change"], ["timeout_s"], ["change"]]
+    assert told[1]["timeout_s"].endswith("to 77")
+
+
+def test_one_that_was_asked_stays(client: Client) -> None:
+    client.force_login(make.make_admin())
+    row = model()
+    call(row)
+    text = client.post(f"/language-models/{row.pk}/remove/", follow=True).content.decode()
+    assert "Not removed: runs, calls or submissions name it" in text
+    assert "Remove it" not in client.get(f"/language-models/{row.pk}/edit/").content.decode()
+
+
+@pytest.mark.parametrize("path", ["new/", "{}/edit/", "{}/remove/"])
+def test_only_admins_set_them_up(client: Client, path: str) -> None:
+    row = model()
+    address = f"/language-models/{path.format(row.pk)}"
+    assert client.post(address).status_code == 403
+    client.force_login(make.make_user())
+    assert client.post(address).status_code == 403
 
 
 def test_of_an_endpoint_only_the_host_is_shown(

@@ -8,7 +8,7 @@ import pytest
 from django.forms import model_to_dict
 
 from runs_app.models import LanguageModel, Run
-from runs_app.optimisation.language_model_form import LanguageModelForm
+from runs_app.optimisation.language_models.forms import LanguageModelForm
 from runs_app.optimisation.services.calls import answer_call, try_language_model
 from tests import factories as make
 from tests.scripted_endpoint import Answer, ScriptedEndpoint
