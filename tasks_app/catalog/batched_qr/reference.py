@@ -39,11 +39,12 @@ def verify_fn(
 
     Householder's reflections keep the error of a column below a small multiple of its length, and
     that of Q^T Q as small (Higham, Accuracy and Stability of Numerical Algorithms, theorem 19.4).
-    The multiple grows like a random walk over the n reflections and the m elements of each.
+    The multiple grows like a random walk over the n reflections and the m elements of each, which
+    are squared and added up one by one: a reflection is off by twice the error of that sum.
     """
     matrices, q, r = inputs["matrices"], outputs["q"], outputs["r"]
     m, n = matrices.shape[-2:]
-    allowed = eps * (8 + 2 * n**0.5 + m**0.5 / 4)
+    allowed = eps * (8 + 2 * n**0.5 + 2 * m**0.5)
     lengths = matrices.norm(dim=-2, keepdim=True).clamp(min=LEAST)
     diagonal = r.diagonal(dim1=-2, dim2=-1)
     return {
