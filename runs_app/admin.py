@@ -46,6 +46,26 @@ class ResultImportAdmin(_ReadOnlyAdmin):
     list_display = ("site", "results", "exported_at", "imported_at", "note")
 
 
+@admin.register(models.Challenge)
+class ChallengeAdmin(_ReadOnlyAdmin):
+    """Read a challenge, or take it away with its entries; its own page makes and ends them."""
+
+    list_display = ("name", "device", "starts_at", "ends_at", "closed_at", "made_by")
+    list_select_related = ("device", "made_by")
+    search_fields = ("name",)
+
+
+@admin.register(models.Entry)
+class EntryAdmin(_ReadOnlyAdmin):
+    """Read an entry to a challenge."""
+
+    list_display = ("__str__", "challenge", "user", "state", "started_at", "ended_at")
+    list_filter = ("state",)
+    list_select_related = ("challenge", "agent", "user")
+    search_fields = ("id", "agent__name", "challenge__name")
+    exclude = ("digest",)
+
+
 @admin.register(models.Evaluation)
 class EvaluationAdmin(_ReadOnlyAdmin):
     """Read an evaluation."""
