@@ -39,6 +39,17 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             "extra",
             "attempts",
         )
+        labels = {
+            "base_url": "Base URL",
+            "api_name": "API name",
+            "price_in_usd": "Price of input, in USD",
+            "price_out_usd": "Price of output, in USD",
+            "max_output_tokens": "Longest answer, in tokens",
+            "supports_temperature": "Takes a temperature",
+            "timeout_s": "Timeout, in seconds",
+            "extra": "Extra fields, as JSON",
+        }
+        widgets = {"extra": forms.Textarea(attrs={"rows": 3})}
 
     def clean_name(self) -> str:
         """Free until it was used: a run knows its language models by their names."""
