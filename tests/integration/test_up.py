@@ -98,6 +98,7 @@ def check_that_an_agent_gets_a_verdict(installation: DemoInstallation, home: Pat
     assert "CORRECT" in told.stdout
     check_the_notebook(installation, client)
     asyncio.run(check_the_tools(client))
+    check_that_an_agent_competes(installation, client)
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,39 @@ class Client:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done
+
+
+_CUP = """
+from datetime import timedelta
+from django.contrib.auth.models import User
+from django.utils import timezone
+from runs_app.challenges.services import make_challenge
+now = timezone.now()
+make_challenge(
+    user=User.objects.create_superuser("judge"), name="Cup", tasks=["vector_add"], device="cpu",
+    evaluations=2, wall_time_s=3600, starts_at=now, ends_at=now + timedelta(days=1), now=now,
+)
+"""
+
+
+def check_that_an_agent_competes(installation: DemoInstallation, client: Client) -> None:
+    """Enter a challenge, and finish it while an attempt is under way: the site ranks it later."""
+    installation.manage("shell", "-v", "0", "-c", _CUP)
+    kbench = (sys.executable, "-P", "-m", "kbench_client.main")
+    told = client.run(*kbench, "challenge", "cup", "--enter", "--agent", "racer", "--json")
+    entered = json.loads(told.stdout)
+    entry = entered["id"]
+    racer = Client(client.home, client.settings | {"KBENCH_TOKEN": entered["token"]})
+    racer.run(*kbench, "submit", "mine.cpp", "--device", "cpu", "--mode", "test")
+    racer.run(*kbench, "challenge", entry, "--usd", "1", "--finish")
+
+    def state() -> dict[str, Any]:
+        return dict(json.loads(installation.get(f"/api/v1/entries/{entry}")))
+
+    installation.wait(lambda: state()["state"] == "ranked", "the entry is never ranked")
+    (task,) = state()["tasks"]
+    assert (task["used"], task["verdict"]) == (1, "")
+    assert task["best_latency_ns"] > 0
 
 
 def check_the_notebook(installation: DemoInstallation, client: Client) -> None:
