@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,8 @@ EVERY = 8
 """Of the naive kernels one in so many; tests of the catalogue call all, without the protocol."""
 
 
-def shipped() -> list[tuple[str, str]]:
+def shipped() -> list[Any]:
+    """Some of both; the rest of the tuned ones is `thorough`."""
     tasks = [load_task(path) for path in catalog_specifications().values()]
     kernels = [
         (task.name, kernel)
@@ -39,7 +41,11 @@ def shipped() -> list[tuple[str, str]]:
         if task.abi is Abi.C and kernel.language is Language.CPP
     ]
     naive = [(name, k.path) for name, k in kernels if k.agent == "kbench-naive"]
-    return [*naive[::EVERY], *((n, k.path) for n, k in kernels if k.agent != "kbench-naive")]
+    tuned = [(name, k.path) for name, k in kernels if k.agent != "kbench-naive"]
+    rest = [
+        pytest.param(*each, marks=pytest.mark.thorough) for each in tuned if each not in tuned[::4]
+    ]
+    return [*naive[::EVERY], *tuned[::4], *rest]
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +159,7 @@ def test_wrong_kernel_has_no_profile(cache: Path, tmp_path: Path) -> None:
 def test_a_profiler_that_fails_fails_no_evaluation(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(config: SupervisorConfig) -> KnownPeak:
+    def fail(*_: object) -> KnownPeak:
         raise RunnerUnfit("no peaks today")
 
     monkeypatch.setattr("gpu_runner.supervisor.tools.profiling.device_peak", fail)

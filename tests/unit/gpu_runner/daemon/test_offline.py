@@ -45,6 +45,7 @@ def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
     config = DaemonConfig(cache_folder=cache, ready=False)
 
     def serve() -> None:
+        logging.disable(logging.NOTSET)  # an earlier test's command has no use for it
         logging.getLogger().handlers.clear()  # an earlier test's, with its standard error
         os._exit(work_spool(spool.folder, config, evaluate=supervise, probe_jail=lambda: ""))
 
