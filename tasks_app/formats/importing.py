@@ -100,17 +100,17 @@ class Bounds:
 
 
 def import_path(
-    path: Path, task_format: str = "auto", *, proposals: bool = True, bounds: Bounds | None = None
+    path: Path, task_format: str = "auto", *, further: bool = True, bounds: Bounds | None = None
 ) -> Import:
     """Read a task, or a folder of tasks and folders, some levels deep.
 
     Entries that begin with a dot or an underscore, and files of other kinds, are `ignored`;
     soundness reports between tasks are among the `reports`. Of two tasks with one name, the second
-    is refused. `proposals` is that of `read_task`.
+    is refused. `further` is that of `read_task`.
     """
     began = time.monotonic()
     found = Import(path)
-    reader = _Reader(task_format, proposals)
+    reader = _Reader(task_format, further)
     names: dict[str, Path] = {}
     for entry in _entries(found, task_format):
         if bounds is not None:
@@ -134,16 +134,16 @@ def _keep_to(bounds: Bounds, count: int, seconds: float) -> None:
 class _Reader:
     """Reads entries of one format; knows the built-in tasks once a kernel asks for them."""
 
-    def __init__(self, task_format: str, proposals: bool) -> None:  # noqa: FBT001
+    def __init__(self, task_format: str, further: bool) -> None:  # noqa: FBT001
         self._format = task_format
-        self._proposals = proposals
+        self._further = further
         self._built_in: list[Task] | None = None
 
     def read(self, path: Path) -> Row:
         try:
             if self._is_kernel(path):
                 return self._offer(path)
-            reading = read_task(path, self._format, proposals=self._proposals)
+            reading = read_task(path, self._format, further=self._further)
         except DataError as error:
             return _refused(path, error)
         outcome = Outcome.ADAPTED if reading.adaptations else Outcome.LOADED

@@ -60,7 +60,7 @@ def read_kbench(path: Path) -> dict[str, Any]:
     `task_bf16.toml` beside the `task.toml` of the task `softmax` specifies the task `softmax_bf16`:
     its keys replace those of `task.toml`, and it must have a title of its own. Of the folder's
     kernels, a task holds those that it lists. A task.toml may name another `format`, as that of a
-    downloaded proposal does. What the document holds is not checked. Raises `DataError` naming the
+    downloaded draft does. What the document holds is not checked. Raises `DataError` naming the
     field or the file.
     """
     if not path.is_dir() and not is_specification(path):

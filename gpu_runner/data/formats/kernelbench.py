@@ -11,9 +11,9 @@ from typing import Any
 from gpu_runner.data.codec import DataError, DataErrors, caught, refuse
 from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.follow import Followed, Tensor, Unfollowed, Unknown
+from gpu_runner.data.formats.further import further_workloads, own_workload
 from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
 from gpu_runner.data.formats.naming import task_name, task_title
-from gpu_runner.data.formats.proposals import own_workload, propose
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
 from gpu_runner.data.formats.sizes import Size, Sizes
@@ -26,12 +26,12 @@ _SHOWN = 200  # characters of values
 _KERNELBOOK = "get_init_inputs() is read as [[arguments], {arguments by name}]"
 
 
-def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
+def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
     """Read a KernelBench problem file; raises `DataError` naming what is missing.
 
-    The file has one shape. With `proposals`, the task gets further workloads (`propose`), whose
-    parameters are the module's globals that `get_inputs()` then sees. What get_init_inputs() gives
-    may be in KernelBook's form (`init_inputs`).
+    The file has one shape. With `further`, the task gets `further_workloads`, whose parameters are
+    the module's globals that `get_inputs()` then sees. What get_init_inputs() gives may be in
+    KernelBook's form (`init_inputs`).
     """
     if not path.is_file():
         raise DataError("path", f"{str(path)!r} is not a file")
@@ -43,7 +43,7 @@ def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
         refuse(_call_errors(tree, path.name))
         call = _init_call(Followed(tree))
         sizes = Sizes.read(tree)
-        workloads = propose(sizes) if proposals else (own_workload(sizes),)
+        workloads = further_workloads(sizes) if further else (own_workload(sizes),)
         description = _description(model, forward, call)
     except RecursionError:
         raise DataError(path.name, "is nested too deeply") from None
@@ -60,17 +60,17 @@ def read_kernelbench(path: Path, *, proposals: bool = True) -> Reading:
         tolerance=UNKNOWN_REDUCTION,
     )
     adaptations = [_KERNELBOOK] if call is not None and call.keywords else []
-    adaptations += [*_proposed(workloads), *_restricted(sizes, workloads[0])]
-    remarks = (_alone(sizes),) if proposals and len(workloads) == 1 else ()
+    adaptations += [*_added(workloads), *_restricted(sizes, workloads[0])]
+    remarks = (_alone(sizes),) if further and len(workloads) == 1 else ()
     return Reading(task=check_task(task), adaptations=tuple(adaptations), remarks=remarks)
 
 
 def _alone(sizes: Sizes) -> str:
-    """Why nothing was proposed."""
+    """Why nothing is added."""
     reason = "get_inputs() has no size to itself that may change"
     if unfit := sizes.unfit({}):
         reason = f"what Model takes cannot be told from the text ({unfit})"
-    return f"no further workload proposed: {reason}"
+    return f"no further workload: {reason}"
 
 
 def _restricted(sizes: Sizes, default: Workload) -> Iterator[str]:
@@ -187,11 +187,11 @@ def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
     return model, forward
 
 
-def _proposed(workloads: tuple[Workload, ...]) -> Iterator[str]:
+def _added(workloads: tuple[Workload, ...]) -> Iterator[str]:
     for workload in workloads[1:]:
         sizes = ", ".join(f"{name}={value}" for name, value in workload.parameters.items())
         hidden = "hidden, " if workload.hidden else ""
-        yield f"proposes {workload.name} ({hidden}{'+'.join(workload.devices)}): {sizes}"
+        yield f"adds {workload.name} ({hidden}{'+'.join(workload.devices)}): {sizes}"
 
 
 def _description(model: ast.ClassDef, forward: ast.FunctionDef, call: InitCall | None) -> str:

@@ -25,27 +25,27 @@ _SEED_BITS = 62
 
 
 class DrawnShapes:
-    """The shapes of one evaluation: proposed before the oracle has the task, then tried."""
+    """The shapes of one evaluation: drawn before the oracle has the task, then tried."""
 
     def __init__(
         self, task: Task, direction: Direction, config: SupervisorConfig, rng: random.Random
     ) -> None:
-        """Propose what is known to work; else draw shapes that have to be tried."""
+        """Take what is known to work; else draw shapes that have to be tried."""
         self._direction, self._config, self._rng = direction, config, rng
         of = f"{task.digest()} {stack(config)}"
         digest = hashlib.sha256(of.encode()).hexdigest()
         self._path = config.cache_folder / "shapes" / digest / f"{direction}.json"
-        proposed = other_shapes(task, config.kind, direction, rng, SHAPES_DRAWN)
+        drawn = other_shapes(task, config.kind, direction, rng, SHAPES_DRAWN)
         self._is_known = self._path.exists()
-        if self._is_known and proposed:
+        if self._is_known and drawn:
             known: dict[str, dict[str, int]] = read_json(self._path)
-            like = proposed[0]
-            proposed = tuple(replace(like, name=n, parameters=p) for n, p in known.items())
-        self._proposed = proposed
+            like = drawn[0]
+            drawn = tuple(replace(like, name=n, parameters=p) for n, p in known.items())
+        self._drawn = drawn
         try:
-            self.task = replace(task, workloads=(*task.workloads, *proposed))
+            self.task = replace(task, workloads=(*task.workloads, *drawn))
         except DataError:  # a formula of the task makes no sense of a shape
-            self.task, self._proposed = task, ()
+            self.task, self._drawn = task, ()
 
     def some(self, oracle: Oracle, count: int) -> Sequence[Workload]:
         """Up to `count` shapes on which the reference works; the oracle has loaded `self.task`.
@@ -54,9 +54,9 @@ class DrawnShapes:
         """
         if not self._is_known:
             self._remember(())  # should it die of one, it is asked of none again
-            self._proposed = tuple(w for w in self._proposed if self._works(oracle, w))
-            self._remember(self._proposed)
-        return self._rng.sample(self._proposed, min(count, len(self._proposed)))
+            self._drawn = tuple(w for w in self._drawn if self._works(oracle, w))
+            self._remember(self._drawn)
+        return self._rng.sample(self._drawn, min(count, len(self._drawn)))
 
     def _works(self, oracle: Oracle, workload: Workload) -> bool:
         seed = self._rng.getrandbits(_SEED_BITS)

@@ -52,7 +52,7 @@ class Command(BaseCommand):
             "--report", type=Path, metavar="FILE", help="write what became of each, as JSON"
         )
         parser.add_argument(
-            "--no-proposals",
+            "--no-further-workloads",
             action="store_true",
             help="leave KernelBench files with their own shape only",
         )
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             raise CommandError(f"--report: {reason}; nothing was loaded")
         path: Path = options["path"] or catalog_folder()
         reports, override = _reports(path, options)
-        found = import_path(path, options["format"], proposals=not options["no_proposals"])
+        found = import_path(path, options["format"], further=not options["no_further_workloads"])
         publications = admit_all(
             tasks=found.tasks, reports=reports, override=override, now=timezone.now()
         )

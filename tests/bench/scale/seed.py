@@ -74,7 +74,7 @@ class Seed:
 
     def store(self) -> dict[str, int]:
         """Fill an empty, migrated database; returns rows by kind."""
-        call_command("load_tasks", "--brief", "--no-proposals", verbosity=0)
+        call_command("load_tasks", "--brief", "--no-further-workloads", verbosity=0)
         self._devices()
         self.problems = [each for task in self._tasks() for each in self._problems_of(task)]
         counts = {

@@ -100,7 +100,7 @@ def test_every_file_of_nested_folders_is_told_of(tmp_path: Path) -> None:
     write(root, "_old/3_Past.py", KERNELBENCH)
     report = tmp_path / "report.json"
     lines, error = load(root, "--report", report)
-    half, odd = "proposes half (cuda+cpu): batch_size=32", "proposes odd (hidden, cuda+cpu): batch_"
+    half, odd = "adds half (cuda+cpu): batch_size=32", "adds odd (hidden, cuda+cpu): batch_"
     assert lines[0].startswith("adapted  level1-2_first v1   in review  " + half + "; " + odd)
     assert lines[1].startswith("adapted  level1-10_later v1  in review  " + half + "; " + odd)
     assert lines[2:4] == [
@@ -191,9 +191,9 @@ def test_a_file_whose_name_only_begins_like_a_specification_hides_nothing(tmp_pa
     assert [path.name for path in found.ignored] == ["tasks.toml"]
 
 
-def test_proposals_can_be_left_out(tmp_path: Path) -> None:
+def test_further_workloads_can_be_left_out(tmp_path: Path) -> None:
     write(tmp_path, "2_First.py", KERNELBENCH)
-    lines, _ = load(tmp_path / "2_First.py", "--no-proposals", "--format", "kernelbench")
+    lines, _ = load(tmp_path / "2_First.py", "--no-further-workloads", "--format", "kernelbench")
     assert lines[0] == "loaded  2_first v1  in review"
     assert [w.name for w in TaskVersion.objects.get().data.workloads] == ["default"]
 

@@ -37,14 +37,14 @@ def own_workload(sizes: Sizes) -> Workload:
     return sweep.workload(DEFAULT, {}, _BOTH if sweep.is_small({}) else _CUDA)
 
 
-def propose(sizes: Sizes) -> tuple[Workload, ...]:
-    """The file's own workload, and those that are proposed beside it, if any.
+def further_workloads(sizes: Sizes) -> tuple[Workload, ...]:
+    """The file's own workload, and those that are added beside it, if any.
 
     `half` halves every size that may change, `odd` takes smaller primes. Where `default` is for
     CUDA devices alone, so are these, and CPUs get `small`, the largest size halved until the inputs
-    have few enough elements, and its `small_odd`. Odd ones are hidden. A workload is proposed if
+    have few enough elements, and its `small_odd`. Odd ones are hidden. A workload is added if
     `Model` surely takes it; where it does not with all sizes changed, fewer are. The same file
-    gives the same workloads. Nothing is proposed for sizes beyond `_LARGEST`, or for more than
+    gives the same workloads. Nothing is added for sizes beyond `_LARGEST`, or for more than
     `_MOST_SIZES` of them.
     """
     default = own_workload(sizes)

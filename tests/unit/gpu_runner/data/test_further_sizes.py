@@ -1,4 +1,4 @@
-"""A proposed workload never breaks its model, however the file writes its sizes."""
+"""A further workload never breaks its model, however the file writes its sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gpu_runner.data.formats import read_task
-from gpu_runner.data.formats.proposals import CPU_LIMIT
+from gpu_runner.data.formats.further import CPU_LIMIT
 from gpu_runner.data.formats.reading import Reading
 from gpu_runner.data.task import Workload
 
@@ -151,7 +151,7 @@ def run(text: str, workload: Workload) -> tuple[int, torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_no_proposal_breaks_a_size_that_the_model_fixes(tmp_path: Path, name: str) -> None:
+def test_no_further_workload_breaks_a_size_that_the_model_fixes(tmp_path: Path, name: str) -> None:
     text = text_of(FIXED[name])
     for workload in read(tmp_path, text).task.workloads:
         if name == "unknown" and not workload.parameters:

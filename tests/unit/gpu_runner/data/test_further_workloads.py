@@ -13,7 +13,7 @@ import pytest
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import load_task, read_task
-from gpu_runner.data.formats.proposals import CPU_LIMIT, prime_below
+from gpu_runner.data.formats.further import CPU_LIMIT, prime_below
 
 PROBLEM = """
 import torch
@@ -44,13 +44,13 @@ def write(
     return path
 
 
-def proposed(path: Path) -> dict[str, Any]:
+def further(path: Path) -> dict[str, Any]:
     return {w.name: dict(w.parameters) for w in load_task(path).workloads[1:]}
 
 
 def test_a_large_problem_gets_workloads_for_both_kinds_of_device(tmp_path: Path) -> None:
     path = write(tmp_path, "batch, M = 16, 1024 * 4", "torch.rand(batch, M)")
-    assert proposed(path) == {"half": {"batch": 8, "M": 2048}, "odd": {"batch": 13, "M": 4093}}
+    assert further(path) == {"half": {"batch": 8, "M": 2048}, "odd": {"batch": 13, "M": 4093}}
     inputs = "torch.rand(M, 4096), torch.randn((4096, N))"
     path = write(tmp_path, "M = 4096\nN = M", inputs, more=", y", body="x @ y")
     reading = read_task(path)
@@ -64,10 +64,10 @@ def test_a_large_problem_gets_workloads_for_both_kinds_of_device(tmp_path: Path)
     }
     assert CPU_LIMIT == 2 * 32 * 4096
     assert reading.adaptations == (
-        "proposes half (cuda): M=2048, N=2048",
-        "proposes small (cpu): M=32, N=32",
-        "proposes odd (hidden, cuda): M=4093, N=4093",
-        "proposes small_odd (hidden, cpu): M=31, N=31",
+        "adds half (cuda): M=2048, N=2048",
+        "adds small (cpu): M=32, N=32",
+        "adds odd (hidden, cuda): M=4093, N=4093",
+        "adds small_odd (hidden, cpu): M=31, N=31",
         "the file's own sizes are for CUDA devices only",
     )
     assert load_task(path).digest() == load_task(path).digest()
@@ -81,7 +81,7 @@ def test_a_large_problem_gets_workloads_for_both_kinds_of_device(tmp_path: Path)
         (1099511627770, 9, ["default"]),
     ],
 )
-def test_nothing_is_proposed_for_sizes_that_take_long_to_find(
+def test_nothing_is_added_for_sizes_that_take_long_to_find(
     tmp_path: Path, size: int, count: int, names: list[str]
 ) -> None:
     began = time.monotonic()
@@ -98,16 +98,16 @@ def test_many_large_sizes_are_read_in_a_moment(tmp_path: Path) -> None:
 
 def test_sizes_that_model_needs_stay(tmp_path: Path) -> None:
     path = write(tmp_path, "rows = 64\nwidth = 32", "torch.rand(rows, width)", init="width")
-    assert proposed(path) == {"half": {"rows": 32}, "odd": {"rows": 61}}
+    assert further(path) == {"half": {"rows": 32}, "odd": {"rows": 61}}
     text = "rows = 64\nwidth = 32\nshape = (width, 1)\nkept = torch.zeros(shape)"
-    assert proposed(write(tmp_path, text, "torch.rand(rows, width)"))["odd"] == {"rows": 61}
+    assert further(write(tmp_path, text, "torch.rand(rows, width)"))["odd"] == {"rows": 61}
 
 
 def test_a_name_that_model_uses_for_itself_is_no_global(tmp_path: Path) -> None:
     path = write(tmp_path, "rows = 64", "torch.rand(rows, 3)", body="(lambda rows: rows)(x)")
-    assert proposed(path)["odd"] == {"rows": 61}
+    assert further(path)["odd"] == {"rows": 61}
     path = write(tmp_path, "rows = 64", "torch.rand(rows, 3)", more=", n=rows")
-    assert proposed(path) == {}
+    assert further(path) == {}
     assert load_task(path).workloads[0].devices == ("cuda", "cpu")
 
 
@@ -118,11 +118,11 @@ def test_sizes_that_are_alike_stay_alike_where_the_model_needs_that(tmp_path: Pa
         ("1", "x[0] @ y", {"rows": 31}),
     ]:
         path = write(tmp_path, sizes, inputs.format(second), more=", y", body=body)
-        assert proposed(path).get("odd", {}) == odd
+        assert further(path).get("odd", {}) == odd
     inputs = "torch.rand(rows, *shape), torch.rand(rows)"
     for body, odd in [("x + y", [31, [31]]), ("x.sum(1) + y", [31, [29]]), ("x @ y", [31, [31]])]:
         path = write(tmp_path, sizes, inputs, more=", y", body=body)
-        assert list(proposed(path)["odd"].values()) == odd
+        assert list(further(path)["odd"].values()) == odd
 
 
 CUDA_ALONE = "the file's own sizes are for CUDA devices only"
@@ -141,27 +141,27 @@ UNREAD = f"{CUDA_ALONE}: how many elements its inputs have cannot be read"
         ("n = 64", "torch.rand(1, 1)", ()),
     ],
 )
-def test_what_cannot_be_read_proposes_nothing(
+def test_what_cannot_be_read_adds_nothing(
     tmp_path: Path, sizes: str, inputs: str, adaptations: tuple[str, ...]
 ) -> None:
     reading = read_task(write(tmp_path, sizes, inputs))
     assert [w.name for w in reading.task.workloads] == ["default"]
     assert reading.adaptations == adaptations
-    assert "no further workload proposed" in reading.remarks[0]
+    assert "no further workload" in reading.remarks[0]
 
 
 def test_sizes_may_be_computed_with_in_get_inputs(tmp_path: Path) -> None:
     path = write(tmp_path, "n = 64", "torch.rand(n + len('x'))")
-    assert proposed(path) == {"half": {"n": 32}, "odd": {"n": 61}}
+    assert further(path) == {"half": {"n": 32}, "odd": {"n": 61}}
     path = write(tmp_path, "n = 64", "torch.rand(n, 3).reshape(n // 2, 6)")
-    assert proposed(path) == {}  # n + 1 rows would be none
+    assert further(path) == {}  # n + 1 rows would be none
 
 
-def test_proposals_can_be_left_out(tmp_path: Path) -> None:
-    reading = read_task(write(tmp_path, "n = 64", "torch.rand(n)"), proposals=False)
+def test_further_workloads_can_be_left_out(tmp_path: Path) -> None:
+    reading = read_task(write(tmp_path, "n = 64", "torch.rand(n)"), further=False)
     assert [w.name for w in reading.task.workloads] == ["default"]
     assert (reading.adaptations, reading.remarks) == ((), ())
-    reading = read_task(write(tmp_path, "n = 64", "torch.rand(n, 1 << 20)"), proposals=False)
+    reading = read_task(write(tmp_path, "n = 64", "torch.rand(n, 1 << 20)"), further=False)
     assert reading.task.workloads[0].devices == ("cuda",)
     assert (reading.adaptations, reading.remarks) == ((CUDA_ALONE,), ())
 
