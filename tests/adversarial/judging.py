@@ -16,7 +16,7 @@ from gpu_runner.supervisor.measure.outside import UNSEEN
 from gpu_runner.supervisor.oracle.pool import Oracles
 from tests.adversarial.kernels import Kernel, Stop
 
-ATTEMPTS = 4
+ATTEMPTS = 5
 """A busy host may make a measurement UNSTABLE, which proves nothing in either direction."""
 PAUSE_S = 3.0
 """Before another attempt, longer each time: what disturbs a host comes in bursts."""

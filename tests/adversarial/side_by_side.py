@@ -7,7 +7,7 @@ import dataclasses
 import os
 import queue
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -94,10 +94,6 @@ class SideBySide:
     def result(self, name: str) -> EvaluationResult:
         """The result of one evaluation, as soon as it is there."""
         return self._futures[name].result()
-
-    def finish(self) -> None:
-        """Wait for all of them: whoever measures a time wants the machine for itself."""
-        wait(self._futures.values())
 
     def _evaluate(self, request: EvaluationRequest) -> EvaluationResult:
         config, oracles = self._hosts.get()

@@ -212,9 +212,8 @@ def test_bad_body_gets_its_verdict(name: str, ahead: SideBySide, config: Supervi
     _, verdict, words = BAD_BODIES[name]
     result = checked(ahead.result(name))
     if verdict is Verdict.MEMORY_LIMIT and result.verdict is Verdict.TIME_LIMIT:
-        result = run(
-            source_of(name), dataclasses.replace(config, call_timeout_s=60.0)
-        )  # a busy host
+        patient = dataclasses.replace(config, call_timeout_s=60.0)  # the host is busy
+        result = run(source_of(name), patient)
     assert (result.verdict, result.latency_ns) == (verdict, None), result
     assert words.lower() in (result.reason + str(result.mismatch)).lower()
 

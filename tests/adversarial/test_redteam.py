@@ -18,7 +18,7 @@ from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
-from tests.adversarial.judging import Outcome, run
+from tests.adversarial.judging import run
 from tests.adversarial.kernels import Kernel, load_kernels
 from tests.adversarial.redteam import build_all, make_config, uncovered
 from tests.adversarial.side_by_side import selected
@@ -97,8 +97,6 @@ def test_kernel_ends_as_its_file_says(
 ) -> None:
     with in_one_process(kernel):
         result, judgement = run(kernel, config, oracles)
-    if judgement.outcome is Outcome.UNJUDGED:
-        pytest.skip(f"the host is too busy to judge it: {judgement.happened}")
     assert judgement.good, f"{judgement.outcome}: {judgement.happened}\n{result.output}{result.log}"
 
 

@@ -12,7 +12,7 @@ from django.forms.models import model_to_dict
 
 from runs_app.errors import NotAllowed, WrongState
 from runs_app.models import LanguageModel
-from runs_app.optimisation.selectors.language_models import is_used
+from runs_app.optimisation.selectors.language_models import is_named
 from tasks_app.disclosure import sees_hidden
 from tasks_app.models import AuditEntry
 from tasks_app.publishing.audit_log import add_entry
@@ -42,8 +42,8 @@ def save_language_model(
 def remove_language_model(*, model: LanguageModel, user: User, now: datetime) -> None:
     """Take one away that nothing names; raises `WrongState` for others, and `NotAllowed`."""
     _check_admin(user)
-    if is_used(model) or model.submissions.exists():
-        raise WrongState("", "runs, calls or submissions name it; take its base URL away instead")
+    if is_named(model):
+        raise WrongState("", "runs, submissions or entries name it; take its base URL away instead")
     name = model.name
     model.delete()
     details = {"change": "removed"}

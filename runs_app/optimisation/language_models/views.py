@@ -16,7 +16,7 @@ from runs_app.optimisation.language_models.services import (
     remove_language_model,
     save_language_model,
 )
-from runs_app.optimisation.selectors.language_models import is_used
+from runs_app.optimisation.selectors.language_models import is_named
 from tasks_app.people import AuthenticatedRequest, admins_only
 
 
@@ -44,7 +44,7 @@ def language_model_form(
         "form": form,
         "model": model,
         "name": name,
-        "can_go": known and not is_used(model),
+        "can_go": known and not is_named(model),
     }
     template = "runs_app/optimisation/language_models/form.html"
     return render(request, template, context, status=422 if form.is_bound else 200)

@@ -78,6 +78,12 @@ def is_used(model: LanguageModel) -> bool:
     return any(spec["name"] == model.name for specs in chosen.iterator() for spec in specs or ())
 
 
+def is_named(model: LanguageModel) -> bool:
+    """Whether anything names it, so that it cannot be removed."""
+    rows = (model.submissions, model.tunings, model.entries)
+    return any(each.exists() for each in rows) or is_used(model)
+
+
 def usages(user: Viewer, models: Iterable[LanguageModel]) -> dict[int, Usage]:
     """Usage of each of `models` by its primary key, as far as `user` may see the runs."""
     found = {model.pk: Usage() for model in models}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from runs_app.challenges.services import enter
 from runs_app.messaging import queues
 from runs_app.models import LanguageModel, LanguageModelCall
 from runs_app.optimisation.language_models.forms import LanguageModelForm
@@ -16,6 +18,7 @@ from tasks_app.curation.decisions.services import mark_contaminated
 from tasks_app.models import AuditEntry
 from tests import factories as make
 from tests.scripted_endpoint import Answer, ScriptedEndpoint
+from tests.unit.runs_app.challenges.invented import new_challenge
 
 pytestmark = pytest.mark.django_db
 
@@ -156,12 +159,32 @@ def test_an_admin_adds_one_changes_it_and_takes_it_away(client: Client) -> None:
     assert told[1]["timeout_s"].endswith("to 77")
 
 
-def test_one_that_was_asked_stays(client: Client) -> None:
+def asked(row: LanguageModel) -> None:
+    call(row)
+
+
+def entered_a_challenge(row: LanguageModel) -> None:
+    enter(
+        challenge=new_challenge(),
+        user=make.make_user(),
+        language_model=row.name,
+        now=make.NOW,
+    )
+
+
+def wrote_a_kernel(row: LanguageModel) -> None:
+    make.make_finished_evaluation(agent="evolver", language_model=row.name)
+
+
+@pytest.mark.parametrize("use", [asked, entered_a_challenge, wrote_a_kernel])
+def test_one_that_something_names_stays(
+    client: Client, use: Callable[[LanguageModel], None]
+) -> None:
     client.force_login(make.make_admin())
     row = model()
-    call(row)
+    use(row)
     text = client.post(f"/language-models/{row.pk}/remove/", follow=True).content.decode()
-    assert "Not removed: runs, calls or submissions name it" in text
+    assert "Not removed: runs, submissions or entries name it" in text
     assert "Remove it" not in client.get(f"/language-models/{row.pk}/edit/").content.decode()
 
 
