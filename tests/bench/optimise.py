@@ -73,6 +73,32 @@ def wrong(naive: str) -> list[str]:
     return [f"{naive[:start]}({naive[start:end]}) + 1{naive[end:]}"]
 
 
+def asking(endpoint: Endpoint) -> Model:
+    """Asks a language model through the real client, and calls it free."""
+
+    def ask(number: int, command: Ask) -> outcomes.Answer:
+        began = time.monotonic()
+        done = complete(
+            endpoint,
+            [{"role": m.role, "content": m.content} for m in command.prompt.messages],
+            temperature=command.temperature,
+            max_tokens=command.max_tokens or 8192,
+            seed=number,
+            call_id=f"{command.role}.{number}",
+        )
+        return outcomes.Answer(
+            ask=number,
+            text=done.text,
+            tokens_in=done.usage.tokens_in,
+            tokens_out=done.usage.tokens_out,
+            cost_usd=0.0,
+            latency_s=time.monotonic() - began,
+            finish_reason=done.finish_reason,
+        )
+
+    return ask
+
+
 @contextmanager
 def scripted_model(task: Task, kind: DeviceKind, seed: int) -> Iterator[Model]:
     """A language model behind a real server, asked through the real client."""
@@ -89,28 +115,7 @@ def scripted_model(task: Task, kind: DeviceKind, seed: int) -> Iterator[Model]:
     with ScriptedEndpoint(script) as server:
         endpoint = Endpoint(name=MODEL, api_name=MODEL, base_url=server.base_url)
 
-        def ask(number: int, command: Ask) -> outcomes.Answer:
-            messages = [{"role": m.role, "content": m.content} for m in command.prompt.messages]
-            sent_at = time.monotonic()
-            done = complete(
-                endpoint,
-                messages,
-                temperature=command.temperature,
-                max_tokens=8192,
-                seed=number,
-                call_id=f"{command.role}.{number}",
-            )
-            return outcomes.Answer(
-                ask=number,
-                text=done.text,
-                tokens_in=done.usage.tokens_in,
-                tokens_out=done.usage.tokens_out,
-                cost_usd=0.0,
-                latency_s=time.monotonic() - sent_at,
-                finish_reason=done.finish_reason,
-            )
-
-        yield ask
+        yield asking(endpoint)
 
 
 def config_of(strategy: str, seed: int, evaluations: int) -> RunConfig:

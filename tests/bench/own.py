@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +22,13 @@ from typing import Any
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host.config import default_cache_folder
-from runs_app.evolve import outcomes
 from runs_app.evolve.ablation import Interval, geometric_interval
-from runs_app.evolve.commands import Ask
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig
 from runs_app.evolve.history import History
-from runs_app.llm.client import complete
 from runs_app.llm.endpoint import Endpoint
-from tests.bench.campaign import Campaign, Model, problem_of
+from tests.bench.campaign import Campaign, problem_of
 from tests.bench.evaluations import make_config
+from tests.bench.optimise import asking
 from tests.bench.own_world import own_world, source
 from tests.bench.tables import heading, table
 from tests.unit.runs_app.evolve.driving import a_config, a_problem, begin
@@ -104,7 +101,13 @@ def real(options: argparse.Namespace) -> Run:
     task, host = find_task(options.task), make_config(options.device, options.cache)
     seed_kernel = task.files[f"kernels/naive{host.kind.language.suffix}"]
     problem = problem_of(task, host, seed_kernel, "naive")
-    model = asking(options)
+    endpoint = Endpoint(
+        name=options.api_name,
+        api_name=options.api_name,
+        base_url=options.base_url,
+        key_variable=options.key_variable,
+    )
+    model = asking(endpoint)
 
     def run(parameters: Mapping[str, Any], seed: int) -> Ran:
         config = RunConfig(
@@ -120,39 +123,6 @@ def real(options: argparse.Namespace) -> Run:
         return ran(campaign.history, sum(stages))
 
     return run
-
-
-def asking(options: argparse.Namespace) -> Model:
-    """The real client."""
-    endpoint = Endpoint(
-        name=options.api_name,
-        api_name=options.api_name,
-        base_url=options.base_url,
-        key_variable=options.key_variable,
-    )
-
-    def ask(number: int, command: Ask) -> outcomes.Answer:
-        messages = [{"role": m.role, "content": m.content} for m in command.prompt.messages]
-        began = time.monotonic()
-        done = complete(
-            endpoint,
-            messages,
-            temperature=command.temperature,
-            max_tokens=command.max_tokens or 8192,
-            seed=number,
-            call_id=f"{command.role}.{number}",
-        )
-        return outcomes.Answer(
-            ask=number,
-            text=done.text,
-            tokens_in=done.usage.tokens_in,
-            tokens_out=done.usage.tokens_out,
-            cost_usd=0.0,
-            latency_s=time.monotonic() - began,
-            finish_reason=done.finish_reason,
-        )
-
-    return ask
 
 
 def rows(run: Run, parts: Sequence[str], repeats: int) -> Iterator[list[str]]:
