@@ -48,7 +48,8 @@ class Limits:
     """Limits of one jail; memory is watched from outside because CUDA reserves address space.
 
     niceness: above 0 for work that others go before. refuses_memory: what a process asks for beyond
-    `memory_bytes` it does not get, so that it can say so; else it is ended when it has taken it.
+    `memory_bytes` it does not get, so that it can say so. Processes that have taken it all bit by
+    bit, together or one alone, are ended either way.
     """
 
     cpu_s: int
