@@ -13,7 +13,11 @@ from leaderboard_app.boards.groups import Tally
 from leaderboard_app.boards.query import Query
 from leaderboard_app.boards.ranking import Author, Problem
 from leaderboard_app.boards.selectors import BoardTask
-from runs_app.integrity.eligibility import eligible_evaluations, judged_evaluations
+from runs_app.integrity.eligibility import (
+    eligible_evaluations,
+    judged_evaluations,
+    without_replaced,
+)
 from runs_app.models import Audited, Evaluation
 from tasks_app.people import shown_name_of
 
@@ -56,8 +60,8 @@ def eligible(query: Query) -> QuerySet[Evaluation]:
 
 
 def judged(query: Query) -> QuerySet[Evaluation]:
-    """All that was judged, right or wrong."""
-    return matching(query, judged_evaluations())
+    """All that was judged, right or wrong: of each submission what was measured last."""
+    return matching(query, without_replaced(judged_evaluations()))
 
 
 def matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

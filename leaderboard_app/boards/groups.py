@@ -33,7 +33,10 @@ class Over(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How many ranked evaluations of one author and problem were judged, and were correct."""
+    """How many entries of one author for a problem were judged, and were correct.
+
+    Each counts once, by its latest ranked evaluation.
+    """
 
     author: Author
     problem: Problem
@@ -45,7 +48,8 @@ class Tally:
 class Group:
     """One owner's best results over all problems of a board.
 
-    `attempted` and `problems` count problems, `judged` and `accepted` evaluations.
+    `attempted` and `problems` count problems, `judged` and `accepted` submissions by their latest
+    ranked evaluation.
     """
 
     owner: str

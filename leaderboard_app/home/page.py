@@ -70,11 +70,11 @@ def live(user: Viewer, now: datetime) -> Live:
     elsewhere = Device.objects.exclude(imported_from="").values("pk")
     here = evaluations.exclude(device__in=elsewhere)
     finished = here.filter(status=Status.FINISHED)
-    running = here.filter(status=Status.RUNNING)
+    running = here.filter(status=Status.RUNNING, finished_at=None)
     rows = run_rows(running_runs(user, _RUNS))
     return Live(
-        at_work=list(running.order_by("background", "-started_at")[:_AT_WORK]),
-        verdicts=_newest(finished),
+        at_work=_first(running.order_by("background", "-started_at"), _AT_WORK),
+        verdicts=_first(finished.order_by("-finished_at"), _FEED),
         queues=_queues(loads(now)),
         line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
         runs=rows[1:],
@@ -82,13 +82,13 @@ def live(user: Viewer, now: datetime) -> Live:
     )
 
 
-def _newest(finished: QuerySet[Evaluation]) -> list[Evaluation]:
-    """Those that ended last. Keys come first, by an index alone.
+def _first(rows: QuerySet[Evaluation], count: int) -> list[Evaluation]:
+    """The first of these. Keys come first, by an index alone.
 
     With all that is shown of them SQLite would begin at the devices, and sort what they have.
     """
-    keys = finished.order_by("-finished_at").values_list("pk", flat=True)[:_FEED]
-    return list(finished.filter(pk__in=list(keys)).order_by("-finished_at"))
+    keys = rows.values_list("pk", flat=True)[:count]
+    return list(rows.filter(pk__in=list(keys)))
 
 
 def device_leaders() -> list[Leaders]:

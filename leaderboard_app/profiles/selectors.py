@@ -16,7 +16,11 @@ from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Problem
 from leaderboard_app.boards.records import leading_evaluations
-from runs_app.integrity.eligibility import eligible_evaluations, judged_evaluations
+from runs_app.integrity.eligibility import (
+    eligible_evaluations,
+    judged_evaluations,
+    without_replaced,
+)
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Run
 from runs_app.optimisation.selectors.runs import visible_runs
 from runs_app.work.access import visible_submissions
@@ -86,8 +90,8 @@ def entries_of(owner: Owner, device: Device) -> list[Entry]:
 
 
 def tries_of(owner: Owner, device: Device) -> list[Tries]:
-    """Each problem that it tried on the device."""
-    rows = _on(device, owner.among(judged_evaluations()))
+    """Each problem that it tried on the device; a submission counts as it was measured last."""
+    rows = _on(device, owner.among(without_replaced(judged_evaluations())))
     keys = ("task_version__task__slug", "direction")
     good = Count("pk", filter=Q(verdict=Verdict.CORRECT.value))
     counted = rows.values(*keys).annotate(judged=Count("pk"), accepted=good)

@@ -10,7 +10,6 @@ from django.db.models import (
     CharField,
     Exists,
     F,
-    OuterRef,
     Q,
     QuerySet,
     TextChoices,
@@ -20,6 +19,7 @@ from django.db.models import (
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Audited, Evaluation, Quarantine, Status, Submission
+from runs_app.work.replaced import later
 from tasks_app.models import Task, TaskVersion
 
 
@@ -79,14 +79,12 @@ _PASSES: dict[Why, Q] = {
         task_version=F("task_version__task__current_version"),
     ),
     Why.NOT_CORRECT: Q(verdict=Verdict.CORRECT.value),
+    Why.REPLACED: Q(replaced=False),
 }
-"""What holds of an evaluation that this does not keep away, in the order in which it is told.
-
-`Why.REPLACED` comes last, and is a question about other rows.
-"""
+"""What holds of an evaluation that this does not keep away, in the order in which it is told."""
 
 _DOUBTS = (Why.REFUSED, Why.QUARANTINED, Why.AUDIT_FAILED, Why.AUDIT_QUARANTINED)
-_OF_OTHERS = (Why.NOT_CURRENT, Why.NOT_CORRECT)
+_LAST = (Why.NOT_CURRENT, Why.NOT_CORRECT, Why.REPLACED)
 
 
 def eligibility(evaluation: Evaluation) -> Why:
@@ -97,12 +95,7 @@ def eligibility(evaluation: Evaluation) -> Why:
 def eligibilities(rows: QuerySet[Evaluation]) -> dict[UUID, Why]:
     """By id: why each of them counts, or does not."""
     first = [When(~passes, then=Value(why.value)) for why, passes in _PASSES.items()]
-    why = Case(
-        *first,
-        When(Exists(_later()), then=Value(Why.REPLACED.value)),
-        default=Value(Why.COUNTS.value),
-        output_field=CharField(),
-    )
+    why = Case(*first, default=Value(Why.COUNTS.value), output_field=CharField())
     found = rows.order_by().annotate(why=why).values_list("pk", "why")
     return {pk: Why(value) for pk, value in found}
 
@@ -118,7 +111,7 @@ def eligible_evaluations() -> QuerySet[Evaluation]:
 
 def without_replaced(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     """Without those that a later ranked evaluation of the same submission and device replaced."""
-    return rows.filter(~Exists(_later()))
+    return rows.filter(_PASSES[Why.REPLACED])
 
 
 def eligible_on(version: TaskVersion, before: datetime | None = None) -> QuerySet[Evaluation]:
@@ -128,8 +121,9 @@ def eligible_on(version: TaskVersion, before: datetime | None = None) -> QuerySe
     had ended by then.
     """
     rows = entered_evaluations().filter(_PASSES[Why.NOT_CORRECT], task_version=version)
-    rows = rows if before is None else rows.filter(finished_at__lte=before)
-    return rows.filter(~Exists(_later(before)))
+    if before is None:
+        return without_replaced(rows)
+    return rows.filter(~Exists(later(before)), finished_at__lte=before)
 
 
 def judged_evaluations() -> QuerySet[Evaluation]:
@@ -143,7 +137,7 @@ def entered_evaluations() -> QuerySet[Evaluation]:
     A SYSTEM_ERROR is not the author's, and so it is not there.
     """
     return Evaluation.objects.filter(
-        *(passes for why, passes in _PASSES.items() if why not in _OF_OTHERS)
+        *(passes for why, passes in _PASSES.items() if why not in _LAST)
     )
 
 
@@ -166,16 +160,3 @@ def leader(version: TaskVersion, direction: str, device_id: str) -> Evaluation |
         task_version=version, direction=direction, device_id=device_id
     )
     return rows.select_related("submission", "device").order_by("latency_ns").first()
-
-
-def _later(before: datetime | None = None) -> QuerySet[Evaluation]:
-    """What replaces the evaluation of the query around it; with `before`, what did by then."""
-    rows = Evaluation.objects.filter(
-        Q(created_at__gt=OuterRef("created_at"))
-        | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
-        *(_PASSES[why] for why in (Why.NOT_RANKED, Why.SYSTEM_ERROR)),
-        status=Status.FINISHED,
-        submission=OuterRef("submission"),
-        device=OuterRef("device"),
-    )
-    return rows if before is None else rows.filter(finished_at__lte=before)

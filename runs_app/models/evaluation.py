@@ -66,6 +66,9 @@ class Evaluation(RunnerJob):
     # Of a ranked evaluation: repeats the state of its `BoardAudit`.
     audited = models.CharField(max_length=15, choices=Audited.choices, default=Audited.NONE)
 
+    # Of a ranked evaluation: a later one of its submission and device has replaced it.
+    replaced = models.BooleanField(default=False)
+
     # Of a run's candidate: above that time of a workload, in ns, it is stopped.
     must_beat_ns = models.JSONField(default=dict, blank=True)
 
@@ -124,14 +127,19 @@ class Evaluation(RunnerJob):
                 fields=("submission", "device", "mode", "created_at"), name="evaluation_latest"
             ),
             models.Index(
-                fields=("task_version", "device", "direction", "latency_ns"),
+                fields=("device", "task_version", "direction", "verdict", "latency_ns"),
                 name="evaluation_record",
-                condition=Q(mode="ranked", verdict="CORRECT"),
+                condition=Q(mode="ranked", replaced=False),
+            ),
+            models.Index(
+                fields=("status", "device"),
+                name="evaluation_under_way",
+                condition=Q(finished_at__isnull=True),
             ),
             models.Index(
                 fields=("device", "task_version", "direction", "latency_ns"),
                 name="evaluation_verified",
-                condition=Q(mode="ranked", verdict="CORRECT", audited="passed"),
+                condition=Q(mode="ranked", verdict="CORRECT", replaced=False, audited="passed"),
             ),
         )
 

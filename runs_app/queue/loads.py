@@ -40,7 +40,7 @@ class Load:
 
 def loads(now: datetime) -> list[Load]:
     """The load of every device; the number of queries depends on nothing."""
-    under_way = Evaluation.objects.filter(status__in=(Status.QUEUED, Status.RUNNING)).order_by()
+    under_way = Evaluation.objects.filter(finished_at=None).order_by()
     rows = under_way.annotate(place=PLACE_OF_QUEUE).values_list("device_id", "status", "place")
     counts: dict[tuple[str, str], int] = defaultdict(int)
     for device, status, place, count in rows.annotate(count=Count("pk")):

@@ -19,7 +19,7 @@ from runs_app.models import Device, Evaluation, Result, ResultImport, Status, Su
 from runs_app.submissions.authors import imported_agent, language_model_of, shipped_agent
 from runs_app.transfer import checks
 from runs_app.transfer.record import ResultFile, ResultRecord
-from runs_app.work import outcome
+from runs_app.work import outcome, replaced
 from tasks_app.models import TaskVersion
 
 IMPORT_USER = "kbench (imported)"  # no name that anybody can sign up with
@@ -125,6 +125,7 @@ class _Storing:
         Submission.objects.bulk_create(made, batch_size=200)
         Evaluation.objects.bulk_create([row for row, _ in pairs], batch_size=200)
         Result.objects.bulk_create([result for _, result in pairs], batch_size=50)
+        replaced.settle(ids)
         self._import.results += len(pairs)
         self._import.save(update_fields=["results"])
 

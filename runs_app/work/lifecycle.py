@@ -23,7 +23,7 @@ from runs_app.models import (
     Submission,
     TaskCheck,
 )
-from runs_app.work import audit_state, journal
+from runs_app.work import audit_state, journal, replaced
 from runs_app.work.signals import evaluation_ended
 
 MODELS: dict[JobKind, type[RunnerJob]] = {
@@ -35,8 +35,9 @@ J = TypeVar("J", bound=RunnerJob)
 
 
 def find(condition: Q) -> list[RunnerJob]:
-    """All jobs that fulfil a condition on the columns that all kinds have."""
-    return [job for model in MODELS.values() for job in model._default_manager.filter(condition)]
+    """All jobs that are not over and fulfil a condition on the columns that all kinds have."""
+    under_way = condition & Q(finished_at=None)  # evaluations that are over may be a million
+    return [job for model in MODELS.values() for job in model._default_manager.filter(under_way)]
 
 
 SPOOL = "spool:"
@@ -216,6 +217,8 @@ def end(
     journal.say(job, status.lower(), payload, now=now, seq=seq)
     job.save()
     if isinstance(job, Evaluation):
+        if job.mode == Mode.RANKED:
+            replaced.settle([job.submission_id])
         _tell_who_waits(job, now)
         evaluation_ended.send(sender=Evaluation, evaluation=job)
 

@@ -29,6 +29,7 @@ from runs_app.models import (
     RunEvent,
     Submission,
 )
+from runs_app.work import replaced
 from tasks_app.models import Task
 from tests import factories
 from tests.bench.scale.bulk import insert
@@ -89,6 +90,7 @@ class Seed:
             "candidates": insert(Candidate, self._candidates()),
             "run events": insert(RunEvent, self._run_events()),
         }
+        replaced.settle(Submission.objects.values("pk"))
         last = Candidate.objects.filter(run=OuterRef("pk"), number=_CANDIDATES_A_RUN)
         Run.objects.filter(pk__in=self.run_ids[:900]).update(best=Subquery(last.values("pk")[:1]))
         return counts

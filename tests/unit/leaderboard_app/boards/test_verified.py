@@ -78,7 +78,7 @@ def test_the_leader_is_found_by_an_index(pair: tuple[Evaluation, Evaluation]) ->
     assert leader(first.task_version, "forward", "cpu") == first
     rows = Evaluation.objects.filter(
         task_version=first.task_version, direction="forward", device="cpu", mode="ranked",
-        verdict="CORRECT",
+        verdict="CORRECT", replaced=False,
     ).order_by("latency_ns")  # fmt: skip
     if connection.vendor == "sqlite":
         assert "evaluation_record" in rows.explain()
