@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+from django.db.models import QuerySet
 
 from leaderboard_app.boards import filtering
 from leaderboard_app.boards.best import RankedEntries, best_of, ranked_entries
@@ -17,13 +20,15 @@ from leaderboard_app.boards.groups import (
     rank_groups,
 )
 from leaderboard_app.boards.history import Day, Leader
+from leaderboard_app.boards.kept import kept
 from leaderboard_app.boards.leading import history, leaders
 from leaderboard_app.boards.matrix import Matrix, matrix
+from leaderboard_app.boards.places import KEPT_S, LONG
 from leaderboard_app.boards.query import By, Query, default_sort
 from leaderboard_app.boards.ranking import Entry, Problem, Ranked
 from leaderboard_app.boards.selectors import BoardTask
 from leaderboard_app.boards.spending import with_spending
-from runs_app.models import Agent
+from runs_app.models import Agent, Evaluation
 
 _OWNERS = {
     By.SUBMISSION: ("submission__author", "submission__agent"),
@@ -76,6 +81,15 @@ class Board:
         return tuple(ranked for section in self.sections for ranked in section.groups)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Names:
+    """The parts of a board whose rows stand for names; `results` counts what they are made of."""
+
+    results: int
+    sections: tuple[Section, ...] = ()
+    matrix: Matrix = field(default_factory=Matrix)
+
+
 def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
     """The board for `query`."""
     problems = filtering.problems_of(query, tasks)
@@ -88,17 +102,35 @@ def board(query: Query, tasks: Sequence[BoardTask]) -> Board:
         entries = ranked_entries(rows, _OWNERS[query.by], query.sort)
         days = history(query, rows) if query.task else {}
         return replace(found, entries=entries, days=days)
-    best = best_of(rows, _OWNERS[query.by])
-    tallies = filtering.tallies(filtering.judged(query))
-    if query.by is By.MATRIX:
-        return replace(found, matrix=matrix(best, attempts(tallies, By.AGENT.owner)))
-    return replace(found, sections=tuple(_sections(query, best, tallies, problems)))
+    names = _names(query, rows, problems)
+    return replace(found, sections=names.sections, matrix=names.matrix)
 
 
 def top(device: str, task: str = "", limit: int = 5) -> list[Ranked[Entry]]:
     """The first rows of a device's board by submission."""
     query = Query(device=device, task=task, sort=default_sort(By.SUBMISSION, task))
     return ranked_entries(filtering.eligible(query), _OWNERS[By.AGENT], query.sort)[:limit]
+
+
+def _names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]) -> _Names:
+    """What stands under names; of many results it is kept as long as the order of a long board."""
+    about = hashlib.sha256(f"{query.address()} {problems}".encode()).hexdigest()
+    return kept(
+        f"names:{about}",
+        lambda: _found_names(query, rows, problems),
+        KEPT_S,
+        worth=lambda names: names.results >= LONG,
+    )
+
+
+def _found_names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]) -> _Names:
+    best = best_of(rows, _OWNERS[query.by])
+    tallies = filtering.tallies(filtering.judged(query))
+    if query.by is By.MATRIX:
+        found = matrix(best, attempts(tallies, By.AGENT.owner))
+        return _Names(results=len(tallies), matrix=found)
+    sections = _sections(query, best, tallies, problems)
+    return _Names(results=len(tallies), sections=tuple(sections))
 
 
 def _sections(

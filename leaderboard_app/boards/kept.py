@@ -14,14 +14,20 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def kept(name: str, find: Callable[[], T], seconds: int) -> T:
-    """What is kept under this name, else what is found; without a cache nothing is kept."""
+def kept(
+    name: str, find: Callable[[], T], seconds: int, worth: Callable[[T], bool] = lambda _: True
+) -> T:
+    """What is kept under this name, else what is found: that is kept if it is worth it.
+
+    Without a cache nothing is kept.
+    """
     key = f"boards:{name}"
     try:
         known: T | None = cache.get(key)
         if known is None:
             known = find()
-            cache.set(key, known, timeout=seconds)
+            if worth(known):
+                cache.set(key, known, timeout=seconds)
     except RedisError as error:
         log.warning("answers about boards are not kept: %s", error)
         return find()

@@ -6,8 +6,10 @@ import uuid
 
 import pytest
 
+from leaderboard_app.boards import board as board_module
 from leaderboard_app.boards import places
 from leaderboard_app.boards.board import board
+from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.places import Places, kept
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.selectors import board_tasks
@@ -53,3 +55,24 @@ def test_a_deleted_result_leaves_a_kept_board(monkeypatch: pytest.MonkeyPatch) -
     first.submission.delete()
     (left,) = board(query, tasks).entries[:]
     assert left.row.evaluation_id == str(second.pk)
+
+
+@pytest.mark.parametrize("by", [By.AGENT, By.MODEL, By.MATRIX])
+def test_names_with_many_results_are_kept_and_others_made_anew(
+    by: By, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown() -> tuple[object, ...]:
+        found = board(Query(by=by, device="cpu", over=Over.OWN), tasks)
+        return found.groups or found.matrix.columns
+
+    kernels = (f"{make.SOURCE}// {number}" for number in range(3))
+    fields = {"mode": "ranked", "language_model": "brain"}
+    make.make_finished_evaluation(agent="one", source=next(kernels), **fields)
+    tasks = board_tasks()
+    before = shown()
+    make.make_finished_evaluation(agent="two", source=next(kernels), **fields)
+    assert (now := shown()) != before
+    monkeypatch.setattr(board_module, "LONG", 2)
+    assert shown() == now
+    make.make_finished_evaluation(agent="three", source=next(kernels), **fields)
+    assert shown() == now
