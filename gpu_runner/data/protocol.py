@@ -118,6 +118,11 @@ On a CPU, two reads of cold memory more or less: what lies where differs from pr
 Source: judgement.
 """
 
+ENOUGH_NS = {DeviceKind.CUDA: 100.0, DeviceKind.CPU: 0.0}
+"""Half-width of a median's interval at which calls end; where fastest calls count, none is enough.
+
+Source: `RESOLUTION_NS`."""
+
 MAX_OVERHEAD_NS = 50_000.0
 """An empty measurement that takes more ns means that the host cannot measure. Source: judgement."""
 

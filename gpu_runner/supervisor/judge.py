@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import statistics
 from collections.abc import Mapping, Sequence
@@ -86,8 +87,8 @@ def workload_result(
     task: Task, workload: Workload, direction: Direction, facts: Facts, peak: Peak | None
 ) -> WorkloadResult:
     """Time, interval, speedups and floor of one workload; the same facts give the same result."""
-    rng = random.Random(0)  # noqa: S311 - resampling, no secret
-    measurement = measure(facts.counted(), facts.estimator, rng) if facts.runs else None
+    times = tuple(map(tuple, facts.counted()))
+    measurement = _measured(times, facts.estimator) if facts.runs else None
     outside = _outside(facts)
     if measurement and outside and facts.empty:
         share_ns = host_share_ns(_host_ns(facts), facts.empty, outside)
@@ -109,6 +110,12 @@ def workload_result(
         outside=outside,
         claimed_ns=_claimed(facts, measurement),
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _measured(processes: tuple[tuple[float, ...], ...], estimator: Estimator) -> Measurement:
+    """As `measure`. An evaluation asks for its results some times, and resampling takes 20 ms."""
+    return measure(processes, estimator, random.Random(0))  # noqa: S311 - resampling, no secret
 
 
 def _claimed(facts: Facts, measurement: Measurement | None) -> float | None:

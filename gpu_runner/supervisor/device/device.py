@@ -89,10 +89,12 @@ _CPU_BYTES_PER_S = 1e12
 _LITTLE_FLOAT64_FLOP = 1 / 16  # of GPUs that are not made for it: never more than this
 
 
+@functools.cache
 def driver_peak(index: int) -> Peak:
     """A GPU's limits by its highest clocks, bus width and cores. Raises `NvmlError`.
 
-    Memory with double data rate; two operations a cycle and core in float32.
+    Memory with double data rate; two operations a cycle and core in float32. Asked once: the driver
+    takes a third of a second to answer on some hosts.
     """
     capability = nvml.compute_capability(index)
     moved = 2 * nvml.memory_clock_mhz(index) * _HERTZ_PER_MHZ * nvml.memory_bus_bits(index) / 8

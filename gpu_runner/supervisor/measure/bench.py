@@ -16,6 +16,7 @@ from gpu_runner.data.protocol import (
     BURST_SHARE,
     CALLS_BEFORE_BURSTS,
     EMPTY_CALLS,
+    ENOUGH_NS,
     LEAST_TEAM,
     MARGINS,
     VARIED_SHARE,
@@ -234,7 +235,7 @@ class Bench:
         sizes = burst_sizes.draw_sizes(most, plan.bursts if is_clocked else 0, self._rng)
         if target.python:  # the largest comes first: later ones find memory for their outputs
             sizes.sort()
-        return Collected(sizes=sizes, most=most)
+        return Collected(sizes=sizes, most=most, enough_ns=ENOUGH_NS[self._config.kind])
 
     def _next(
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected
@@ -258,8 +259,7 @@ class Bench:
 
     def _is_done(self, workload: Workload, plan: Plan, state: Collected) -> bool:
         enough = not self._distributions.has(workload) or len(state.varied) >= plan.varied
-        timed = state.is_timed(plan) and not state.sizes
-        return timed and enough and not self._is_cut(state)
+        return state.is_timed(plan) and not state.sizes and enough and not self._is_cut(state)
 
     def _is_cut(self, state: Collected) -> bool:
         return burst_sizes.cut_short(state.bursts, state.most, state.counted_ns)

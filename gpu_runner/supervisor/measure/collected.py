@@ -48,6 +48,7 @@ class Collected:
     most: int = 1  # calls of the largest burst
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
+    enough_ns: float = 0.0  # see `is_done`
 
     def new_extremes(self, answer: Answer, counted_ns: float) -> list[Sample]:
         """In what a single call that comes now is the least so far."""
@@ -74,7 +75,7 @@ class Collected:
 
     def is_timed(self, plan: Plan) -> bool:
         """Whether a process needs no further single call."""
-        return is_done(plan, self.counted_ns, self.spent_s)
+        return is_done(plan, self.counted_ns, self.spent_s, self.enough_ns)
 
     def see_that_it_can_win(self, name: str, must_beat_ns: Mapping[str, float]) -> None:
         """Raise `FaultError` if even the fastest of a few calls is above this workload's limit."""

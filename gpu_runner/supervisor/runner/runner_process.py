@@ -82,9 +82,10 @@ class TorchProcess:
         ]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         ours = [support] if interposed is None else [support, interposed]
-        jail = python_jail(
-            config, cuda, ours, {**team_environment(team), **module_environment(config)}
-        )
+        # Each thread is stopped, looked at and continued around every call: none that is of no use.
+        idle = {} if cuda is None else {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        told = {**team_environment(team), **module_environment(config), **idle}
+        jail = python_jail(config, cuda, ours, told)
         self.child = _started(self.channel, program, jail, config, wrapper, [], theirs.fileno())
         theirs.close()
 

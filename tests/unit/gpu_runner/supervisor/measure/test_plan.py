@@ -50,3 +50,10 @@ def test_noise_is_looked_at_seldom_and_never_beyond_the_most_processes() -> None
     assert PLAN.looks() == (1,)
     assert PLANS[Mode.RANKED].looks() == (3, 6)
     assert PLANS[Mode.RANKED].for_hidden().processes == 1
+
+
+def test_an_interval_within_the_clocks_resolution_is_enough() -> None:
+    short = [2500.0, 2600.0] * 5
+    assert not is_done(PLAN, short, spent_s=0.5)
+    assert is_done(PLAN, short, spent_s=0.5, enough_ns=100.0)
+    assert not is_done(PLAN, [ns * 10 for ns in short], spent_s=0.5, enough_ns=100.0)

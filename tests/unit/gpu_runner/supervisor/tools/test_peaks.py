@@ -180,6 +180,7 @@ def test_a_gpus_ceiling_is_the_higher_of_data_sheet_and_driver(
         raise NvmlError("it does not say")
 
     monkeypatch.setattr("gpu_runner.supervisor.host.nvml.cores", fail)
+    device.driver_peak.cache_clear()
     assert generous_peak(DeviceKind.CUDA, 0) is None
 
 
