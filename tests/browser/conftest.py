@@ -24,7 +24,7 @@ from playwright.sync_api import (
 )
 
 from tests.browser.fake_runner import FakeRunner
-from tests.conftest import BROWSERS, RedisServer, free_port
+from tests.conftest import BROWSERS, RedisServer, free_port, keep
 
 ROOT = Path(__file__).parents[2]
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -55,12 +55,18 @@ class Stack:
             "KBENCH_SUBMIT_SHIPPED_KERNELS": "false",  # a test measures what it submits
         }
 
-    def start(self) -> None:
-        """Start, and wait until the site answers."""
+    def prepare(self) -> None:
+        """Make the data of a site that has never run: tables, tasks, styles and scripts."""
         self.folder.mkdir(parents=True)
         self.redis.start()
         self.run("manage.py", "migrate", "--verbosity", "0")
         self.run("manage.py", "collectstatic", "--no-input", "--verbosity", "0")
+        self.run("manage.py", "load_tasks", "--brief")
+
+    def start(self, prepared: Path) -> None:
+        """Start with a copy of this data, and wait until the site answers."""
+        shutil.copytree(prepared, self.folder)
+        self.redis.start()
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         daphne = ["-m", "daphne", "--port", str(port), "--verbosity", "0"]
@@ -126,23 +132,35 @@ def _running(folder: Path) -> Stack:
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def prepared(built_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data of a site with the built-in tasks, made once: it takes half a minute of a processor."""
+    if not (built_programs / "site").exists():
+        new = _running(tmp_path_factory.mktemp("prepared"))
+        try:
+            new.prepare()
+        finally:
+            new.stop()
+        keep(new.folder, built_programs / "site")
+    return built_programs / "site"
+
+
+@pytest.fixture(scope="session")
+def stack(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A site with the built-in tasks, and without any result."""
     running = _running(tmp_path_factory.mktemp("stack"))
     try:
-        running.start()
-        running.run("manage.py", "load_tasks")
+        running.start(prepared)
         yield running
     finally:
         running.stop()
 
 
 @pytest.fixture(scope="session")
-def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def seeded(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A site with invented results of many authors."""
     running = _running(tmp_path_factory.mktemp("seeded"))
     try:
-        running.start()
+        running.start(prepared)
         running.run("-m", "tests.browser.seed")
         yield running
     finally:
