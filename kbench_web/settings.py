@@ -30,7 +30,6 @@ if PRODUCTION and not os.environ.get("KBENCH_ALLOWED_HOSTS"):
 CSRF_TRUSTED_ORIGINS = env.words("KBENCH_TRUSTED_ORIGINS", [])
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
