@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +13,19 @@ FILE_LINES = 400
 FUNCTION_LINES = 40
 
 
+@functools.cache
 def sources() -> list[Path]:
     """Python files of the project: known to git, or new and not ignored."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [ROOT / line for line in listed.stdout.splitlines()]
     return [path for path in paths if path.exists() and "migrations" not in path.parts]
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """A file's syntax tree."""
+    return ast.parse(path.read_text())
 
 
 def functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -40,7 +48,7 @@ def test_functions_are_short() -> None:
     too_long = [
         f"{path.relative_to(ROOT)} {name}: {lines}"
         for path in sources()
-        for name, lines in functions(ast.parse(path.read_text()))
+        for name, lines in functions(tree_of(path))
         if lines >= FUNCTION_LINES
     ]
     assert not too_long
@@ -49,7 +57,7 @@ def test_functions_are_short() -> None:
 def test_modules_say_what_they_are_for() -> None:
     mute = []
     for path in sources():
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         if tree.body and "catalog" not in path.parts and not ast.get_docstring(tree):
             mute.append(str(path.relative_to(ROOT)))
     assert not mute

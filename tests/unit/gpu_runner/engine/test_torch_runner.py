@@ -15,6 +15,7 @@ import torch
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Abi
 from gpu_runner.data.wire import Done, ErrorCode, Failed
+from gpu_runner.supervisor.device.toolchain import TORCH_HEADERS
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import (
     Evaluation,
@@ -221,7 +222,7 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert compiler is not None
     root = Path(torch.__file__).parent
     target = tmp_path_factory.mktemp("extension") / f"{NAME}.so"
-    includes = [root / "include", sysconfig.get_paths()["include"]]
+    includes = [TORCH_HEADERS, root / "include", sysconfig.get_paths()["include"]]
     command = [compiler, "-std=c++20", "-O0", "-fPIC", "-shared", f"-DTORCH_EXTENSION_NAME={NAME}"]
     command += [f"-I{path}" for path in includes]
     libraries = [f"-L{root / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"]
