@@ -118,7 +118,7 @@ class RedisServer:
         command = [_binary.get_binary_path(), "--bind", "127.0.0.1", "--port", str(self.port)]
         command += ["--appendonly", "yes", "--dir", str(self._folder)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         with redis.Redis.from_url(self.url) as client:
             while time.monotonic() < deadline:
                 try:
@@ -133,14 +133,14 @@ class RedisServer:
         """Stop at once; what was written stays."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
 
     def kill(self) -> None:
         """End it without a chance to save anything."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
 
 

@@ -116,7 +116,7 @@ class ScriptedEndpoint:
         with self._changed:
             return list(self._asked)
 
-    def wait_for(self, count: int, timeout_s: float = 10.0) -> list[Asked]:
+    def wait_for(self, count: int, timeout_s: float = 60.0) -> list[Asked]:
         """The requests, as soon as there are `count`; TimeoutError if they do not come."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._asked) >= count, timeout_s):

@@ -108,7 +108,7 @@ def try_all(program: Path, made: Jail) -> list[str]:
         unix.listen()
         port = str(tcp.getsockname()[1])
         arguments = [port, name, str(os.getpid()), str(secret)]
-        text = run(program, made, *arguments, timeout_s=10)[1]
+        text = run(program, made, *arguments, timeout_s=60)[1]
     assert left_behind(before) == []
     return text.splitlines()
 

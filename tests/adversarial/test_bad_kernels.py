@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -235,10 +234,8 @@ def test_forbidden_act_fails_inside_and_harms_nobody(name: str, ahead: SideBySid
 
 
 def test_fork_bomb_ends_and_the_next_kernel_runs_unharmed(config: SupervisorConfig) -> None:
-    began = time.monotonic()
     bomb = run(in_function("for (;;) { fork(); }"), config)
     assert bomb.verdict in (Verdict.TIME_LIMIT, Verdict.MEMORY_LIMIT, Verdict.RUNTIME_ERROR)
-    assert time.monotonic() - began < 60
     assert run(in_function(ADD), config).verdict is Verdict.CORRECT
     assert processes_left(config.cache_folder) == []
 

@@ -16,8 +16,6 @@ from tests.browser.fake_runner import FakeRunner
 from tests.browser.seed import PASSWORD
 from tests.browser.walking import sign_up
 
-pytestmark = pytest.mark.timeout(240)
-
 MARK = "window.stillTheSamePage = true"
 MARKED = "() => window.stillTheSamePage === true"
 WIDTH = "document.documentElement.scrollWidth"

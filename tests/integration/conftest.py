@@ -81,7 +81,7 @@ class Site:
         found = read_run_request(request)
         return start_run(user=self.user, request=found, now=timezone.now())
 
-    def until(self, run: Run, status: str, timeout_s: float = 60) -> Run:
+    def until(self, run: Run, status: str, timeout_s: float = 240) -> Run:
         """Wait for a status of the run."""
 
         def reached() -> bool:
@@ -94,7 +94,7 @@ class Site:
             raise AssertionError(f"{run.status} {run.reason!r}\n{self.stack.log()}") from None
         return run
 
-    def settled(self, run: Run, status: str = "FINISHED", timeout_s: float = 60) -> Run:
+    def settled(self, run: Run, status: str = "FINISHED", timeout_s: float = 240) -> Run:
         """Wait for the run's end, and check all that holds of an ended run."""
         self.until(run, status, timeout_s)
         over = run.calls.exclude(status__in=("WAITING", "SENT"))

@@ -43,7 +43,7 @@ SILENCE_S = 10  # the least that the settings allow
 _SAYS = re.compile(r"\b(" + "|".join(verdict.value for verdict in Verdict) + r")_(\d+)\b")
 
 
-def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 60) -> None:
+def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 240) -> None:
     """Wait until the condition holds."""
     deadline = time.monotonic() + timeout_s
     while not condition():

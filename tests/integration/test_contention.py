@@ -22,7 +22,7 @@ from tasks_app.curation.decisions.services import retire as retire_task
 from tasks_app.models import Task
 from tests import factories as make
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from tests import factories as make
 from tests.integration.conftest import Site
 from tests.unit.runs_app.spool.hosts import work
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(500)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from runs_app.models import Evaluation, LanguageModelCall, Run
 from tests.integration.conftest import Site
 from tests.integration.run_stack import CALL_WORKERS, kill_pid, wait_for
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def calls(run: Run, status: str) -> int:
@@ -103,7 +103,7 @@ def test_a_killed_redis(site: Site) -> None:
     wait_for(lambda: calls(run, "ANSWERED") == 3, "answers are stored without Redis")
     site.stack.start("redis")
     site.stack.start(*site.stack.missing(["ingest", "runs", "calls"]))
-    site.settled(run, timeout_s=90)
+    site.settled(run)
     assert calls(run, "ANSWERED") == run.calls.count() == 9
     each_call_was_sent_once(site, run)
     all_answers_are_used(run)

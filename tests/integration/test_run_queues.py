@@ -13,7 +13,7 @@ from redis import Redis
 from runs_app.messaging import queues
 from tests import factories as make
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 CALLS, DEVICE = "rq:queue:calls", "rq:queue:device-cpu"
 CALL = "00000000-0000-0000-0000-000000000001"

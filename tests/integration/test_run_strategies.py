@@ -13,7 +13,7 @@ from runs_app.evolve.commands import Edit, Role
 from runs_app.models import Run
 from tests.integration.conftest import MODELS, SEED, Site
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 TEMPERATURES = [0.2, 0.6, 0.9]
 TUNABLE = SEED.replace(

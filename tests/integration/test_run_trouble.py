@@ -22,7 +22,7 @@ from tests.integration.conftest import Site
 from tests.integration.run_scripts import NASTY
 from tests.integration.run_stack import wait_for
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 EVOLVE: dict[str, Any] = {"generations": 2, "proposals": 3, "recommendations": 0}
 

@@ -41,7 +41,7 @@ def socket(path: str, authorization: str) -> WebsocketCommunicator:
 
 async def heard(communicator: WebsocketCommunicator, schema: Any, count: int) -> None:
     for _ in range(count):
-        message = await communicator.receive_json_from(timeout=5)
+        message = await communicator.receive_json_from(timeout=60)
         jsonschema.validate(message, schema)
         assert set(message) <= set(schema["properties"])
 

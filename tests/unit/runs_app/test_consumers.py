@@ -37,7 +37,7 @@ def socket(path: str, user: Any = None, origin: str = "http://localhost") -> Web
 
 
 async def heard(communicator: WebsocketCommunicator, count: int) -> list[dict[str, Any]]:
-    return [await communicator.receive_json_from(timeout=5) for _ in range(count)]
+    return [await communicator.receive_json_from(timeout=60) for _ in range(count)]
 
 
 async def test_a_socket_tells_what_was_and_what_comes() -> None:

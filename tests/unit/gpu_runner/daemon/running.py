@@ -143,7 +143,7 @@ class RunningDaemon:
         """All events so far of one job, or of the runner for ""."""
         return read_events(self.connection, job_id)
 
-    def wait_for(self, kind: EventKind, job_id: str = "e1", timeout_s: float = 15.0) -> Event:
+    def wait_for(self, kind: EventKind, job_id: str = "e1", timeout_s: float = 60.0) -> Event:
         """The first event of a kind."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -153,7 +153,7 @@ class RunningDaemon:
             time.sleep(0.05)
         raise AssertionError(f"no {kind} in {timeout_s} s; there is: {self.events(job_id)}")
 
-    def wait_for_state(self, state: str, timeout_s: float = 15.0) -> dict[str, Any]:
+    def wait_for_state(self, state: str, timeout_s: float = 60.0) -> dict[str, Any]:
         """The newest heartbeat, once it has this state."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -163,7 +163,7 @@ class RunningDaemon:
             time.sleep(0.05)
         raise AssertionError(f"never {state}: {self.events('')[-3:]}")
 
-    def stop(self, number: signal.Signals = signal.SIGTERM, timeout_s: float = 15.0) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM, timeout_s: float = 60.0) -> None:
         """Send a signal and wait for the end."""
         if self.process.is_alive() and self.process.pid:
             os.kill(self.process.pid, number)

@@ -54,7 +54,7 @@ def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
     return process
 
 
-def work(spool: SpoolFolder, cache: Path, timeout_s: float = 30) -> int | None:
+def work(spool: SpoolFolder, cache: Path, timeout_s: float = 90) -> int | None:
     process = begin(spool, cache)
     process.join(timeout_s)
     return process.exitcode
@@ -64,7 +64,7 @@ def kinds(spool: SpoolFolder, wanted: SpooledJob) -> list[str]:
     return [event.kind.value for event in spool.events(wanted.name)]
 
 
-def wait_for(path: Path, words: bytes, timeout_s: float = 20) -> None:
+def wait_for(path: Path, words: bytes, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not (path.exists() and words in path.read_bytes()):
         assert time.monotonic() < deadline, "nothing came"
@@ -113,7 +113,7 @@ def test_sigterm_lets_the_current_job_finish_and_a_second_one_ends_it(
     worker = begin(spool, tmp_path / "cache")
     wait_for(spool.events_file(slow.name), b'"stage"')
     os.kill(worker.pid or 0, signal.SIGTERM)
-    worker.join(20)
+    worker.join(60)
     assert kinds(spool, slow)[-1] == "finished"
     assert kinds(spool, last) == []
     spool.put(stuck)
@@ -122,7 +122,7 @@ def test_sigterm_lets_the_current_job_finish_and_a_second_one_ends_it(
     os.kill(worker.pid or 0, signal.SIGTERM)
     time.sleep(0.3)
     os.kill(worker.pid or 0, signal.SIGTERM)
-    worker.join(20)
+    worker.join(60)
     assert worker.exitcode == 0
     assert kinds(spool, stuck) == []
 
@@ -133,7 +133,7 @@ def test_two_hosts_share_a_folder(spool: SpoolFolder, tmp_path: Path) -> None:
         spool.put(each)
     workers = [begin(spool, tmp_path / f"cache-{number}") for number in range(2)]
     for worker in workers:
-        worker.join(30)
+        worker.join(90)
     assert [kinds(spool, each) for each in all_jobs] == [
         ["started", "stage", "stage", "finished"]
     ] * 4

@@ -73,7 +73,7 @@ def test_a_child_reads_and_only_what_is_fresh_counts(tmp_path: Path) -> None:
     assert watching.latest() == {}
     watching.keep()
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not watching.latest() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert watching.latest() == {"power_w": 7.0}

@@ -384,6 +384,6 @@ def test_senseless_source_is_read_in_bounded_time(unit: str) -> None:
 @pytest.mark.parametrize("unit", ["\n", " ", "a", "a:", ";", ".set ", "{ "])
 def test_assembly_without_sense_is_read_in_bounded_time(unit: str) -> None:
     source = f'asm(R"({unit * (200_000 // len(unit))})");'
-    began = time.monotonic()
+    began = time.process_time()
     checked(source, CPP, Abi.C, task("layernorm"))
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20

@@ -88,7 +88,7 @@ def test_own_lines_keep_their_places() -> None:
     }
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize(
     "source",
     [

@@ -290,9 +290,9 @@ def test_ten_million_elements_take_seconds_at_most() -> None:
     expected = torch.randn(10_000_000, dtype=torch.float64)
     actual = expected.float()
     actual[-1] = NAN
-    began = time.monotonic()
+    began = time.process_time()
     wrong = compare(actual, expected, LIMIT).mismatch
-    assert time.monotonic() - began < 15
+    assert time.process_time() - began < 15
     assert wrong is not None
     assert wrong.index == (9_999_999,)
 

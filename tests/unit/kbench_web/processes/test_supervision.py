@@ -61,7 +61,7 @@ def supervisor(log: Log) -> Iterator[Supervisor]:
     supervisor.stop(0, lambda: True)
 
 
-def tick_until(supervisor: Supervisor, done: Callable[[], bool], timeout_s: float = 15) -> None:
+def tick_until(supervisor: Supervisor, done: Callable[[], bool], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not done():
         assert time.monotonic() < deadline

@@ -115,14 +115,14 @@ def test_torch_needs_a_module() -> None:
 
 
 def test_long_answers_are_read_in_time_and_too_long_kernels_refused() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert read("word " * 40_000 + f"\n```cpp\n{CODE}```").code == CODE
     refused("scale(" * 35_000)
     refused("```cpp\n" + "scale(" * 35_000 + "\n```")
     refused("`" * 200_000)
     refused("{" * 200_000)
     refused("/*" * 100_000)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert "limit is 1048576" in refused(f"```cpp\n{CODE}//{'x' * 2**20}\n```")
     assert "NUL" in refused(f"```cpp\n{CODE}// \0\n```")
 

@@ -58,8 +58,8 @@ def test_too_large_is_refused_by_name(
 def test_the_largest_takes_short_steps(strategy: str, parameters: dict[str, Any]) -> None:
     config = a_config(strategy, parameters=parameters, budget=Budget(evaluations=10))
     run = begin(a_problem(seed_source=tunable()), config, World())
-    begun = time.perf_counter()
+    begun = time.process_time()
     run.step(0)
     run.step(1)  # the seed is measured: the first generation is asked for
-    assert time.perf_counter() - begun < LONG_STEP_S
+    assert time.process_time() - begun < LONG_STEP_S
     assert run.history.questions or strategy == "autotune"

@@ -66,7 +66,7 @@ def test_a_killed_client_leaves_its_request_on_record(tmp_path: Path) -> None:
             endpoint.wait_for(1, timeout_s=60)
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(60)
     assert [asked.call_id for asked in read_record(record)] == ["killed"]
     assert read_record(tmp_path / "none") == []
 
@@ -91,4 +91,4 @@ def test_a_process_of_its_own(caller: Caller, tmp_path: Path, form: str) -> None
         assert [asked.model for asked in read_record(record)] == ["scripted-1"]
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)

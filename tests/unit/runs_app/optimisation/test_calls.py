@@ -22,7 +22,7 @@ from tests import factories as make
 from tests.scripted_endpoint import EMPTY, GARBAGE, Answer, Asked, ScriptedEndpoint
 from tests.unit.runs_app.optimisation.conftest import MODEL, World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -221,7 +221,7 @@ def test_a_second_ctrl_c_gives_up_what_may_be_paid(
         tuning = run(request())
     for thread in set(threading.enumerate()) - before:
         if thread.name.startswith("ThreadPoolExecutor"):
-            thread.join(20)
+            thread.join(60)
     assert tuning.reason == tuning_service.BY_HAND
     assert [c.status for c in tuning.calls.all()] == ["INTERRUPTED"] * 4
     assert tuning.usd == pytest.approx(sum(c.worst_usd for c in tuning.calls.all()))
@@ -230,7 +230,7 @@ def test_a_second_ctrl_c_gives_up_what_may_be_paid(
 
 @pytest.mark.usefixtures("kernels")
 def test_calls_go_out_side_by_side(model: LanguageModel) -> None:
-    gate = threading.Barrier(3, timeout=20)
+    gate = threading.Barrier(3, timeout=60)
 
     def together(asked: Asked) -> Answer:
         if asked.number <= 3:

@@ -325,7 +325,7 @@ def test_large_texts_are_summarised_in_time() -> None:
     other = "".join(f"{(index * 7) % 99}\n" for index in range(700_000))
     hard = "".join(f"{index % 95}\n" for index in range(1900))
     harder = "".join(f"{(index * 7) % 96}\n" for index in range(1900))
-    start = time.monotonic()
+    start = time.process_time()
     budget = Budget()
     assert diff(many, other, budget).lines is None
     for number in range(200):
@@ -333,7 +333,7 @@ def test_large_texts_are_summarised_in_time() -> None:
     assert diff("x" * 2**20, "y" * 2**20, Budget()).lines is None
     small = diff(many, "new\n" + many, Budget())
     assert (small.added, small.removed) == (1, 0)
-    assert time.monotonic() - start < 20, "it is bounded, whatever the machine"
+    assert time.process_time() - start < 20, "it is bounded, whatever the machine"
 
 
 @site

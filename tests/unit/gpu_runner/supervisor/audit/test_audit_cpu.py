@@ -78,9 +78,7 @@ Look = Callable[..., dict[str, AuditCheck]]
 
 @pytest.fixture(scope="module")
 def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
-    config = SupervisorConfig(
-        cache_folder=tmp_path_factory.getbasetemp() / "audit-cache", profile_timeout_s=20
-    )
+    config = SupervisorConfig(cache_folder=tmp_path_factory.getbasetemp() / "audit-cache")
     shim = build_shim(TASK.c_signature, config)
 
     def run(

@@ -17,10 +17,10 @@ def test_what_a_submission_prints_neither_hides_nor_ends_a_report() -> None:
     fault = "==7==ERROR: AddressSanitizer: heap-buffer-overflow on 0x1\n"
     [found] = memory_findings(argument + fault, ["A"])
     assert "heap-buffer-overflow" in found.words
-    began = time.monotonic()
+    began = time.process_time()
     for unit in ("a", "a:", ":1", " ", "\n", "kernel.cpp:", " in ", "+0x", "AddressSanitizer "):
         report = unit * ((1 << 20) // len(unit))
         assert undefined_findings(report) == []
         memory_findings(report, ["A"])
         device_findings("========= " + report)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30

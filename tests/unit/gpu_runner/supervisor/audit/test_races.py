@@ -186,9 +186,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
     """Looks for races in a body; workloads take so many ns without the tool."""
-    config = SupervisorConfig(
-        cache_folder=tmp_path_factory.getbasetemp() / "audit-cache", profile_timeout_s=20
-    )
+    config = SupervisorConfig(cache_folder=tmp_path_factory.getbasetemp() / "audit-cache")
     shim = build_shim(TASK.c_signature, config)
 
     def run(body: str, time_ns: float = 1e4, abi: Abi = Abi.C) -> str:

@@ -20,7 +20,7 @@ LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, processes=32, temporary_bytes=
 def shell(script: str, **settings: object) -> tuple[int | None, str]:
     made = Jail(limits=LIMITS, **settings)  # type: ignore[arg-type]
     with ChildProcess(made, ["/bin/bash", "-c", script], jailed=True) as child:
-        status = child.wait(20)
+        status = child.wait(60)
     return status, child.output
 
 
@@ -81,7 +81,7 @@ def test_process_that_takes_too_much_memory_is_killed() -> None:
     made = Jail(limits=LIMITS)
     script = "x=$(head -c 700000000 /dev/zero | tr '\\0' x); echo survived"
     with ChildProcess(made, ["/bin/bash", "-c", script], jailed=True) as child:
-        child.wait(20)
+        child.wait(60)
         assert child.memory_exceeded
     assert "survived" not in child.output
 
@@ -90,7 +90,7 @@ def test_shared_memory_counts_too() -> None:
     made = Jail(limits=LIMITS)
     script = "import mmap; m = mmap.mmap(-1, 700 << 20); m.write(b'x' * (700 << 20)); print('done')"
     with ChildProcess(made, ["/usr/bin/python3", "-c", script], jailed=True) as child:
-        child.wait(20)
+        child.wait(60)
         assert child.memory_exceeded
 
 
@@ -99,11 +99,11 @@ def test_leaving_kills_the_whole_tree_at_once() -> None:
     began = time.monotonic()
     script = "for i in 1 2 3; do setsid sleep 71.5 & done; echo up; sleep 71.5"
     with ChildProcess(made, ["/bin/bash", "-c", script], jailed=True) as child:
-        while "up" not in child.output and time.monotonic() - began < 10:
+        while "up" not in child.output and time.monotonic() - began < 40:
             time.sleep(0.05)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     with ChildProcess(made, ["/bin/bash", "-c", "true"], jailed=True) as other:
-        other.wait(10)
+        other.wait(60)
     from pathlib import Path
 
     commands = []

@@ -64,7 +64,7 @@ def recipe(source: str) -> Recipe:
     return Recipe({"a.cpp": source}, "a.cpp", DeviceKind.CPU, FLAGS)
 
 
-def wait_for(found: Callable[[], bool], timeout_s: float = 30) -> None:
+def wait_for(found: Callable[[], bool], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not found():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -145,7 +145,7 @@ def test_a_status_of_its_own_is_no_signal(status: int | None, number: int) -> No
 def test_the_limit_on_processor_time_has_a_signal_of_its_own() -> None:
     made = Jail(limits=Limits(cpu_s=1, memory_bytes=1 << 28, processes=32))
     with ChildProcess(made, ["/bin/bash", "-c", "while :; do :; done"], jailed=True) as child:
-        status = child.wait(20)
+        status = child.wait(60)
     assert killed.signal_of(status) == signal.SIGXCPU
     assert not killed.is_from_outside(status)
     assert not child.killed_from_outside(status)

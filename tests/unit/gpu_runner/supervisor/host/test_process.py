@@ -134,5 +134,5 @@ def test_the_last_words_of_a_process_are_read(monkeypatch: pytest.MonkeyPatch) -
     made = Jail(limits=Limits(cpu_s=60, memory_bytes=1 << 28, processes=32))
     child = ChildProcess(made, ["/bin/sh", "-c", "sleep 0.1; echo error"], jailed=False)
     with child:
-        assert child.wait(10) == 0
+        assert child.wait(60) == 0
     assert child.output == "error\n"
