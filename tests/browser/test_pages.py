@@ -69,7 +69,7 @@ def test_every_link_of_the_navigation_is_in_sight(page: Page, seeded: Stack) -> 
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         faults: list[object] = []
-        for path in OF_ADMINS:
+        for path in OF_ADMINS if width == 390 else OF_ADMINS[::3]:
             answer = page.goto(seeded.url + path)
             assert answer is not None
             widest = page.evaluate(WIDTH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,12 +15,20 @@ from runs_app.models import Evaluation, EvaluationEvent, Run, Runner
 from tasks_app.selectors import find_task
 from tests import factories as make
 from tests.integration.conftest import Site
-from tests.integration.run_stack import wait_for
+from tests.integration.run_stack import Stack, wait_for
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="no jail can be made here"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_runner_is_left(stack: Stack) -> Iterator[None]:
+    """Other modules have a runner by script."""
+    yield
+    if not stack.missing(["cpu"]):
+        stack.kill("cpu")
 
 
 @pytest.fixture

@@ -83,8 +83,7 @@ def check_that_an_agent_gets_a_verdict(installation: DemoInstallation, home: Pat
     wheel = lines[1].split('"')[1]
     with zipfile.ZipFile(BytesIO(installation.get(wheel.removeprefix(installation.url)))) as packed:
         packed.extractall(home / "client")
-    make_user = "from django.contrib.auth.models import User; User.objects.create_user('robot')"
-    installation.manage("shell", "-v", "0", "-c", make_user)
+    installation.manage("shell", "-v", "0", "-c", _ROBOT_AND_CUP)
     token = installation.manage("create_token", "robot").strip()
     client = Client(home, {"KBENCH_URL": installation.url, "KBENCH_TOKEN": token})
     python = f"{sys.executable} -P -m kbench_client.main"
@@ -129,12 +128,13 @@ class Client:
         return done
 
 
-_CUP = """
+_ROBOT_AND_CUP = """
 from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 from runs_app.challenges.services import make_challenge
 now = timezone.now()
+User.objects.create_user("robot")
 make_challenge(
     user=User.objects.create_superuser("judge"), name="Cup", tasks=["vector_add"], device="cpu",
     evaluations=2, wall_time_s=3600, starts_at=now, ends_at=now + timedelta(days=1), now=now,
@@ -144,7 +144,6 @@ make_challenge(
 
 def check_that_an_agent_competes(installation: DemoInstallation, client: Client) -> None:
     """Enter a challenge, and finish it while an attempt is under way: the site ranks it later."""
-    installation.manage("shell", "-v", "0", "-c", _CUP)
     kbench = (sys.executable, "-P", "-m", "kbench_client.main")
     told = client.run(*kbench, "challenge", "cup", "--enter", "--agent", "racer", "--json")
     entered = json.loads(told.stdout)
