@@ -87,7 +87,8 @@ def decode(cls: type[T], value: Any, field: str = "") -> T:
 
 
 @functools.cache
-def _hints(cls: type) -> dict[str, Any]:
+def type_hints(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields, which take long to find."""
     return typing.get_type_hints(cls)
 
 
@@ -145,7 +146,7 @@ def _decode_mapping(hint: Any, value: Any, field: str) -> dict[Any, Any]:
 def _decode_dataclass(cls: type, value: Any, field: str) -> Any:
     if not isinstance(value, Mapping):
         raise DataError(field, f"must be an object, not {_name(value)}")
-    hints = _hints(cls)
+    hints = type_hints(cls)
     prefix = f"{field}." if field else ""
     unknown = sorted(set(value) - set(hints))
     if unknown:

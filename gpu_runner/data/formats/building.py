@@ -84,7 +84,7 @@ def _type_errors(hint: Any, value: Any, field: str) -> Iterator[DataError]:
 
 
 def _dataclass_errors(cls: type, value: Mapping[str, Any], prefix: str) -> Iterator[DataError]:
-    hints = typing.get_type_hints(cls)
+    hints = codec.type_hints(cls)
     for name in value:
         if name not in hints:
             near = difflib.get_close_matches(name[:80], hints, n=1)
