@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -148,13 +149,18 @@ def _header(text: str) -> dict[str, list[str]]:
     return found
 
 
+@functools.cache
+def _task(name: str) -> Task:
+    return find_task(name)
+
+
 def _kernel(path: Path, text: str, header: dict[str, list[str]]) -> Kernel:
     honest = path.parent.name == HONEST_FOLDER
     rows = tuple(int(row) for line in header.get("row", []) for row in line.split(","))
     stops = tuple(Stop.parse(line) for line in header.get("stopped by", []))
     if honest == bool(rows) or honest == bool(stops):
         raise HeaderError("a hostile file names its rows and what stops it, an honest one neither")
-    task = find_task(_one(header, "task", "vector_add"))
+    task = _task(_one(header, "task", "vector_add"))
     is_module = path.suffix == Language.PYTHON.suffix
     abi = Abi(_one(header, "abi", task.abi if is_module else "c"))
     if task.abi is not abi:

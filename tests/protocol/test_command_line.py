@@ -13,8 +13,9 @@ from gpu_runner.__main__ import main
 from gpu_runner.data.codec import SCHEMA_VERSION, decode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import catalog_folder, catalog_specifications, load_task
+from gpu_runner.data.formats.kbench import read_kbench
 from gpu_runner.data.solution import Solution
-from gpu_runner.data.verdict import Abi, Language, Mode, Stage, Verdict
+from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.evaluate import evaluate as evaluated
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -33,15 +34,15 @@ EVERY = 8
 
 def shipped() -> list[Any]:
     """Some of both; the rest of the tuned ones is `thorough`."""
-    tasks = [load_task(path) for path in catalog_specifications().values()]
+    documents = {name: read_kbench(path) for name, path in catalog_specifications().items()}
     kernels = [
-        (task.name, kernel)
-        for task in tasks
-        for kernel in task.kernels
-        if task.abi is Abi.C and kernel.language is Language.CPP
+        (name, kernel)
+        for name, document in documents.items()
+        for kernel in document.get("kernels", ())
+        if document.get("abi", "c") == "c" and kernel["language"] == "cpp"
     ]
-    naive = [(name, k.path) for name, k in kernels if k.agent == "kbench-naive"]
-    tuned = [(name, k.path) for name, k in kernels if k.agent != "kbench-naive"]
+    naive = [(name, k["path"]) for name, k in kernels if k["agent"] == "kbench-naive"]
+    tuned = [(name, k["path"]) for name, k in kernels if k["agent"] != "kbench-naive"]
     rest = [
         pytest.param(*each, marks=pytest.mark.thorough) for each in tuned if each not in tuned[::4]
     ]
