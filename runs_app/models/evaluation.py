@@ -127,7 +127,7 @@ class Evaluation(RunnerJob):
                 fields=("submission", "device", "mode", "created_at"), name="evaluation_latest"
             ),
             models.Index(
-                fields=("device", "task_version", "direction", "verdict", "latency_ns"),
+                fields=("task_version", "device", "direction", "verdict", "latency_ns"),
                 name="evaluation_record",
                 condition=Q(mode="ranked", replaced=False),
             ),
