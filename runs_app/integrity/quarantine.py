@@ -44,9 +44,11 @@ def hold(evaluation: Evaluation, result: EvaluationResult, *, now: datetime) -> 
         return
     about = {"digest": evaluation.submission.digest, "task_version": evaluation.task_version}
     alike = {**about, "fingerprint": _fingerprint(suspicions)}
-    if not QuarantineCase.objects.filter(**alike, state__in=_DECISIONS).exists():
-        refused = QuarantineCase.objects.filter(**about, state=Quarantine.REJECTED)
-        if (earlier := refused.select_for_update(of=("self",)).first()) is not None:
+    decided = QuarantineCase.objects.filter(**about, state__in=_DECISIONS)
+    fingerprints = dict(decided.values_list("fingerprint", "state"))
+    if alike["fingerprint"] not in fingerprints and Quarantine.REJECTED in fingerprints.values():
+        refused = decided.filter(state=Quarantine.REJECTED).select_for_update(of=("self",))
+        if (earlier := refused.first()) is not None:
             evaluation.quarantine, evaluation.quarantine_case = earlier.state, earlier
             return
     if not suspicions:

@@ -13,7 +13,7 @@ from django.db import transaction
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import Event, EventKind, JobKind, RunnerState
-from gpu_runner.data.verdict import Stage
+from gpu_runner.data.verdict import Mode, Stage
 from runs_app.baselines import services as baselines
 from runs_app.checks import services as checks
 from runs_app.errors import EventError
@@ -27,7 +27,9 @@ _LONGEST_TEXT = 10_000  # characters that are stored of a runner's words
 
 
 _PROGRESS = (EventKind.ALIVE, EventKind.STARTED, EventKind.STAGE)
-"""Kinds of event that change nothing but the row of their own job."""
+"""Kinds of event after which a job goes on: its row is saved once for all of them."""
+_OF_BOARDS = (Mode.RANKED, Mode.AUDIT)
+"""Modes of evaluations whose ends change others: replaced ones, and what audits say of them."""
 
 
 @transaction.atomic
@@ -48,20 +50,20 @@ def record_event(*, event: Event, now: datetime) -> bool:
 def record_events(*, events: Sequence[Event], now: datetime) -> None:
     """Store many in their order, in one transaction; raises as `record_event`, for all of them."""
     with journal.together():
-        waiting = list(events)
-        while waiting:
-            # what is no progress may change other rows: after it all are read again
-            ends = (n for n, event in enumerate(waiting, 1) if event.kind not in _PROGRESS)
-            stop = next(ends, len(waiting))
-            batch = _Batch(now, waiting[:stop])
-            for event in waiting[:stop]:
-                batch.record(event)
+        done = 0
+        while done < len(events):
+            batch = _Batch(now, events[done:])
+            while done < len(events) and not batch.outdated:
+                batch.record(events[done])
+                done += 1
             batch.save()
-            del waiting[:stop]
 
 
 class _Batch:
-    """Rows that are locked together, and saved once each: the last event alone is no progress."""
+    """Rows that are locked together, and of whose progress each is saved once.
+
+    It is `outdated` once other rows may have changed that it holds: then all are to be read again.
+    """
 
     def __init__(self, now: datetime, events: Sequence[Event] = ()) -> None:
         """Lock the evaluations of these events."""
@@ -70,11 +72,13 @@ class _Batch:
         known = [found for found in ids if found is not None]
         self.locked: dict[UUID, RunnerJob] = {**lifecycle.lock_evaluations(known)} if known else {}
         self.moved: dict[UUID, RunnerJob] = {}
+        self.outdated = False
 
     def record(self, event: Event) -> bool:
         """Apply an event; False if it changes nothing."""
         payload = storable(event.payload)
         if event.kind is EventKind.RUNNER:
+            self.outdated = True
             self.save()
             return record_runner(state=codec.decode(RunnerState, payload), now=self.now)
         job = self._locked(event)
@@ -87,7 +91,10 @@ class _Batch:
         if event.kind in _PROGRESS:
             self.moved[job.pk] = job
         else:
-            self.save()
+            self.moved.pop(job.pk, None)  # its end saves all of it
+            self.outdated = not isinstance(job, Evaluation) or job.mode in _OF_BOARDS
+            if self.outdated:
+                self.save()
         _HANDLERS[event.kind](job, event.seq, payload, self.now)
         return True
 

@@ -70,7 +70,6 @@ class Command(BaseCommand):
 
     def _step(self, stream: EventStream, block_ms: int) -> int:
         """Record one batch; if that was all there is, reconcile. Returns the batch's size."""
-        close_old_connections()
         entries = stream.read(block_ms)
         if not self._record_together(stream, entries):
             for entry in entries:
@@ -79,6 +78,7 @@ class Command(BaseCommand):
                 self._record(stream, entry)
         if len(entries) < BATCH and not stream.backlog:
             self._reconcile()
+            close_old_connections()
         return len(entries)
 
     def _record_together(self, stream: EventStream, entries: Sequence[Entry]) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from gpu_runner.data import codec
 from gpu_runner.data.event import Event, EventKind
+from gpu_runner.data.verdict import Mode
 from runs_app.checks.services import request_check
 from runs_app.errors import EventError
 from runs_app.models import Evaluation
 from runs_app.runners.events import record_event, record_events
+from runs_app.work import lifecycle
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -31,6 +36,12 @@ def life(evaluation: Evaluation) -> list[Event]:
         make.make_event(evaluation, seq=4, kind=EventKind.STAGE, payload=stage("check")),
         make.make_event(evaluation, seq=5, kind=EventKind.FINISHED, payload=result),
     ]
+
+
+def record_one_by_one(*, events: Sequence[Event], now: datetime) -> None:
+    """What `record_events` must come to."""
+    for event in events:
+        record_event(event=event, now=now)
 
 
 def seen(evaluation: Evaluation) -> tuple[Any, ...]:
@@ -65,6 +76,44 @@ def test_many_events_of_one_evaluation_leave_what_each_alone_would() -> None:
     assert seen(together)[5] == together.events.order_by("position").last().position
     record_events(events=rest, now=make.NOW)
     assert seen(together) == seen(alone)
+
+
+def test_ends_at_once_of_one_submissions_evaluations_leave_what_each_alone_would() -> None:
+    """The end of the later one changes the row of the earlier, which goes on in the same batch."""
+    found = []
+    for how in (record_one_by_one, record_events):
+        version = make.make_task_version(name=how.__name__)
+        older = make.make_evaluation(mode="ranked", task_version=version)
+        newer = lifecycle.evaluate(
+            submission=older.submission,
+            device=older.device,
+            mode=Mode.RANKED,
+            now=make.NOW + timedelta(seconds=1),
+        )
+        ahead, behind = life(newer), life(older)
+        how(events=[behind[0], *ahead, *behind[1:]], now=make.NOW)
+        newer.refresh_from_db()
+        found.append((seen(older), older.replaced, newer.replaced))
+        assert found[-1][1:] == (True, False)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("mode", "reads"), [("quick", 1), ("ranked", 4)])
+def test_rows_are_read_again_after_ends_that_change_others(
+    mode: str, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [make.make_evaluation(source=f"{make.SOURCE}// {n}", mode=mode) for n in range(4)]
+    events = [event for moments in zip(*map(life, jobs), strict=True) for event in moments]
+    lock, read = lifecycle.lock_evaluations, []
+
+    def counted(ids: Collection[UUID]) -> dict[UUID, Evaluation]:
+        read.append(ids)
+        return lock(ids)
+
+    monkeypatch.setattr(lifecycle, "lock_evaluations", counted)
+    record_events(events=events, now=make.NOW)
+    assert len(read) == reads
+    assert {seen(job)[1] for job in jobs} == {"CORRECT"}
 
 
 def test_a_check_that_shows_life_at_once_has_begun() -> None:
