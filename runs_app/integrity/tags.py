@@ -84,13 +84,14 @@ def trust_badges(evaluation: Evaluation) -> SafeString:
 
 @register.simple_tag
 def audited_words(state: str, submission_id: object = "") -> SafeString:
-    """The same in a line below a name, with a link to an audit that ended and leaves it there."""
+    """The same in a line below a name; of an audit that ended and leaves it there, a link to it."""
     _, sign, words, meaning = _AUDITED[state]
-    text = format_html('<span aria-hidden="true">{}</span> {}', sign, words.lower())
+    said = explained(words.lower(), meaning)
     if state in ("passed", "inconclusive") and submission_id:
         address = f"{reverse('submission', args=[submission_id])}#h-audited"
-        text = format_html('<a href="{}">{}</a>', address, text)
-    return format_html('<span class="sub" title="{}">{}</span>', meaning, text)
+        said = format_html('<a href="{}">{}</a>', address, words.lower())
+    line = '<span class="sub"><span aria-hidden="true">{}</span> {}</span>'
+    return format_html(line, sign, said)
 
 
 @register.simple_tag

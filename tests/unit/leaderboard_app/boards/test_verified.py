@@ -38,9 +38,10 @@ def test_boards_say_what_is_verified(pair: tuple[Evaluation, Evaluation], client
     ]  # fmt: skip
     for address in ("/leaderboard/?by=submission&device=cpu", "/tasks/scale/", "/"):
         text = client.get(address).content.decode()
-        assert "</span> verified</a>" in text, address
+        assert ">verified</a>" in text, address
         if address != "/":  # which shows leaders alone
-            assert "</span> unverified</span>" in text, address
+            assert ">unverified</button>" in text, address  # what it means is shown on a touch
+            assert "popover>not audited: only the leader" in " ".join(text.split()), address
 
 
 def test_verified_only(pair: tuple[Evaluation, Evaluation], client: Client) -> None:
