@@ -120,6 +120,12 @@ def best_of(rows: QuerySet[Evaluation], owner: Sequence[str]) -> list[Entry]:
     return entries_of(_fastest(rows, owner))
 
 
+def furthest_ahead(rows: QuerySet[Evaluation], count: int) -> list[Entry]:
+    """Of the leaders of problems, who lead by their time, so many with the largest speedups."""
+    found = _fastest(rows, ()).order_by(F("speedup_best").desc(nulls_last=True), "pk")[:count]
+    return [entry for entry in entries_of(found) if entry.speedup is not None]
+
+
 def entries_of(rows: QuerySet[Evaluation]) -> list[Entry]:
     """All of these rows as boards show them."""
     return _entries([_Row(*columns) for columns in rows.values_list(*_COLUMNS)])

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from leaderboard_app.boards import selectors
-from leaderboard_app.boards.board import top
+from leaderboard_app.boards import filtering, selectors
+from leaderboard_app.boards.best import furthest_ahead
 from leaderboard_app.boards.kept import kept
-from leaderboard_app.boards.ranking import Entry, Problem, Ranked
+from leaderboard_app.boards.query import Query
+from leaderboard_app.boards.ranking import Entry
 from leaderboard_app.boards.records import Record, record_of_the_day
 from runs_app.models import Device
 
 KEPT_S = 30
 """How old an answer may be; nothing drops it earlier."""
-_READ = 25
 _SHOWN = 6
-"""Of so many of a device's best results, the leaders of so many boards are shown."""
+"""Leaders that are shown of each device."""
 
 
 def leaders() -> list[tuple[Device, list[Entry]]]:
@@ -34,14 +34,8 @@ def solved() -> dict[str, selectors.Solved]:
 
 
 def _leaders() -> list[tuple[Device, list[Entry]]]:
-    devices = selectors.devices_with_results()
-    found = [(device, _first_of_each(top(device.slug, limit=_READ))) for device in devices]
+    found = [
+        (device, furthest_ahead(filtering.eligible(Query(device=device.slug)), _SHOWN))
+        for device in selectors.devices_with_results()
+    ]
     return [(device, rows) for device, rows in found if rows]
-
-
-def _first_of_each(rows: list[Ranked[Entry]]) -> list[Entry]:
-    """The best entry of each problem, in order; a speedup leads a board as its time does."""
-    first: dict[Problem, Entry] = {}
-    for ranked in rows:
-        first.setdefault(ranked.row.problem, ranked.row)
-    return list(first.values())[:_SHOWN]

@@ -13,8 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards.recent import leaders
 from leaderboard_app.boards.records import record_of_the_day
 from leaderboard_app.home.page import live
+from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation
 from tests import factories
 
@@ -55,6 +57,21 @@ def test_who_does_not_lead_has_no_record() -> None:
     assert found.evaluation == old
     assert not found.of_today
     assert found.gain is None
+
+
+def test_who_is_audited_as_a_boards_leader_is_shown_as_it() -> None:
+    """Baselines of two days may differ: the shorter time leads, not the larger speedup."""
+    version = factories.make_task_version()
+    result = {"latency_ns": 500.0, "speedups": {"best": 2.0}}
+    fields = {"mode": "ranked", "task_version": version}
+    quick = factories.make_finished_evaluation(result=result, agent="quick", **fields)
+    factories.make_finished_evaluation(
+        result={"latency_ns": 600.0, "speedups": {"best": 3.0}}, agent="lucky", **fields
+    )
+    far = ranked("far", 9.0, task_version=factories.make_task_version(name="other"))
+    ((_, shown),) = leaders()
+    assert [entry.evaluation_id for entry in shown] == [str(far.pk), str(quick.pk)]
+    assert leader(version, "forward", "cpu") == quick
 
 
 def test_imported_results_are_no_record_and_fall_nowhere() -> None:
