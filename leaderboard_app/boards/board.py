@@ -124,43 +124,49 @@ def _names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]
 
 
 def _found_names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]) -> _Names:
-    best = best_of(rows, _OWNERS[query.by])
-    tallies = filtering.tallies(filtering.judged(query))
+    tallies = filtering.tallies(filtering.judged(query), query.by)
+    results = sum(tally.judged for tally in tallies)
     if query.by is By.MATRIX:
+        best = best_of(rows, _OWNERS[query.by])
         found = matrix(best, attempts(tallies, By.AGENT.owner))
-        return _Names(results=len(tallies), matrix=found)
-    sections = _sections(query, best, tallies, problems)
-    return _Names(results=len(tallies), sections=tuple(sections))
+        return _Names(results=results, matrix=found)
+    sections = _sections(query, rows, tallies, problems)
+    return _Names(results=results, sections=tuple(sections))
 
 
 def _sections(
-    query: Query, best: Sequence[Entry], tallies: Sequence[Tally], problems: Sequence[Problem]
+    query: Query,
+    rows: QuerySet[Evaluation],
+    tallies: Sequence[Tally],
+    problems: Sequence[Problem],
 ) -> list[Section]:
     kinds = _KINDS if query.by is By.AGENT else ("",)
     sections = []
     for kind in kinds:
         mine = [tally for tally in tallies if not kind or tally.author.kind == kind]
         if mine:
-            sections.append(_section(query, kind, best, mine, problems))
+            own = rows.filter(submission__agent__kind=kind) if kind else rows
+            sections.append(_section(query, kind, own, mine, problems))
     return [section for section in sections if section.groups]
 
 
 def _section(
     query: Query,
     kind: str,
-    best: Sequence[Entry],
+    rows: QuerySet[Evaluation],
     tallies: Sequence[Tally],
     problems: Sequence[Problem],
 ) -> Section:
-    owner = query.by.owner
+    owner, columns = query.by.owner, _OWNERS[query.by]
     tried = attempts(tallies, owner)
     over, names, counted = query.over, tuple(tried), set(problems)
     if over is Over.COMMON:
         names, shared = in_common(tried)
         over, names, counted = (over, names, shared) if names else (Over.OWN, tuple(tried), counted)
+    if over is Over.COMMON:  # who is left out may have most of the results
+        rows = rows.filter(**{f"{columns[0]}__name__in": names})
     mine = [tally for tally in tallies if owner(tally.author) in names]
-    entries = [entry for entry in best if owner(entry.author) in names]
-    groups = group_entries(entries, mine, owner, counted, query.p, over)
+    groups = group_entries(best_of(rows, columns), mine, owner, counted, query.p, over)
     groups = with_spending(query, groups, {problem.task for problem in counted})
     return Section(
         kind=kind,

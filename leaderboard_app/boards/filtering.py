@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.groups import Tally
-from leaderboard_app.boards.query import Query
+from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.ranking import Author, Problem
 from leaderboard_app.boards.selectors import BoardTask
 from runs_app.integrity.eligibility import (
@@ -19,15 +19,9 @@ from runs_app.integrity.eligibility import (
     without_replaced,
 )
 from runs_app.models import Audited, Evaluation
-from tasks_app.people import shown_name_of
 
-_AUTHOR = (
-    "submitter",
-    "submission__agent__name",
-    "submission__language_model__name",
-    "submission__agent__kind",
-    "submission__agent_id",
-)
+_AGENT = ("submission__agent__name", "submission__agent__kind", "submission__agent_id")
+_MODEL = ("submission__language_model__name",)
 
 
 def chosen_tasks(query: Query, tasks: Iterable[BoardTask]) -> list[BoardTask]:
@@ -85,22 +79,27 @@ def matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.filter(**{name: value for name, value in wanted.items() if value})
 
 
-def tallies(rows: QuerySet[Evaluation]) -> list[Tally]:
-    """By author and problem: how many were judged, and how many of these were right."""
-    keys = (*_AUTHOR, "task_version__task__slug", "direction")
+def tallies(rows: QuerySet[Evaluation], by: By) -> list[Tally]:
+    """By name and problem: how many were judged, and how many of these were right.
+
+    Names are language models where the board is by these, else agents.
+    """
+    names = _MODEL if by is By.MODEL else _AGENT
+    keys = (*names, "task_version__task__slug", "direction")
     counted = (
         rows.order_by()
-        .annotate(submitter=shown_name_of("submission__author"))
         .values(*keys)
         .annotate(judged=Count("pk"), accepted=Count("pk", filter=Q(verdict=Verdict.CORRECT.value)))
         .values_list(*keys, "judged", "accepted")
     )
     return [
         Tally(
-            author=Author(submitter, agent, model or "", kind, key),
+            author=Author("", "", name[0] or "")
+            if by is By.MODEL
+            else Author("", name[0], "", *name[1:]),
             problem=Problem(task, direction),
             judged=count,
             accepted=accepted,
         )
-        for submitter, agent, model, kind, key, task, direction, count, accepted in counted
+        for *name, task, direction, count, accepted in counted
     ]
