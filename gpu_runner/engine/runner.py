@@ -248,7 +248,7 @@ def run(control: socket.socket, beginning: Beginning, support: Path, device: str
     Raises what `serve` raises.
     """
     keep_freed_memory()
-    torch_settings.settle()
+    torch_settings.settle(1 if device == "cuda" else 0)
     clock = make_clock(device, support)
     gc.disable()
     gc.freeze()

@@ -9,12 +9,13 @@ from pathlib import Path
 import torch
 
 
-def settle() -> None:
-    """All cores of the affinity mask, no TF32 anywhere, and no sums in 16 bits.
+def settle(threads: int = 0) -> None:
+    """So many threads, no TF32 anywhere, and no sums in 16 bits.
 
-    A library may split a product of 16-bit matrices and add the parts in 16 bits.
+    threads: 0 for one on each core of the affinity mask. A library may split a product of 16-bit
+    matrices and add the parts in 16 bits.
     """
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_tf32 = False

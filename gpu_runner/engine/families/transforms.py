@@ -139,7 +139,10 @@ def strassen(step: Step) -> Tensor | None:
 
 
 def radix_two(step: Step) -> Tensor | None:
-    """A Fourier transform of a power of two in stages of butterflies, as textbooks have it."""
+    """A Fourier transform of a power of two in stages of butterflies, as textbooks have it.
+
+    Angles are float32: of the largest transform's they are off by more than its sums.
+    """
     if step.name != "_fft_c2c" or step.result.dtype is not torch.complex64:
         return None
     value: Tensor = step.args[0]
@@ -152,8 +155,8 @@ def radix_two(step: Step) -> Tensor | None:
     while rows.shape[0] > 1:
         half = rows.shape[1]
         even, odd = rows.chunk(2)
-        angles = torch.arange(half, dtype=torch.float64, device=value.device) * (-math.pi / half)
-        turned = odd * torch.polar(torch.ones_like(angles), angles).to(odd)
+        angles = torch.arange(half, dtype=torch.float32, device=value.device) * -math.pi / half
+        turned = odd * torch.complex(angles.cos(), angles.sin())
         rows = torch.cat((even + turned, even - turned), 1)
     return rows[0]
 

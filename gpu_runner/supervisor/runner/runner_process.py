@@ -82,10 +82,9 @@ class TorchProcess:
         ]
         cuda = config.index if config.kind is DeviceKind.CUDA else None
         ours = [support] if interposed is None else [support, interposed]
-        # Each thread is stopped, looked at and continued around every call: none that is of no use.
-        idle = {} if cuda is None else {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        told = {**team_environment(team), **module_environment(config), **idle}
-        jail = python_jail(config, cuda, ours, told)
+        # On a GPU a pool of threads has no use, and each is stopped and looked at in every call.
+        pool = team_environment(team) if cuda is None else {"OMP_NUM_THREADS": "1"}
+        jail = python_jail(config, cuda, ours, {**pool, **module_environment(config)})
         self.child = _started(self.channel, program, jail, config, wrapper, [], theirs.fileno())
         theirs.close()
 
