@@ -17,6 +17,8 @@ class Plan:
     """And at most."""
     precision: float = 0.01
     """Relative half-width of the calls' median at which a workload is done in a process."""
+    enough_ns: float = 0.0
+    """Half-width in ns that is precise enough on a GPU, whatever part of the median it is."""
     budget_s: float = 0.5
     """Seconds of calls after which a workload is done with `LEAST_CALLS`."""
     extra_processes: int = 0

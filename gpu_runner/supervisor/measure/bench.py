@@ -16,7 +16,6 @@ from gpu_runner.data.protocol import (
     BURST_SHARE,
     CALLS_BEFORE_BURSTS,
     EMPTY_CALLS,
-    ENOUGH_NS,
     LEAST_TEAM,
     MARGINS,
     VARIED_SHARE,
@@ -235,7 +234,8 @@ class Bench:
         sizes = burst_sizes.draw_sizes(most, plan.bursts if is_clocked else 0, self._rng)
         if target.python:  # the largest comes first: later ones find memory for their outputs
             sizes.sort()
-        return Collected(sizes=sizes, most=most, enough_ns=ENOUGH_NS[self._config.kind])
+        enough_ns = 0.0 if self._keeps_extremes else plan.enough_ns
+        return Collected(sizes=sizes, most=most, enough_ns=enough_ns)
 
     def _next(
         self, session: Session, workload: Workload, setup: int, plan: Plan, state: Collected

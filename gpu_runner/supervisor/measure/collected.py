@@ -48,7 +48,7 @@ class Collected:
     most: int = 1  # calls of the largest burst
     sizes: list[int] = field(default_factory=list)  # of the bursts that are still to be made
     spent_s: float = 0.0
-    enough_ns: float = 0.0  # see `is_done`
+    enough_ns: float = 0.0  # of `Plan`; 0 where fastest calls count: the next may be faster
 
     def new_extremes(self, answer: Answer, counted_ns: float) -> list[Sample]:
         """In what a single call that comes now is the least so far."""
