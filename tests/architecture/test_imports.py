@@ -15,7 +15,6 @@ FORBIDDEN = {
     "gpu_runner.data": {"torch", "numpy", "django", "redis", "rq"},
     "gpu_runner.supervisor": {"torch", "numpy", "django", "redis", "rq"},
     "gpu_runner.daemon": {"torch", "numpy", "django", "channels"},
-    "gpu_runner.engine": {"django", "redis", "rq"},
     "gpu_runner.__main__": {"torch", "numpy", "django"},
     "runs_app.evolve": {"torch", "numpy", "django", "redis", "rq", "openai"},
     "kbench_client.main": {"torch", "numpy", "django", "redis", "rq", "gpu_runner", "mcp"},
@@ -44,6 +43,25 @@ def test_a_layer_imports_only_what_it_may(package: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert set(json.loads(done.stdout)) & FORBIDDEN[package] == set()
+
+
+_ORACLE = """
+import json, sys
+from gpu_runner.engine import oracle, torch_settings
+torch_settings.settle()
+torch_settings.settle_reproducibly()
+print(json.dumps([oracle.torch.get_deterministic_debug_mode(), sorted(sys.modules)]))
+"""
+
+
+def test_an_oracle_starts_without_the_compiler_of_torch() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ORACLE], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    warns, modules = json.loads(done.stdout)
+    assert warns == 1
+    assert not {"torch._dynamo", "torch._inductor.config", "django", "redis", "rq"} & set(modules)
 
 
 def test_import_contracts_hold() -> None:
