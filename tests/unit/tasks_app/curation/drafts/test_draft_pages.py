@@ -106,7 +106,7 @@ def get_init_inputs():
 """
     upload = SimpleUploadedFile("19_ReLU.py", source.encode())
     page = client.post(reverse("drafts"), {"upload": [upload]}, follow=True).content.decode()
-    assert "19_relu was taken with changes: proposes half (cuda): rows=2048" in page
+    assert "19_relu was taken with changes: adds half (cuda): rows=2048" in page
     assert "odd (hidden, cuda)" in page
 
 
