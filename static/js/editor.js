@@ -1,11 +1,16 @@
-// A code editor in the place of a textarea: C++ and CUDA in colours, marks at lines, and keys that leave it.
+// A code editor in the place of a textarea: C++, CUDA and Python in colours, marks at lines, and keys that leave it.
 import {
-  EditorState, EditorView, HighlightStyle, StreamLanguage, bracketMatching, defaultKeymap, drawSelection,
+  Compartment, EditorState, EditorView, HighlightStyle, StreamLanguage, bracketMatching, defaultKeymap, drawSelection,
   highlightActiveLine, highlightActiveLineGutter, highlightSelectionMatches, highlightSpecialChars, history,
   historyKeymap, indentUnit, indentWithTab, keymap, lineNumbers, lintGutter, lintKeymap, search, searchKeymap,
   setDiagnostics, syntaxHighlighting, tags,
 } from "../vendor/codemirror/codemirror.min.js";
-import { language } from "./cpp.js";
+import { language as cpp } from "./cpp.js";
+import { language as python } from "./python.js";
+
+const CPP = StreamLanguage.define(cpp); // CUDA, too
+const PYTHON = StreamLanguage.define(python);
+const named = (language) => (language === "python" ? PYTHON : CPP);
 
 const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.controlKeyword], color: "var(--code-keyword)" },
@@ -50,8 +55,9 @@ function marks(state, places) {
 }
 
 // Hides `textarea` behind an editor that keeps its value; returns what the page needs of it.
-export function createEditor(textarea, { nonce, label, description, onSubmit }) {
+export function createEditor(textarea, { nonce, label, description, language, onSubmit }) {
   let silent = false;
+  const spoken = new Compartment();
   const keys = [{ key: "Mod-Enter", run: () => { onSubmit(); return true; } }, indentWithTab];
   const changed = EditorView.updateListener.of((update) => {
     if (!update.docChanged) return;
@@ -63,7 +69,7 @@ export function createEditor(textarea, { nonce, label, description, onSubmit }) 
     keymap.of([...keys, ...searchKeymap, ...historyKeymap, ...lintKeymap, ...defaultKeymap]),
     lineNumbers(), lintGutter(), highlightActiveLineGutter(), highlightActiveLine(), highlightSpecialChars(),
     drawSelection(), history(), bracketMatching(), highlightSelectionMatches(), search({ top: true }),
-    indentUnit.of("    "), EditorState.tabSize.of(4), StreamLanguage.define(language),
+    indentUnit.of("    "), EditorState.tabSize.of(4), spoken.of(named(language)),
     syntaxHighlighting(COLOURS), LOOK, changed,
     EditorView.contentAttributes.of({ "aria-labelledby": label, "aria-describedby": description, spellcheck: "false", tabindex: "0" }),
   ];
@@ -84,11 +90,16 @@ export function createEditor(textarea, { nonce, label, description, onSubmit }) 
     view.dispatch(setDiagnostics(view.state, marks(view.state, places)));
   }
 
+  // Reads the text in another language.
+  function speak(language) {
+    view.dispatch({ effects: spoken.reconfigure(named(language)) });
+  }
+
   function goTo(number) {
     const line = view.state.doc.line(Math.min(Math.max(number, 1), view.state.doc.lines));
     view.dispatch({ selection: { anchor: line.from, head: line.to }, effects: EditorView.scrollIntoView(line.from, { y: "center" }) });
     view.focus();
   }
 
-  return { set, mark, goTo, focus: () => view.focus() };
+  return { set, mark, speak, goTo, focus: () => view.focus() };
 }

@@ -92,6 +92,7 @@ const starter = () => {
 function turn() {
   save();
   held = key();
+  editor?.speak(language());
   const found = draft(held);
   if (found && found.text !== source.value) {
     show(found.text, { from: found.base, untouched: false });
@@ -209,7 +210,7 @@ async function loadEditor() {
     label.id = "source-label";
     label.removeAttribute("for");
     editor = createEditor(source, {
-      nonce: form.dataset.nonce, label: "source-label", description: "source-help", onSubmit: () => form.requestSubmit(),
+      nonce: form.dataset.nonce, label: "source-label", description: "source-help", language: language(), onSubmit: () => form.requestSubmit(),
     });
     marks();
   } catch {

@@ -131,7 +131,7 @@ def test_the_theme_is_kept(page: Page, seeded: Stack) -> None:
 
 
 def test_keyboard(page: Page, seeded: Stack) -> None:
-    """The first Tab offers to skip the navigation; the editor lets go after Escape."""
+    """The first Tab offers to skip the navigation; the editor lets go, and reads Python."""
     page.goto(f"{seeded.url}/submit/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
@@ -143,6 +143,10 @@ def test_keyboard(page: Page, seeded: Stack) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     expect(source).not_to_be_focused()
+    page.get_by_label("Language", exact=True).select_option("python")
+    source.fill("def kernel(x):")
+    coloured = page.locator(".cm-line span", has_text="def")  # other words are no span
+    expect(coloured).to_be_visible()
 
 
 def test_a_token_is_shown_once(page: Page, seeded: Stack) -> None:
