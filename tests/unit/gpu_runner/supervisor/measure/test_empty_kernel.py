@@ -12,6 +12,7 @@ from gpu_runner.data.protocol import CALIBRATION_ATTEMPTS, DISTURBED_NS, PRECISE
 from gpu_runner.data.signature import Signature
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
+from gpu_runner.supervisor import readiness
 from gpu_runner.supervisor.build.build import build_trusted
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
@@ -124,18 +125,19 @@ def test_one_of_a_disturbed_cpu_is_soon_forgotten(
 
 
 @pytest.mark.parametrize(
-    ("body", "openmp"), [("C[0] = A[0];", False), ("#pragma omp parallel\n{ C[0] = A[0]; }", True)]
+    ("text", "expected"),
+    zip(readiness.KERNELS[DeviceKind.CPU], (Habit.NONE, Habit.TEAM), strict=True),
 )
 def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
-    tmp_path: Path, body: str, openmp: bool
+    tmp_path: Path, text: str, expected: Habit
 ) -> None:
+    """A host makes one kernel of each habit before its first evaluation."""
     config = SupervisorConfig(kind=DeviceKind.CPU, device="cpu", cache_folder=tmp_path)
     signature = Signature.parse("void copy(const float* A, float* C, int N)")
     flags = tuple(toolchain.flags(DeviceKind.CPU, Abi.C, ""))
-    text = f'extern "C" {signature.text} {{\n{body}\n}}\n'
     library = build_trusted(Recipe({"k.cpp": text}, "k.cpp", DeviceKind.CPU, flags), config)
     found = habit(DeviceKind.CPU, Target(Abi.C, Direction.FORWARD, library=library))
-    assert found is (Habit.TEAM if openmp else Habit.NONE)
+    assert found is expected
     empty = build_empty(signature, config, found)
     assert habit(DeviceKind.CPU, Target(Abi.C, Direction.FORWARD, library=empty)) is found
 
