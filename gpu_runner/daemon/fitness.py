@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable, Sequence
 
 from gpu_runner.daemon import lineage
+from gpu_runner.daemon.child import Child
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.tools import health
@@ -18,8 +16,6 @@ logger = logging.getLogger(__name__)
 
 Look = Callable[[SupervisorConfig], str]
 """Looks at the device, marks it unfit or clears the mark, and returns the reason or nothing."""
-
-_fork = multiprocessing.get_context("fork")
 
 
 class Fitness:
@@ -46,13 +42,12 @@ class Fitness:
         self._look, self._prepare = look, prepare
         self._clock = clock
         self._due_at = clock() + recheck_s
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._child = Child()
 
     @property
     def pids(self) -> list[int]:
         """The process that looks, if one does: nobody may sweep it away."""
-        process = self._process
-        return [process.pid] if process is not None and process.pid else []
+        return self._child.pids
 
     def begin(self) -> None:
         """Make the host ready, and learn what a healthy GPU is like before a submission has run."""
@@ -62,33 +57,23 @@ class Fitness:
 
     def reason(self) -> str:
         """Why no job may be taken now, or empty; starts another look when it is time."""
-        if self._process is not None and not self._process.is_alive():
-            self._process.close()
-            self._process = None
+        if self._child.has_ended():
             self._due_at = self._clock() + self._recheck_s
         reason = health.unfit(self._config)
-        if reason and self._process is None and self._clock() >= self._due_at:
+        if reason and not self._child.is_started and self._clock() >= self._due_at:
             self._start([self._look])
         return reason
 
     def end(self) -> None:
         """End a look that is under way."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._process.close()
-            self._process = None
+        self._child.end()
 
     def _start(self, steps: Sequence[Look]) -> None:
         if steps:
-            self._process = _fork.Process(target=_run, args=(self._config, steps, os.getpid()))
-            self._process.start()
+            self._child.start(_run, self._config, steps)
 
 
-def _run(config: SupervisorConfig, steps: Sequence[Look], parent: int) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
-    lineage.die_with(parent)
+def _run(config: SupervisorConfig, steps: Sequence[Look]) -> None:
     lineage.adopt_orphans()
     for step in steps:
         reason = step(config)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import mmap
-import multiprocessing
-import os
-import signal
 import struct
 import time
 from collections.abc import Callable
 
-from gpu_runner.daemon import lineage
+from gpu_runner.daemon.child import Child
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import sensors
 from gpu_runner.supervisor.host.config import SupervisorConfig
 
-_PERIOD_S = 15.0
+_PERIOD_S = 15.0  # chosen: temperatures change as slowly
 _FRESH_S = 60.0  # what is older says nothing of now
 _HEAD = struct.Struct("<dI")  # monotonic seconds of the reading, length of its JSON
-_BYTES = 4096
-_fork = multiprocessing.get_context("fork")
+_BYTES = 4096  # chosen: several times what one reading takes
 
 Read = Callable[[DeviceKind, int], dict[str, float]]
 
@@ -35,30 +31,23 @@ class Sensors:
         self._config, self._read, self._period_s = config, read, period_s
         self._memory = mmap.mmap(-1, _BYTES)
         self._due_at = 0.0
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._child = Child()
 
     @property
     def pids(self) -> list[int]:
         """The child, if it runs: nobody may sweep it away."""
-        process = self._process
-        return [process.pid] if process is not None and process.pid else []
+        return self._child.pids
 
     def keep(self) -> None:
         """Start reading; again if the child has died, but not at once."""
-        if self._process is not None and not self._process.is_alive():
-            self.end()
-        if self._process is None and time.monotonic() >= self._due_at:
+        self._child.has_ended()
+        if not self._child.is_started and time.monotonic() >= self._due_at:
             self._due_at = time.monotonic() + _FRESH_S
-            self._process = _fork.Process(target=self._run, args=(os.getpid(),))
-            self._process.start()
+            self._child.start(self._run)
 
     def end(self) -> None:
         """Stop reading."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._process.close()
-            self._process = None
+        self._child.end()
 
     def latest(self) -> dict[str, float]:
         """The last reading; nothing where none is fresh."""
@@ -71,10 +60,7 @@ class Sensors:
             return {}  # it is being written
         return {str(name): float(value) for name, value in values.items()}
 
-    def _run(self, parent: int) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        lineage.die_with(parent)
+    def _run(self) -> None:
         while True:
             text = json.dumps(self._read(self._config.kind, self._config.index)).encode()
             if len(text) <= _BYTES - _HEAD.size:

@@ -13,7 +13,7 @@ from runs_app.evolve.commands import Edit
 from runs_app.models import Candidate, LanguageModel, Run, Submission
 from runs_app.optimisation.selectors.runs import may_control
 from runs_app.optimisation.services import log as run_log
-from runs_app.submissions.check_quota import check_quota
+from runs_app.submissions.refusals import check_quota
 from runs_app.work.lifecycle import evaluate
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
@@ -17,10 +17,8 @@ from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
-from runs_app.optimisation.services import spending
-from runs_app.optimisation.services.problem import problem_for, seed_for
-from runs_app.optimisation.services.request import RunRequest, config_for
-from runs_app.optimisation.services.start import answer_tokens, check_strategy, checked_target
+from runs_app.optimisation.services.request import RunRequest
+from runs_app.optimisation.services.start import planned
 
 _MOST_STEPS = 400
 _CHARACTERS_A_TOKEN = 4  # of English and code, roughly
@@ -61,13 +59,7 @@ def estimate_run(*, request: RunRequest, user: User | None = None) -> Estimate:
 
     Raises `SubmissionError` as `start_run` would.
     """
-    version, device = checked_target(request)
-    config = config_for(request)
-    config = replace(config, budget=spending.capped(config.budget, config.models, user))
-    seed = seed_for(request, version, device, user)
-    problem = problem_for(version, device, request.direction, seed)
-    problem = replace(problem, answer_tokens=answer_tokens(config))
-    check_strategy(problem, config, request)
+    _, _, problem, config = planned(request, user)
     bill, whole = _Rehearsal(problem, config).play()
     minutes = _minutes(bill, config)
     is_free = not any(model.price_in_usd or model.price_out_usd for model in config.models)

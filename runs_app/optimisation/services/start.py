@@ -41,13 +41,7 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
 
     Raises `SubmissionError` naming the field, and `QuotaExceeded`; nothing is stored then.
     """
-    version, device = checked_target(request)
-    config = config_for(request)
-    config = replace(config, budget=spending.capped(config.budget, config.models, user))
-    seed = seed_for(request, version, device, user)
-    problem = problem_for(version, device, request.direction, seed)
-    problem = replace(problem, answer_tokens=answer_tokens(config))
-    check_strategy(problem, config, request)
+    version, device, problem, config = planned(request, user)
     check_running(user, now)
     if spending.is_priced(config.models):
         spending.check_day(config.budget, user=user, now=now)
@@ -95,14 +89,31 @@ def start_demo_run(*, device: Device, now: datetime) -> Run | None:
     return start_run(user=system_user(), request=request, now=now)
 
 
-def answer_tokens(config: RunConfig) -> int:
+def planned(
+    request: RunRequest, user: User | None
+) -> tuple[TaskVersion, Device, Problem, RunConfig]:
+    """What a run of this request is about, and how it would look for kernels.
+
+    Raises `SubmissionError` naming the field where that cannot be.
+    """
+    version, device = _checked_target(request)
+    config = config_for(request)
+    config = replace(config, budget=spending.capped(config.budget, config.models, user))
+    seed = seed_for(request, version, device, user)
+    problem = problem_for(version, device, request.direction, seed)
+    problem = replace(problem, answer_tokens=_answer_tokens(config))
+    _check_strategy(problem, config, request)
+    return version, device, problem, config
+
+
+def _answer_tokens(config: RunConfig) -> int:
     """How long an answer may be at most, whichever language model is asked; 0 without any."""
     if not config.writers:
         return 0
     return min(config.max_tokens, *(model.max_output_tokens for model in config.writers))
 
 
-def checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:
+def _checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:
     """The task's current version and the device; raises `SubmissionError` if they do not fit."""
     version, device = _version(request), resolve_device(request.device)
     _check_task(version, device, request)
@@ -126,7 +137,7 @@ def _check_task(version: TaskVersion, device: Device, request: RunRequest) -> No
         raise SubmissionError("device", reason)
 
 
-def check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:
+def _check_strategy(problem: Problem, config: RunConfig, request: RunRequest) -> None:
     """Raise `SubmissionError` for what the strategy refuses, or if its first command is the end."""
     try:
         optimizer = Optimizer(problem, config, History(RunDetails(Run())))

@@ -163,20 +163,9 @@ def send_back(*, draft: Draft, user: User, reason: str, now: datetime) -> Draft:
     """Let a draft in review be changed again, and say why; for admins."""
     locked = _locked(draft)
     must_curate(user)
-    if locked.state != Draft.State.REVIEW:
-        raise CurationError("", f"it is {_words(locked)}, not in review")
+    _must_be_in_review(locked)
     why = clean_reason(reason, "say what is to be changed: its author reads it")
-    locked.state, locked.last_reason, locked.changed_at = Draft.State.OPEN, why, now
-    locked.save()
-    _leave_review(locked)
-    add_entry(
-        AuditEntry.Kind.RETURNED,
-        now=now,
-        actor=user,
-        version=locked.version,
-        draft=locked,
-        reason=why,
-    )
+    _leave_review(locked, AuditEntry.Kind.RETURNED, user, why, now)
     return locked
 
 
@@ -185,12 +174,8 @@ def reopen_draft(*, draft: Draft, user: User, now: datetime) -> Draft:
     """Take a draft back from review to change it; for whoever writes it, who need not say why."""
     locked = _locked(draft)
     _must_write(locked, user)
-    if locked.state != Draft.State.REVIEW:
-        raise CurationError("", f"it is {_words(locked)}, not in review")
-    locked.state, locked.last_reason, locked.changed_at = Draft.State.OPEN, "", now
-    locked.save()
-    _leave_review(locked)
-    add_entry(AuditEntry.Kind.RETURNED, now=now, actor=user, version=locked.version, draft=locked)
+    _must_be_in_review(locked)
+    _leave_review(locked, AuditEntry.Kind.RETURNED, user, "", now)
     return locked
 
 
@@ -203,17 +188,7 @@ def close_draft(*, draft: Draft, user: User, reason: str, now: datetime) -> Draf
     if locked.state not in _UNDER_WAY:
         raise CurationError("", f"it is {_words(locked)} already")
     why = clean_reason(reason, "say why: its author reads it, and the next admin")
-    locked.state, locked.last_reason, locked.changed_at = Draft.State.CLOSED, why, now
-    locked.save()
-    _leave_review(locked)
-    add_entry(
-        AuditEntry.Kind.CLOSED,
-        now=now,
-        actor=user,
-        version=locked.version,
-        draft=locked,
-        reason=why,
-    )
+    _leave_review(locked, AuditEntry.Kind.CLOSED, user, why, now)
     return locked
 
 
@@ -361,7 +336,25 @@ def _must_follow(version: TaskVersion, task: Task, replaces: int | None) -> None
         raise CurationError("replaces", reason)
 
 
-def _leave_review(draft: Draft) -> None:
+def _must_be_in_review(draft: Draft) -> None:
+    if draft.state != Draft.State.REVIEW:
+        raise CurationError("", f"it is {_words(draft)}, not in review")
+
+
+def _leave_review(
+    draft: Draft, kind: AuditEntry.Kind, user: User, reason: str, now: datetime
+) -> None:
+    """Open a draft again, or close it, as the entry of this kind says."""
+    closes = kind is AuditEntry.Kind.CLOSED
+    draft.state = Draft.State.CLOSED if closes else Draft.State.OPEN
+    draft.last_reason, draft.changed_at = reason, now
+    draft.save()
+    _no_longer_in_review(draft)
+    version = draft.version
+    add_entry(kind, now=now, actor=user, version=version, draft=draft, reason=reason)
+
+
+def _no_longer_in_review(draft: Draft) -> None:
     """A task that was never public and of which no draft is in review is a draft again."""
     if draft.task_id is None:
         return
