@@ -17,15 +17,15 @@ from torch import Tensor
 from gpu_runner.engine import cuda_runtime
 
 _SHORTEST_NS = 1.0  # a time must be positive even where the overhead is more than the call
-_EMPTY_CALLS = 201
-_EMPTY_PAIRS = 51
-_PAIRS_AGAIN = 5
-_CALLS_BETWEEN = 100
-_LEAST_HEAD_START_NS = 80_000.0
-_FIRST_HEAD_START_NS = 300_000.0
-_MOST_HEAD_START_NS = 10_000_000.0
-_CALIBRATION_CYCLES = 2_000_000
-_LEAST_FLUSH_BYTES = 32 << 20
+_EMPTY_CALLS = 201  # chosen: a steady median
+_EMPTY_PAIRS = 51  # chosen: a steady median
+_PAIRS_AGAIN = 5  # chosen: a tenth of those; the median follows a drift
+_CALLS_BETWEEN = 100  # chosen: the pairs in between cost a twentieth of the calls
+_LEAST_HEAD_START_NS = 80_000.0  # chosen: several launches, so that a host's hiccup stays out
+_FIRST_HEAD_START_NS = 300_000.0  # chosen: of a call whose host time is unknown
+_MOST_HEAD_START_NS = 10_000_000.0  # chosen: whoever queues for longer is timed with his host
+_CALIBRATION_CYCLES = 2_000_000  # chosen: about a millisecond at a GPU's clock
+_LEAST_FLUSH_BYTES = 32 << 20  # chosen: where the driver gives no or a tiny size of the L2
 
 Function = Callable[..., Any]
 

@@ -13,9 +13,9 @@ from gpu_runner.data.poison import HUGE
 from gpu_runner.engine import cuda_runtime
 from gpu_runner.engine.device_memory import create
 
-_POOL_BYTES = 1 << 20
-_LEAST_FLUSH_BYTES = 32 << 20
-_PROBES = 3
+_POOL_BYTES = 1 << 20  # chosen: noise that seldom repeats
+_LEAST_FLUSH_BYTES = 32 << 20  # as in `clock`
+_PROBES = 3  # the device's turns: see `completed_ns`
 _DECOYS = 3  # at most: false inputs before the true ones
 
 

@@ -15,14 +15,14 @@ from gpu_runner.engine.arguments import input_tensors, leaves, output_names
 from gpu_runner.engine.arithmetic import count_flops
 from gpu_runner.engine.mutants import Call
 from gpu_runner.engine.operations import Interpreter
-from gpu_runner.engine.problem import BaseProblem, ProblemError, map_tensors
+from gpu_runner.engine.problem import Problem, ProblemError, map_tensors
 
 _RUNS = 5  # of the eager baseline, of which the quickest counts
 _DOUBLE = 2.0  # what a scalar argument is multiplied by
 
 
 def facts_of(
-    problem: BaseProblem,
+    problem: Problem,
     workload: Workload,
     direction: Direction,
     seeds: Sequence[int],

@@ -12,7 +12,7 @@ from torch import Tensor
 from gpu_runner.data.poison import HUGE
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # glibc's malloc.h
-_TILE_BYTES = 1 << 20
+_TILE_BYTES = 1 << 20  # chosen: noise that seldom repeats
 
 
 def keep_freed_memory() -> None:

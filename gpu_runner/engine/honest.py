@@ -93,7 +93,7 @@ def _another_error(result: Tensor) -> Tensor:
     return torch.where(exact, result, result + result * noise)
 
 
-_CONTRACTED = {"mm": (1, 0), "mv": (1, 0), "dot": (0, 0), "bmm": (2, 1)}
+_CONTRACTED = {"mm": (1, 0), "mv": (1, 0), "dot": (0, 0), "bmm": (2, 1)}  # dimensions
 
 
 def _pair(step: Step) -> tuple[Tensor, Tensor, int, int] | None:

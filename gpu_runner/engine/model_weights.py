@@ -13,7 +13,7 @@ from gpu_runner.data.wire import ErrorCode
 from gpu_runner.engine.arguments import Described
 from gpu_runner.engine.returned import CallError
 
-_SHOWN = 3
+_SHOWN = 3  # chosen: of a message for a person
 
 
 def hold_still(model: nn.Module) -> nn.Module:

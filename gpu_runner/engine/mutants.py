@@ -20,7 +20,7 @@ from gpu_runner.engine.formats.measured import MeasuredProblem
 from gpu_runner.engine.formats.precision import in_double
 from gpu_runner.engine.operations import Change, Edit, Interpreter, floats
 from gpu_runner.engine.problem import (
-    BaseProblem,
+    Problem,
     ProblemError,
     exact,
     in_dtype,
@@ -38,7 +38,7 @@ class Call:
     """One call of a task's reference: its inputs, what is expected, and how it is judged."""
 
     def __init__(
-        self, problem: BaseProblem, workload: Workload, direction: Direction, seed: int, device: str
+        self, problem: Problem, workload: Workload, direction: Direction, seed: int, device: str
     ) -> None:
         """Draw the call's inputs and compute what is expected."""
         task = problem.task

@@ -17,8 +17,8 @@ from gpu_runner.data.signature import argument_name
 from gpu_runner.data.task import VERIFIER, Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.problem import (
-    BaseProblem,
     Drawn,
+    Problem,
     ProblemError,
     exact,
     in_dtype,
@@ -32,8 +32,8 @@ from gpu_runner.engine.verifier import Residuals, residuals
 
 BASELINE = "baseline_fn"
 _GRADIENT_SEED = 0x5EED_60AD  # keeps grad_output's stream apart from make_inputs'
-_VERIFIER_SEED = 0x7E51_F1E4
-_SEED_MASK = 2**63 - 1
+_VERIFIER_SEED = 0x7E51_F1E4  # and the verifier's
+_SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
 
 
 def make_problem(task: Task, folder: Path) -> NativeProblem:
@@ -41,7 +41,7 @@ def make_problem(task: Task, folder: Path) -> NativeProblem:
     return NativeProblem(task, _import_reference(folder))
 
 
-class NativeProblem(BaseProblem):
+class NativeProblem(Problem):
     """The functions of a reference.py."""
 
     def __init__(self, task: Task, module: ModuleType) -> None:
@@ -58,7 +58,7 @@ class NativeProblem(BaseProblem):
                 raise ProblemError(f"{BASELINE} must take the parameters of forward_fn")
 
     def as_seen(self, name: str, value: Any) -> Any:
-        """What the c ABI passes has its C type's dtype; see `BaseProblem.as_seen`."""
+        """What the c ABI passes has its C type's dtype; see `Problem.as_seen`."""
         if name in self._dtypes and isinstance(value, Tensor):
             return value.detach().to(self._dtypes[name]).contiguous()
         real = name in self._dtypes and self._dtypes[name].is_floating_point
@@ -77,7 +77,7 @@ class NativeProblem(BaseProblem):
         )
 
     def has_baseline(self, direction: Direction) -> bool:
-        """See `BaseProblem.has_baseline`."""
+        """See `Problem.has_baseline`."""
         return direction is Direction.FORWARD and hasattr(self._module, BASELINE)
 
     def draw_inputs(
@@ -119,7 +119,7 @@ class NativeProblem(BaseProblem):
         return scales
 
     def has_verifier(self, direction: Direction) -> bool:
-        """See `BaseProblem.has_verifier`."""
+        """See `Problem.has_verifier`."""
         return direction is Direction.FORWARD and hasattr(self._module, VERIFIER)
 
     def verified(

@@ -29,7 +29,6 @@ from gpu_runner.engine.failure import lacks
 from gpu_runner.engine.files import write_files
 from gpu_runner.engine.fingerprint import Fingerprint, fingerprint
 from gpu_runner.engine.problem import (
-    BaseProblem,
     Drawn,
     Problem,
     ProblemError,
@@ -41,7 +40,7 @@ from gpu_runner.engine.problem import (
 if TYPE_CHECKING:
     from gpu_runner.engine.soundness import Soundness
 
-_AWAKE_S = 0.1
+_AWAKE_S = 0.1  # chosen: the next call usually comes sooner, and finds the device awake
 _NO_SENSE = 1e300  # an error beyond any bound
 
 Request = dict[str, Any]
@@ -239,19 +238,18 @@ class Oracle:
 
     def _mutants(self, request: Request) -> Answer:
         # Imported here: evaluations need none of it, and it takes PyTorch's decompositions along.
-        from gpu_runner.engine.soundness import Soundness, base_problem
+        from gpu_runner.engine.soundness import Soundness
 
         loaded, workload, direction, seed = self._subject(request)
         if loaded.soundness is None:
-            loaded.soundness = Soundness(base_problem(loaded.problem), loaded.device)
+            loaded.soundness = Soundness(loaded.problem, loaded.device)
         return loaded.soundness.step(workload, direction, seed, set(request["settled"]))
 
     def _filters(self, request: Request) -> Answer:
         from gpu_runner.engine.filters import facts_of
-        from gpu_runner.engine.soundness import base_problem
 
         loaded, workload, direction, _ = self._subject(request)
-        problem = base_problem(loaded.problem)
+        problem = loaded.problem
         return facts_of(problem, workload, direction, request["seeds"], loaded.device)
 
     def _draw(
@@ -283,7 +281,7 @@ class Oracle:
         return self._loaded, workload, Direction(request["direction"]), int(request["seed"])
 
     def _forget(self) -> None:
-        if self._loaded is not None and isinstance(self._loaded.problem, BaseProblem):
+        if self._loaded is not None:
             self._loaded.problem.forget()
         torch_settings.give_memory_back()
 

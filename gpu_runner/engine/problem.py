@@ -71,52 +71,11 @@ class TwoStep(Protocol):
         ...
 
 
-class Problem(Protocol):
-    """A task's reference, loaded. `device` is "cpu" or "cuda"."""
+class Problem(ABC):
+    """A task's reference, loaded. `device` is "cpu" or "cuda".
 
-    def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
-        """Inputs of one call; the same bits whenever the arguments are the same."""
-        ...
-
-    def function(self, direction: Direction) -> Callable[..., Any]:
-        """The reference; takes `Drawn.arguments` by position."""
-        ...
-
-    def baseline(self, direction: Direction) -> Callable[..., Any]:
-        """What is timed as a baseline, and never judged by: takes the same arguments."""
-        ...
-
-    def expected(
-        self, workload: Workload, direction: Direction, seed: int, device: str
-    ) -> tuple[Tensor, ...]:
-        """Expected outputs, computed in float64 from the inputs as the kernel sees them."""
-        ...
-
-    def scale(
-        self,
-        workload: Workload,
-        direction: Direction,
-        seed: int,
-        device: str,
-        expected: tuple[Tensor, ...],
-    ) -> tuple[Tensor, ...] | None:
-        """Elementwise error scale of each output, or None for the default of `Tolerance`."""
-        ...
-
-    def verified(
-        self,
-        workload: Workload,
-        direction: Direction,
-        seed: int,
-        device: str,
-        outputs: Mapping[str, Tensor],
-    ) -> list[tuple[str, Comparison]] | None:
-        """What the task's own verifier says of a call's outputs; None where it has none."""
-        ...
-
-
-class BaseProblem(ABC):
-    """A `Problem` that needs only `draw_inputs` and `function`; it keeps the last draw."""
+    A format adds `draw_inputs` and `function` at least. The last draw is kept.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -126,14 +85,17 @@ class BaseProblem(ABC):
     def draw_inputs(
         self, workload: Workload, direction: Direction, seed: int, device: str
     ) -> Drawn:
-        """`Problem.draw`, called after seeding and under the default device."""
+        """`draw`, called after seeding and under the default device."""
 
     @abstractmethod
     def function(self, direction: Direction) -> Callable[..., Any]:
-        """See `Problem.function`."""
+        """The reference; takes `Drawn.arguments` by position."""
 
     def baseline(self, direction: Direction) -> Callable[..., Any]:
-        """See `Problem.baseline`: the reference itself, but for a task that has another."""
+        """What is timed as a baseline, and never judged by: takes the same arguments.
+
+        The reference itself, but for a task that has another.
+        """
         return self.function(direction)
 
     def has_baseline(self, direction: Direction) -> bool:
@@ -142,7 +104,10 @@ class BaseProblem(ABC):
         return False
 
     def draw(self, workload: Workload, direction: Direction, seed: int, device: str) -> Drawn:
-        """See `Problem.draw`. Raises `ProblemError` if the task's code raises."""
+        """Inputs of one call; the same bits whenever the arguments are the same.
+
+        Raises `ProblemError` if the task's code raises.
+        """
         key = (workload.name, workload.values, direction, seed, device)
         if self._last is not None and self._last[0] == key:
             return self._last[1]
@@ -169,7 +134,7 @@ class BaseProblem(ABC):
     def expected(
         self, workload: Workload, direction: Direction, seed: int, device: str
     ) -> tuple[Tensor, ...]:
-        """See `Problem.expected`."""
+        """Expected outputs, computed in float64 from the inputs as the kernel sees them."""
         drawn = self.draw(workload, direction, seed, device)
         with exact(device):
             return outputs_of(self.function(direction)(*in_float64(drawn.arguments)))
@@ -182,7 +147,7 @@ class BaseProblem(ABC):
         device: str,
         expected: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...] | None:
-        """See `Problem.scale`."""
+        """Elementwise error scale of each output, or None for the default of `Tolerance`."""
         return None
 
     def has_verifier(self, direction: Direction) -> bool:
@@ -198,7 +163,7 @@ class BaseProblem(ABC):
         device: str,
         outputs: Mapping[str, Tensor],
     ) -> list[tuple[str, Comparison]] | None:
-        """See `Problem.verified`."""
+        """What the task's own verifier says of a call's outputs; None where it has none."""
         return None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_LIMIT_CHARACTERS = 1 << 20
+_LIMIT_CHARACTERS = 1 << 20  # chosen: a compiler's version and messages are shorter
 _run = subprocess.run
 
 

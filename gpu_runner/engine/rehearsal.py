@@ -14,9 +14,9 @@ from gpu_runner.engine.compare import Limit, compare
 from gpu_runner.engine.device_calls import DeviceCalls
 from gpu_runner.engine.fingerprint import fingerprint
 
-_PAUSE_S = 0.02
-_ELEMENTS = 4096
-_MEMORY_BYTES = 4 << 20
+_PAUSE_S = 0.02  # chosen: a wait that nobody notices
+_ELEMENTS = 4096  # chosen: enough for each operation to run once
+_MEMORY_BYTES = 4 << 20  # chosen: as `_ELEMENTS`
 
 
 def rehearse(lock: int, control: int, device: str) -> None:

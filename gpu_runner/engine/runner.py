@@ -42,8 +42,8 @@ from gpu_runner.engine.returned import copy_out, record_of, returned_tensors
 from gpu_runner.engine.subject import Baseline, Extension, Null, Prepared, Subject
 
 _SETUP_LIMIT_BYTES = 64 << 20  # the supervisor is trusted; a task's files come with it
-_WARM_CALLS = 6
-_BEGINNING_BYTES = 64 << 10
+_WARM_CALLS = 6  # chosen: by then what is compiled, loaded or cached is there
+_BEGINNING_BYTES = 64 << 10  # chosen: many times what the first message has
 _READ = (ArgumentKind.INPUT, ArgumentKind.INOUT)
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 

@@ -13,7 +13,7 @@ from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.honest import Family, honest_kernels
 from gpu_runner.engine.mutants import LARGEST, Call, Outputs, mutants_of, tried
 from gpu_runner.engine.native_problem import BASELINE
-from gpu_runner.engine.problem import BaseProblem, ProblemError
+from gpu_runner.engine.problem import Problem
 
 MOST_WORDS = 300
 """Of what a baseline's error says."""
@@ -22,7 +22,7 @@ MOST_WORDS = 300
 class Soundness:
     """Answers for one task; it keeps the last call, whose result is the next one's stale result."""
 
-    def __init__(self, problem: BaseProblem, device: str) -> None:
+    def __init__(self, problem: Problem, device: str) -> None:
         """`device` is "cpu" or "cuda"."""
         self._problem, self._device = problem, device
         self._earlier: tuple[tuple[str, Direction], Call] | None = None
@@ -96,10 +96,3 @@ def _baseline(call: Call) -> tuple[float, str]:
     except Exception as error:  # whatever its code does wrong, and other shapes
         return LARGEST, f"{type(error).__name__}: {error}"[:MOST_WORDS]
     return LARGEST, f"gives {len(outputs)} outputs, not {len(call.expected)}"
-
-
-def base_problem(problem: object) -> BaseProblem:
-    """The problem, if mutants can be derived from it; raises `ProblemError` if not."""
-    if not isinstance(problem, BaseProblem):
-        raise ProblemError("mutants cannot be derived from a task of this format")
-    return problem

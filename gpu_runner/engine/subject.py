@@ -24,7 +24,6 @@ from gpu_runner.engine.arguments import Described, leaves, rebuild, tensor_entri
 from gpu_runner.engine.clock import HeadStart
 from gpu_runner.engine.files import write_files
 from gpu_runner.engine.problem import (
-    BaseProblem,
     Drawn,
     ProblemError,
     TwoStep,
@@ -155,8 +154,7 @@ class Baseline:
             function = torch.compile(self._with_device(function, drawn, device), dynamic=False)
         else:
             function = self._with_device(function, drawn, device)
-        if isinstance(problem, BaseProblem):
-            problem.forget()
+        problem.forget()
         inputs = tensor_entries(setup["arguments"])
         by_name = task.abi is Abi.C
         return Prepared(

@@ -14,12 +14,12 @@ from gpu_runner.engine.problem import STORED, map_tensors
 from gpu_runner.engine.seeding import reseed
 
 _SEED = 0xFA_711E5  # keeps this stream apart from make_inputs'
-_SEED_MASK = 2**63 - 1
-_SCALE = 1000.0
-_DEVIATIONS = 4.0
-_HEADROOM = 8.0
-_HEAVY_SHARE = 1 / 64
-_HEAVY = 100.0
+_SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
+_SCALE = 1000.0  # chosen, as the next: far from what tasks draw, and below float16's largest
+_DEVIATIONS = 4.0  # chosen: all of one sign nearly, as `_shifted` says
+_HEADROOM = 8.0  # root of the 64 that `integer_range` spares
+_HEAVY_SHARE = 1 / 64  # chosen: rare, but in every row
+_HEAVY = 100.0  # chosen: outweighs the rest of a row in its sum of squares
 _ROWS = 4  # of every four rows one repeats its neighbour and one is zero
 _SEGMENT = 32  # elements that stand for a row where there is only one dimension
 

@@ -21,8 +21,8 @@ from gpu_runner.engine.problem import ProblemError, in_float64
 
 MOST_S = 10.0
 """Seconds that a verifier may take for one call."""
-MOST_RESIDUALS = 16
-_LONGEST_NAME = 80
+MOST_RESIDUALS = 16  # chosen: a page shows them all
+_LONGEST_NAME = 80  # chosen: as of a task
 _LARGEST = 1e300  # stands for an infinite residual: JSON has no infinity
 
 Verifier = Callable[..., Any]

@@ -35,7 +35,7 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode
 from gpu_runner.engine.honest import honest_kernels
 from gpu_runner.engine.mutants import Call, Outputs
 from gpu_runner.engine.problem import map_tensors, outputs_of
-from gpu_runner.engine.soundness import base_problem, honest_result
+from gpu_runner.engine.soundness import honest_result
 from gpu_runner.engine.subject import load_extension
 from gpu_runner.supervisor.build.build import build_solution
 from gpu_runner.supervisor.device.toolchain import TORCH_MODULE
@@ -133,7 +133,7 @@ class Places:
         return self._supported[key]
 
     def _drawn(self, place: Workload, rng: random.Random) -> Call:
-        base = base_problem(problem(self._name))
+        base = problem(self._name)
         return Call(base, place, self._direction, rng.getrandbits(62), "cpu")
 
 

@@ -12,14 +12,14 @@ from gpu_runner.data.symptom import GENERAL, Finding, Symptom
 from gpu_runner.engine.diagnosis.case import Case, Sample, mostly, root_mean_square
 
 _FEWEST = 64  # elements whose errors have a distribution
-_MANY = 256
+_MANY = 256  # chosen: of so many elements a smooth fit is no chance
 _SLIGHTLY = 4.0  # times the bound
-_BINS = 32
+_BINS = 32  # chosen: enough to follow a smooth function
 _IN_A_BIN = 16  # elements at least
 _SMOOTH, _NOISY = 0.5, 0.2  # part of the errors' squares that the value explains
 _SMALL = 0.05  # error over value, of what still is the same function
 _ALL_ALIKE = 0.8  # of the values' squares, that of their mean: so alike are sums of one sign
-_FEW_TERMS = 8
+_FEW_TERMS = 8  # chosen: of fewer, a function rather than a sum
 _LONG, _PEAKED = 32, 6.0  # terms of a sum; kurtosis, which is 3 of normal errors
 _NEIGHBOURS, _ALIKE = 8, 0.03  # of the errors' size; the nearest of eight is at 0.15 in noise
 _ONE_TERM = 0.4  # of a sum's terms

@@ -16,7 +16,7 @@ from gpu_runner.engine.operations import Step
 Function = Callable[[Tensor], Tensor]
 
 _INFO = torch.finfo(torch.float32)
-_LOG2_E = 1.44269504
+_LOG2_E = 1.44269504  # in float32, as kernels write it
 _ULP = _INFO.eps / 2  # of a number just below a power of two, over it
 
 

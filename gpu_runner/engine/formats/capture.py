@@ -13,7 +13,7 @@ from torch import Tensor
 from gpu_runner.engine.problem import ProblemError, outputs_of
 from gpu_runner.engine.seeding import reseed
 
-_MOST_GRADIENTS = 64
+_MOST_GRADIENTS = 64  # chosen: many times what a function returns
 
 
 class _Captured(Exception):

@@ -14,8 +14,8 @@ from gpu_runner.engine.problem import ProblemError
 
 _SHORT = 4096
 """No sane kernel sums more terms than this into one float32 one after the other, products apart."""
-_LONG = 65536
-_AT_MOST_TIMES_LONGEST = 16
+_LONG = 65536  # chosen: of a batch no sane kernel sums more into one float32
+_AT_MOST_TIMES_LONGEST = 16  # chosen: errors of many sums partly cancel
 _PRODUCTS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "linear", "mkldnn_linear"), 0),
     **dict.fromkeys(("addmm", "baddbmm", "addbmm", "addmv", "_addmm_activation"), 1),

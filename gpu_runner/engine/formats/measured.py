@@ -12,7 +12,7 @@ from torch import Tensor
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.formats.lengths import bound_factor, epsilon, traced
-from gpu_runner.engine.problem import BaseProblem, Drawn, ProblemError, outputs_of
+from gpu_runner.engine.problem import Drawn, Problem, ProblemError, outputs_of
 
 _SLACK = 4.0
 """How many times less accurate than the eager float32 reference a kernel may be, on top."""
@@ -22,7 +22,7 @@ _NOISE = 0.1
 """Error over size of an output, both as root mean squares, from which on no digit is right."""
 
 
-class MeasuredProblem(BaseProblem):
+class MeasuredProblem(Problem):
     """A `Problem` whose bounds follow from how its reference behaves in its own dtype.
 
     With L the traced length of its sums, an output element may be off by `eps * (constant +

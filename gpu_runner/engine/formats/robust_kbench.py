@@ -30,7 +30,7 @@ from gpu_runner.engine.formats.precision import in_double
 from gpu_runner.engine.problem import Drawn, ProblemError, in_float64, outputs_of
 from gpu_runner.engine.values import varied
 
-_SEED_MASK = 2**63 - 1
+_SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
 _GRADIENT_SEED = 0x6AD_5EED  # keeps grad_output's stream apart from the inputs'
 _MARGIN = 4.0  # units in the last place by which a value near a kink may be off, at least
 _FORWARD, _OUTPUT_GRADIENTS, _TARGETS = "forward", "output_gradients", "targets"

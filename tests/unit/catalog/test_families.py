@@ -18,7 +18,6 @@ from gpu_runner.engine.families.contractions import Instead, at_the_end, reduced
 from gpu_runner.engine.families.sums import serial
 from gpu_runner.engine.mutants import Call
 from gpu_runner.engine.operations import Interpreter, Step
-from gpu_runner.engine.soundness import base_problem
 from tests.bench.families import Found, Places, try_all, ways
 from tests.unit.catalog.judging import problem, task
 from tests.unit.catalog.test_tasks import NAMES
@@ -89,6 +88,6 @@ def test_what_has_a_real_error_is_refused_in_each_evaluation(way: str) -> None:
     refused = 0
     for seed in range(8):
         place = replace(workload, values=values)
-        call = Call(base_problem(problem(name)), place, Direction.FORWARD, seed, "cpu")
+        call = Call(problem(name), place, Direction.FORWARD, seed, "cpu")
         refused += call.judge(call.run(Interpreter(instead=instead)))[0]
     assert refused == 8

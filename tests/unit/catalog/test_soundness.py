@@ -12,7 +12,7 @@ from gpu_runner.data.formats import catalog_folder
 from gpu_runner.data.task import Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from gpu_runner.engine.filters import facts_of
-from gpu_runner.engine.soundness import Soundness, base_problem
+from gpu_runner.engine.soundness import Soundness
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.soundness import filters
 from tests.unit.catalog.judging import problem, task
@@ -70,14 +70,14 @@ def test_honest_kernels_keep_a_distance_from_the_bounds(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_report_judges_what_is_timed_in_place_of_the_reference(name: str) -> None:
     judged = {e["direction"] for e in report(name)["honest"] if e["name"] == "baseline_fn"}
-    own = base_problem(problem(name))
+    own = problem(name)
     assert judged == {d for d in task(name).directions if own.has_baseline(d)}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_filters_of_today_flag_nothing_on_a_small_workload(name: str) -> None:
     """Found anew, not read from the report: a filter may have changed since that was made."""
-    data, own = task(name), base_problem(problem(name))
+    data, own = task(name), problem(name)
 
     def facts(workload: Workload, direction: Direction, seeds: Sequence[int]) -> dict[str, Any]:
         return facts_of(own, workload, direction, seeds, "cpu")
@@ -100,7 +100,7 @@ def test_filters_of_today_flag_nothing_on_a_small_workload(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_mutants_fail_where_the_report_says_so(name: str) -> None:
     """As many as it says on one workload in each direction, of which most of the report speaks."""
-    soundness = Soundness(base_problem(problem(name)), "cpu")
+    soundness = Soundness(problem(name), "cpu")
     for direction in task(name).directions:
         counts = report(name)["unlisted"][direction]["failed"]
         workload_name = max(counts, key=counts.__getitem__)

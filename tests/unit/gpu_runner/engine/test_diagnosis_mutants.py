@@ -13,7 +13,6 @@ from gpu_runner.engine.files import write_files
 from gpu_runner.engine.mutants import Call, mutants_of
 from gpu_runner.engine.oracle import explain
 from gpu_runner.engine.problem import load_problem
-from gpu_runner.engine.soundness import base_problem
 
 LOOKS = {
     "zeros": {Symptom.ZEROS},
@@ -39,7 +38,7 @@ def first_findings(name: str) -> dict[str, Symptom | None]:
     task = find_task(name)
     workload = next(w for w in task.workloads if not w.hidden and DeviceKind.CPU in w.devices)
     with write_files(task) as folder:
-        problem = base_problem(load_problem(task, Path(folder)))
+        problem = load_problem(task, Path(folder))
         call, earlier = (
             Call(problem, workload, task.directions[0], seed, "cpu") for seed in (1, 2)
         )

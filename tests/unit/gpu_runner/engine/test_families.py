@@ -15,7 +15,7 @@ from gpu_runner.engine.families import functions, sums
 from gpu_runner.engine.families.contractions import by_rows
 from gpu_runner.engine.honest import honest_kernels
 from gpu_runner.engine.mutants import Call
-from gpu_runner.engine.soundness import base_problem, honest_result
+from gpu_runner.engine.soundness import honest_result
 from tests.unit.catalog.judging import problem
 from tests.unit.gpu_runner.engine.test_mutants import first_call
 from tests.unit.gpu_runner.engine.test_mutants import problem as small_problem
@@ -219,6 +219,6 @@ def test_a_family_that_a_task_has_nothing_of_is_left_out(tmp_path: Path) -> None
 def test_strassen_is_honest_where_nothing_makes_more_of_its_errors() -> None:
     family = honest_kernels()["Strassen's products"]
     for name, tried in (("matrix_mul", True), ("softmax_attention", False)):
-        base = base_problem(problem(name))
+        base = problem(name)
         call = Call(base, base.task.workloads[-1], Direction.FORWARD, 1, "cpu")
         assert (honest_result(family, call) is not None) is tried

@@ -14,7 +14,7 @@ from gpu_runner.engine.honest import honest_kernels
 from gpu_runner.engine.mutants import Call, mutants_of, tried
 from gpu_runner.engine.operations import Edit, Interpreter, refuse_wild_indices
 from gpu_runner.engine.problem import load_problem
-from gpu_runner.engine.soundness import Soundness, base_problem
+from gpu_runner.engine.soundness import Soundness
 
 REFERENCE = """
 import torch
@@ -48,7 +48,7 @@ def problem(
         dtype=dtype,
         tolerance=Tolerance(reduction="n", constant=constant, growth=growth),
     )
-    return Soundness(base_problem(load_problem(task, folder)), "cpu")
+    return Soundness(load_problem(task, folder), "cpu")
 
 
 def first_call(soundness: Soundness) -> Call:

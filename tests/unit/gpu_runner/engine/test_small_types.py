@@ -9,7 +9,7 @@ import torch
 from gpu_runner.data.task import Task, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine.problem import in_dtype, in_float64, load_problem
-from gpu_runner.engine.soundness import Soundness, base_problem
+from gpu_runner.engine.soundness import Soundness
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import make_task
 
@@ -77,7 +77,7 @@ def test_a_kernel_sees_and_writes_what_its_signature_says(start: Start) -> None:
 
 def test_wrong_kernels_over_small_types_fail(tmp_path: Path) -> None:
     (tmp_path / "reference.py").write_text(REFERENCE)
-    asked = Soundness(base_problem(load_problem(small_task(), tmp_path)), "cpu")
+    asked = Soundness(load_problem(small_task(), tmp_path), "cpu")
     workload = Workload(name="only", parameters={"n": 9})
     failed, passed = set[str](), set[str]()
     for seed in range(4):

@@ -16,7 +16,7 @@ from gpu_runner.data.verdict import Abi, Direction
 from gpu_runner.engine import verifier
 from gpu_runner.engine.filters import facts_of
 from gpu_runner.engine.problem import load_problem
-from gpu_runner.engine.soundness import Soundness, base_problem
+from gpu_runner.engine.soundness import Soundness
 from gpu_runner.engine.verifier import VerifierError, residuals
 from tests.unit.gpu_runner.engine.conftest import Start
 from tests.unit.gpu_runner.engine.stub import make_task
@@ -48,7 +48,7 @@ def root_task(reference: str = REFERENCE) -> Task:
 
 def soundness(folder: Path, reference: str) -> Soundness:
     (folder / "reference.py").write_text(reference)
-    return Soundness(base_problem(load_problem(root_task(reference), folder)), "cpu")
+    return Soundness(load_problem(root_task(reference), folder), "cpu")
 
 
 def states(asked: Soundness) -> dict[str, set[str]]:
