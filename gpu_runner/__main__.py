@@ -16,8 +16,8 @@ from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.text import decoded
-from gpu_runner.data.protocol import MUTANT_SEEDS
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
+from gpu_runner.data.soundness import MUTANT_SEEDS
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
 from gpu_runner.supervisor.baseline_job import measure_baselines

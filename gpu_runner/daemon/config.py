@@ -15,9 +15,9 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host.config import default_cache_folder
 
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
-LONGEST_DRAIN_S = 600.0
+LONGEST_DRAIN_S = 600.0  # chosen: longer than nearly all evaluations, so most end in peace
 CACHE_VARIABLE = "KBENCH_CACHE_GIB"
-DEFAULT_CACHE_BYTES = 20 << 30
+DEFAULT_CACHE_BYTES = 20 << 30  # chosen: thousands of builds, and room left on a small disk
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 STREAM_LENGTH = 200_000
 """Entries that Redis keeps (about): hours of heartbeats, should nobody read them."""
 
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 2.0
+_FIRST_PAUSE_S = 0.1  # chosen: Redis that restarts is back within some of these
+_LONGEST_PAUSE_S = 2.0  # chosen: events come this late at most once Redis is back
 
 
 class EventStream:

@@ -35,8 +35,8 @@ from gpu_runner.supervisor.tools import health
 
 logger = logging.getLogger(__name__)
 
-ALIVE_S = 5.0
-_LAST_SENDING_S = 10.0
+ALIVE_S = 5.0  # chosen: a small part of the time after which the site calls a job silent
+_LAST_SENDING_S = 10.0  # chosen: what is not sent by then, the reconciler finds
 _LONGEST_REASON = 4000  # characters; of what is longer, both ends are kept
 
 _IDS = {

@@ -10,9 +10,9 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-_SWEEP_S = 5.0
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_SWEEP_S = 5.0  # chosen: what outlives SIGKILL for longer hangs in the kernel
 _DYING_S = 0.3  # a process that was killed a moment ago takes a moment to end
 
 

@@ -39,7 +39,7 @@ _FUNCTIONS = {
     JobKind.CHECK: jobs.filter_task,
     JobKind.BASELINES: jobs.measure_baselines,
 }
-_TICK_S = 0.05
+_TICK_S = 0.05  # chosen: a wait that nobody notices
 _fork = multiprocessing.get_context("fork")  # the child shares the numbers of its events
 
 

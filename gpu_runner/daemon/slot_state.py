@@ -9,7 +9,7 @@ from gpu_runner.data.event import JobKind
 
 _LAYOUT = struct.Struct("<QIHBB")  # seq, attempt, length of the id, finished, place of the kind
 _KINDS = tuple(JobKind)
-_ID_BYTES = 256
+_ID_BYTES = 256  # chosen: an id has 36
 
 
 class SlotState:

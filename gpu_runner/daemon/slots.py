@@ -35,10 +35,10 @@ FILTER_TASK = "gpu_runner.daemon.jobs.filter_task"
 MEASURE_BASELINES = "gpu_runner.daemon.jobs.measure_baselines"
 """Name under which it enqueues baselines; these three are the whole allow-list."""
 
-SOCKET_TIMEOUT_S = 5.0
-_FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 30.0
-_HEALTHY_S = 60.0
+SOCKET_TIMEOUT_S = 5.0  # chosen: Redis answers in milliseconds, so it is gone
+_FIRST_PAUSE_S = 0.5  # chosen, as the next two: a slot that fails at once must not fill the log
+_LONGEST_PAUSE_S = 30.0  # chosen: and yet works soon after the fault is mended
+_HEALTHY_S = 60.0  # chosen: twice the longest pause; who lived so long begins anew
 _fork = multiprocessing.get_context("fork")  # slots share memory with the daemon
 
 

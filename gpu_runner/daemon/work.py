@@ -30,7 +30,7 @@ from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)
 
-_TICK_S = 0.25
+_TICK_S = 0.25  # chosen: a wait that nobody notices
 _EVICT_S = 3600.0  # how often the cache is looked through
 
 

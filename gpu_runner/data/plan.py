@@ -23,7 +23,7 @@ class Plan:
     """Seconds of calls after which a workload is done with `LEAST_CALLS`."""
     extra_processes: int = 0
     """May be added while the result is too noisy."""
-    is_checked: bool = False
+    first_calls: bool = False
     """Whether a few verified calls come first, in a process of their own."""
     hidden: bool = False
     """Whether hidden workloads are measured."""

@@ -1,5 +1,7 @@
 """The tuned numbers of measuring and judging, each with its unit, its reason and its source.
 
+Those of the physical limit stand in `floor`, those by which a task is proven sound in `soundness`.
+
 A source is a measurement (the command or the page that shows it), a publication, or "judgement"
 where nobody has measured it. Whoever changes one runs `tests.bench.honest` and the red team again.
 """
@@ -16,15 +18,15 @@ from gpu_runner.data.verdict import Abi, DeviceKind, Mode
 
 
 LEAST_CALLS = 3
-"""Single calls of a workload in a process, however long they take: a median of fewer is none."""
+"""Single calls of a workload in a process at least. Source: a median of fewer is none."""
 
 LEAST_TEAM = 4
 """Threads of an OpenMP team at least where races are looked for, however few processors there are.
 
-With one, a loop without its `reduction` is right. Source: docs/decisions/0043.
+With one, a loop without its `reduction` is right. Source: docs/decisions/0046-races.
 """
 
-CHECK_PLAN = Plan(processes=1, min_calls=2, max_calls=2, team=LEAST_TEAM)
+FIRST_CALLS = Plan(processes=1, min_calls=2, max_calls=2, team=LEAST_TEAM)
 """Right first, then fast: whoever is wrong hears it before baselines and clocks.
 
 Nothing of it is timed, so OpenMP's teams are large enough for races to show. Source: judgement.
@@ -58,13 +60,17 @@ _RANKED = Plan(
     max_calls=60,
     extra_processes=3,
     enough_ns=100.0,  # each of three processes; `RESOLUTION_NS`
-    is_checked=True,
+    first_calls=True,
     hidden=True,
     baselines=True,
     bursts=2,
     is_calibrated=True,
     varied=2,  # three processes: each of six families, all that there are beside one's own
 )
+"""A score must repeat: three processes at least, and three more where they differ.
+
+Source: judgement; `tests.bench.repeat` shows how well it repeats.
+"""
 
 PLANS = {
     Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3, varied=1, shapes=1),
@@ -109,7 +115,7 @@ Source: `tests.bench.repeat`.
 UNSTABLE_FROM = 0.25
 """Relative half-width above which a ranked time, after all processes, is noise and no score.
 
-Source: docs/decisions/0051; `tests.bench.honest` counts how often an honest kernel meets it.
+Source: docs/decisions/0054-unstable; `tests.bench.honest` counts how often honest kernels meet it.
 """
 
 RESOLUTION_NS = {DeviceKind.CUDA: 100.0, DeviceKind.CPU: 250.0}
@@ -133,14 +139,14 @@ BURST_SHARE = 0.2
 VARIED_SHARE = 1 / 16
 """Part of the draws with other input distributions, at any time: no call of a process is safe.
 
-Source: docs/decisions/0033.
+Source: docs/decisions/0033-other-values.
 """
 
 MOST_BURST_CALLS = {DeviceKind.CUDA: 64, DeviceKind.CPU: 1}
 """Calls of a burst. On a device one starts and ends late, and nothing of that is accounted.
 
 By up to half a millisecond, however many calls it has; on a CPU the scheduler accounts for each
-call. Source: docs/decisions/0032.
+call. Source: docs/decisions/0032-large-bursts.
 """
 
 LONGEST_BURST_S = 0.005
@@ -154,7 +160,7 @@ DEVICE_BUSY_NS = 1_000_000
 """A trifle that takes the oracle more ns tells of another process's work under way on the device.
 
 It takes 30 us on an idle one, and over 2 ms where two processes share the device by turns.
-Source: docs/decisions/0020.
+Source: docs/decisions/0020-cuda-memory.
 """
 
 # --- Empty-kernel calibration ------------------------------------------------------------------
@@ -166,7 +172,7 @@ EMPTY_BURSTS = 10
 """Bursts of an empty kernel, through which a line is laid. Source: judgement."""
 
 CALIBRATED_WORKLOADS = 3
-"""Workloads on which a C++ runner's empty kernel is measured: it is the same on all."""
+"""Workloads with an empty kernel of a C++ runner: it is the same on all. Source: judgement."""
 
 CALIBRATION_VALID_S = 24 * 3600.0
 """A host is calibrated again after this time, in an audit, and before a claim is raised.
@@ -178,13 +184,13 @@ PRECISE_NS = {DeviceKind.CUDA: 15_000.0, DeviceKind.CPU: math.inf}
 """Deviation in ns up to which a calibration will do at once.
 
 On a CPU any will: its clock is processor time, which a busy host does not draw out.
-Source: docs/decisions/0036.
+Source: docs/decisions/0036-a-blind-clock.
 """
 
 DISTURBED_NS = {DeviceKind.CUDA: math.inf, DeviceKind.CPU: 5_000.0}
 """Spread in ns of single calls, which bound a CPU kernel's time, from which on a host is disturbed.
 
-Source: docs/decisions/0036.
+Source: docs/decisions/0036-a-blind-clock.
 """
 
 VAGUE_VALID_S = {DeviceKind.CUDA: 60.0, DeviceKind.CPU: 10.0}
@@ -192,7 +198,7 @@ VAGUE_VALID_S = {DeviceKind.CUDA: 60.0, DeviceKind.CPU: 10.0}
 
 A bad moment is not to blind the clock. A disturbed one is not tried again at once, as the kernel
 meets the same disturbance, unless the clock then says nothing of the kernel (`outside.is_blind`).
-Source: docs/decisions/0036.
+Source: docs/decisions/0036-a-blind-clock.
 """
 
 CALIBRATION_ATTEMPTS = 3
@@ -237,10 +243,13 @@ MARGINS = {
     (DeviceKind.CPU, Abi.C): Margin(0.02, 5_000.0),
     (DeviceKind.CPU, Abi.TORCH): Margin(0.1, 20_000.0),
 }
-"""Source: docs/decisions/0029; the table in docs/integrity.md."""
+"""Source: docs/decisions/0029-a-margin; the table in docs/integrity.md."""
 
 WRITE_BACK_RATIO = 1.5
-"""Times that a cache takes to write back, by the device's bandwidth, which rests on reading."""
+"""Times that a cache takes to write back, by the device's bandwidth, which rests on reading.
+
+Source: docs/decisions/0058-a-burst; the ratio itself is judgement.
+"""
 
 CALL_SPREADS = 2.0
 """Spreads of empty calls that a single call may cost beyond its kernel.
@@ -258,27 +267,30 @@ That is little for one burst, but the bound is the smallest of several. Source: 
 """
 
 WIDEST_INTERVAL = 0.1
-"""Part of a time that a raised one's interval reaches down to: a runner may claim any numbers."""
+"""Part of a time that a raised one's interval reaches down to: a runner may claim any numbers.
+
+Source: judgement.
+"""
 
 BLIND_SHARE = 0.25
 """An error beyond the margin of more than this part of a bound tells of a bad calibration.
 
-It usually is half of that at most. Source: docs/decisions/0036.
+It usually is half of that at most. Source: docs/decisions/0036-a-blind-clock.
 """
 
 BLIND_FROM_NS = 200_000.0
-"""Bounds in ns from which on `BLIND_SHARE` is looked at. Source: docs/decisions/0036."""
+"""Bounds in ns from which on `BLIND_SHARE` counts. Source: docs/decisions/0036-a-blind-clock."""
 
 HOST_COUNTS_NS = 50_000.0
 """From here on, a kernel that its host launches too slowly is given the supervisor's time.
 
-In ns. Source: docs/decisions/0019.
+In ns. Source: docs/decisions/0019-what-the-hosts.
 """
 
 # --- What a person must look at ----------------------------------------------------------------
 
 LUCKY_PROCESSES = 3
-"""So many must agree that few calls are fast; hidden workloads have one process."""
+"""So many must agree that few calls are fast. Source: a ranked evaluation has as many."""
 
 LUCKY_RATIO = 2.0
 """How much slower nine of ten calls may be than the fastest, as a ratio.
@@ -298,7 +310,7 @@ Source: `tests.bench.honest`, on two virtual processors.
 WAITING_NS = 10_000.0
 """So much of it a thread may take that is woken, spins for a moment and sleeps again, in ns.
 
-Source: docs/decisions/0035.
+Source: docs/decisions/0035-waiting-threads.
 """
 
 CLAIM_GAP = 1.25
@@ -307,49 +319,16 @@ CLAIM_GAP = 1.25
 Source: docs/integrity.md, the outside clock.
 """
 
-# --- The floor ---------------------------------------------------------------------------------
-
-SAVED = 4.0
-"""Direct operations for one of a cleverer algorithm: Winograd's F(4x4, 3x3) needs a quarter."""
-
-SAVED_IN_PARTS = 4 / 3
-"""The same for arithmetic in parts: Strassen twice; nobody adds Winograd to that."""
-
-PARTS = {"float32": 3, "float64": 10}
-"""Products in 16 bits that give one of the dtype's precision, on tensor cores."""
-
-RESIDUE = 0.14
-"""Part of the inputs that a flush may leave in a cache which evicts at random: e to the -2."""
-
-FLOOR_RESOLUTION_NS = 1000.0
-"""Of a pair of events in ns, whose mean cost is subtracted from a time. Source: judgement."""
-
-IMPOSSIBLE_BYTES = 0.5
-"""A time below this part of the floor's bytes is no honest one. Source: judgement."""
-
-IMPOSSIBLE_RATE = 1.25
-"""Nor is one above this part of the possible rate. Source: judgement."""
-
-CPU_HEADROOM = 4.0
-"""A CPU's memory is taken to be at most this many times as fast as it was measured to be.
-
-Nothing on a host says how fast its memory is, and a measurement may have met busy neighbours.
-Source: judgement.
-"""
-
-CPU_LEAST_BYTES_PER_S = 1e11
-"""And never to be slower than this, about two channels of DDR5, however busy the host was."""
-
 # --- Races, profilers --------------------------------------------------------------------------
 
 RACE_CALL_NS = 5e6
 """A workload whose call takes more ns is left to the audit.
 
-Under ThreadSanitizer it takes a hundred times as long. Source: docs/decisions/0043.
+Under ThreadSanitizer it takes a hundred times as long. Source: docs/decisions/0046-races.
 """
 
 RACE_SEARCH_S = 1.0
-"""After this long no further workload is looked at: somebody waits for the verdict."""
+"""No further workload after this long: somebody waits for the verdict. Source: judgement."""
 
 PROFILED_SHARE = 0.6
 """A claim below this share of its kernels' own times is for a person to look at.
@@ -360,36 +339,13 @@ Source: judgement.
 PROFILED_SLACK_NS = 2000.0
 """What a profiler's time of a launch holds beyond the kernel, in ns. Source: judgement."""
 
-# --- Soundness of a task -----------------------------------------------------------------------
+# --- Other input distributions -----------------------------------------------------------------
 
 MOST_OWN_ERROR = 0.5
 """Part of the bound that the reference in the task's dtype may need with other distributions.
 
 A family was chosen for a hidden workload's parameters. On others it may overflow, or come too close
-to the bound for kernels that sum up in another order: there it is left out. Source:
-`tests.bench.families`.
-"""
+to the bound for kernels that sum up in another order: there it is left out.
 
-MUTANT_SEEDS = 3
-"""Calls on which every mutant is tried on a workload, at least. Source: judgement."""
-
-MOST_MUTANT_SEEDS = 12
-"""Calls on which one is tried whose outcome depends on luck. Source: judgement."""
-
-MUTANT_LUCK = 1e-3
-"""A mutant fails if it would pass a ranked evaluation with less than this probability."""
-
-FILTER_SEEDS = 5
-"""Draws on which a task's filters look. Source: judgement."""
-
-FILTER_SHARE = 0.9
-"""Share of an output's elements that zeros, another draw or a neighbour may pass for."""
-
-BYTES_RATIO = (0.3, 1.02)
-"""The formula's bytes over those of a call's inputs and outputs; some inputs need not be read."""
-
-FLOPS_RATIO = (0.2, 2.5)
-"""The formula's FLOPs over those that are counted in the reference.
-
-That may compute what a kernel need not: padding, or what a mask hides. Source: judgement.
+Source: `tests.bench.families`.
 """

@@ -14,7 +14,7 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 LEAST_EXTENT = 16
 """A parameter that never reaches this is no extent: a kernel's width, a stride, an axis, a flag."""
 
-_TRIES = 50
+_TRIES = 50  # chosen: drawing is cheap, and a task that needs more allows hardly any shape
 _RELATIONS: tuple[Callable[[int, int], bool], ...] = (
     lambda a, b: a == b,
     lambda a, b: a <= b,

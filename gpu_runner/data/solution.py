@@ -9,7 +9,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.flags import source_flags
 from gpu_runner.data.verdict import Direction, Language
 
-SOURCE_LIMIT_BYTES = 1024 * 1024
+SOURCE_LIMIT_BYTES = 1024 * 1024  # chosen: a hundred times the longest of the catalogue
 
 
 @dataclass(frozen=True, kw_only=True)

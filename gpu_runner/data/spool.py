@@ -22,11 +22,11 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.event import Event, EventKind, JobKind, decode_event
 
-FORMAT = 1
+FORMAT = 1  # of the folder; raised where an older reader would go wrong
 MANIFEST = "spool.json"
 ENDS = (EventKind.FINISHED, EventKind.LOST)
 _FOLDERS = ("jobs", "events")
-_LARGEST_BYTES = 256 << 20
+_LARGEST_BYTES = 256 << 20  # chosen: a job brings a task's texts, a result is smaller
 _NAME = re.compile(rf"({'|'.join(JobKind)})-([0-9A-Za-z-]{{1,100}})-([1-9][0-9]{{0,8}})")
 
 

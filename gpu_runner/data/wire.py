@@ -36,7 +36,7 @@ DTYPES = (
     "int8", "uint8", "int16", "bool", "float8_e4m3fn", "float8_e5m2",
 )  # fmt: skip
 """Names of dtypes; the position is the code on the wire. 255 stands for any other."""
-OTHER_DTYPE = 255
+OTHER_DTYPE = 255  # the largest byte
 
 
 class Command(IntEnum):

@@ -43,6 +43,8 @@ KB_EXPORT void kb_gate_leave(KbGate* gate, uint64_t call) {
   gate->over.store(call, std::memory_order_release);
 }
 
+// Chosen: nearly all calls end while it still spins. Later the end is seen late by a 256th of the
+// wait, or by what the shortest sleep takes.
 constexpr uint64_t kKbGateSpinNs = 20000000, kKbLeastSleepNs = 50000, kKbSleepShare = 256;
 
 // Waits until a word is `call`; whether it came before the deadline, and before `control` had

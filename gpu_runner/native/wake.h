@@ -92,6 +92,8 @@ KB_EXPORT void kb_wake(void) {
     if (one.most_threads() <= CPU_COUNT(&processors)) one.parallel(kb_nothing, nullptr, 0, 0);
 }
 
+// Chosen: a waiting thread needs far less than 1 ms to sleep; with nobody else, to yield takes less
+// than 3 us.
 constexpr uint64_t kKbSettleNs = 1000000, kKbAloneNs = 3000;
 
 // Lets the other threads of this processor go back to sleep: those that were continued with this one

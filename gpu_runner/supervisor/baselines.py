@@ -26,7 +26,7 @@ from gpu_runner.supervisor.runner.target import Target
 SLOW_TO_START = frozenset({"compiled"})
 """Baselines that are compiled for every workload: measured on the public ones only, and apart."""
 
-_AT_A_TIME = 4
+_AT_A_TIME = 4  # chosen: see `measure_slow`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +136,9 @@ class Baselines:
                 measured = bench.run(target, workloads, BASELINE_PLAN, progress, setup)
                 for workload in workloads:
                     collected = measured.workloads[workload.name]
-                    checked = bench.verify(workload, collected)
+                    verified = bench.verify(workload, collected)
                     times[workload.name].append(collected.times_ns)
-                    wrong[workload.name] = wrong.get(workload.name) or checked.mismatch
+                    wrong[workload.name] = wrong.get(workload.name) or verified.mismatch
         except (FaultError, KilledFromOutside) as error:
             # It may have been this host's bad moment: the next evaluation tries again.
             for workload in workloads:

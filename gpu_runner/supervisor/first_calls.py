@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_runner.data.protocol import CHECK_PLAN
+from gpu_runner.data.protocol import FIRST_CALLS
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.audit.races import RaceSearch
@@ -27,12 +27,12 @@ class FirstCalls:
 
         The first wrong output goes into the record. Raises `FaultError` for all else.
         """
-        measured = self._bench.run(target, workloads, CHECK_PLAN, progress)
+        measured = self._bench.run(target, workloads, FIRST_CALLS, progress)
         self._record.output = measured.output
         for workload in workloads:
-            checked = self._bench.verify(workload, measured.workloads[workload.name])
-            self._record.add_check(checked)
+            verified = self._bench.verify(workload, measured.workloads[workload.name])
+            self._record.add_untimed(verified)
         if self._record.config.kind is DeviceKind.CPU:
-            self._record.environment["verified_with_threads"] = team_size(CHECK_PLAN.team)
+            self._record.environment["verified_with_threads"] = team_size(FIRST_CALLS.team)
             times_ns = [(w, min(measured.workloads[w.name].times_ns)) for w in workloads]
             self._record.environment["races"] = self._races.search(target, times_ns)

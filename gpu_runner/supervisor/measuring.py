@@ -62,8 +62,8 @@ class Measuring:
         Raises `FaultError` as soon as an output is wrong, or a process fails.
         """
         plan = self._plan
-        if plan.is_checked or self._config.kind is DeviceKind.CPU:
-            self._check()
+        if plan.first_calls or self._config.kind is DeviceKind.CPU:
+            self._first_calls()
         baselines = self._baselines()
         clock = OwnClock(self._request, self._config, self._bench, self._target, self._record)
         with self._timeline.stage(Stage.PREPARE):
@@ -98,7 +98,7 @@ class Measuring:
         self._record.look_at_times()
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
-    def _check(self) -> None:
+    def _first_calls(self) -> None:
         """A few verified calls of the public workloads, before anything is timed."""
         workloads = [w for w in self._workloads if not w.hidden]
         with self._timeline.stage(Stage.CHECK):
@@ -175,12 +175,12 @@ class Measuring:
         with self._timeline.stage(Stage.VERIFY, which):
             for workload in workloads:
                 collected = measured.workloads[workload.name]
-                checked = self._bench.verify(workload, collected)
-                self._record.add(workload, process, collected, checked)
-                if checked.varied:
-                    varied[workload.name] = checked.varied
+                verified = self._bench.verify(workload, collected)
+                self._record.add(workload, process, collected, verified)
+                if verified.varied:
+                    varied[workload.name] = verified.varied
             for shape in drawn:
-                self._record.add_check(self._bench.verify(shape, measured.workloads[shape.name]))
+                self._record.add_untimed(self._bench.verify(shape, measured.workloads[shape.name]))
         self._raise_mismatch()
         for name, found in varied.items():
             self._log_hidden(f"{name}, with other values: {found}")

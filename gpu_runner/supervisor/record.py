@@ -33,7 +33,7 @@ from gpu_runner.supervisor.judge import (
     noisiest,
     workload_result,
 )
-from gpu_runner.supervisor.measure.collected import Checked, Collected, larger_error
+from gpu_runner.supervisor.measure.collected import Collected, Verified, larger_error
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_blind
 from gpu_runner.supervisor.runner.faults import Fault
 from gpu_runner.supervisor.tools import peaks
@@ -64,17 +64,19 @@ class Record:
         self._workloads = workloads
         self._facts = {workload.name: Facts(self.config.kind) for workload in workloads}
 
-    def add(self, workload: Workload, process: int, collected: Collected, checked: Checked) -> None:
+    def add(
+        self, workload: Workload, process: int, collected: Collected, verified: Verified
+    ) -> None:
         """Add what one process returned for a workload, and what was found in it."""
         facts = self._facts[workload.name]
         facts.runs.append(collected.as_run(process))
-        for error in checked.errors:
+        for error in verified.errors:
             facts.errors[error.output] = larger_error(facts.errors.get(error.output), error)
-        self.mismatch = self.mismatch or checked.mismatch
+        self.mismatch = self.mismatch or verified.mismatch
 
-    def add_check(self, checked: Checked) -> None:
+    def add_untimed(self, verified: Verified) -> None:
         """Add what was found in calls of a public workload that were not timed."""
-        self.mismatch = self.mismatch or checked.mismatch
+        self.mismatch = self.mismatch or verified.mismatch
 
     def add_baselines(self, workload: Workload, baselines: Mapping[str, Baseline]) -> None:
         """Add what is known of a workload's baselines."""

@@ -104,7 +104,7 @@ def _audit(audit: Audit | None) -> list[str]:
 
 
 def _suspicions(result: EvaluationResult) -> list[str]:
-    """What tripped a check, and what that means: a site holds back correct results alone."""
+    """What raised a suspicion, and what that means: a site holds back correct results alone."""
     if not result.suspicions:
         return []
     if result.verdict is Verdict.CORRECT:

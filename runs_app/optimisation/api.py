@@ -234,6 +234,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     rest = ("speedup", "floor_fraction", "bottleneck", "feedback")
     return {
         **{name: getattr(candidate, name) for name in (*same, *more, *rest)},
-        "trial": candidate.submission_id,
+        "submission": candidate.submission_id,
+        "trial": candidate.submission_id,  # its name until 0.1.0: programs may still read it
         "entry": candidate.entry_id,
     }

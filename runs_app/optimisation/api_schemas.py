@@ -249,5 +249,9 @@ class CandidateOut(Schema):
     floor_fraction: float | None
     bottleneck: str
     feedback: dict[str, Any] | None
-    trial: UUID | None = Field(description="The submission whose evaluations measured it.")
+    submission: UUID | None = Field(description="The submission whose evaluations measured it.")
+    trial: UUID | None = Field(
+        description="The same as `submission`, under its former name.",
+        json_schema_extra={"deprecated": True},
+    )
     entry: UUID | None = Field(description="The submission by which it was entered.")

@@ -19,7 +19,7 @@ from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
 from runs_app.queue.runners import lacking_packages
 from runs_app.submissions.authors import agent_of, language_model_of
-from runs_app.submissions.check_quota import check_quota
+from runs_app.submissions.refusals import check_quota
 from runs_app.submissions.shipped import bring_kernels
 from runs_app.work import lifecycle
 from runs_app.work.lifecycle import evaluate

@@ -17,7 +17,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, refuse
 from runs_app.models import Device, Evaluation, Result, ResultImport, Status, Submission
 from runs_app.submissions.authors import imported_agent, language_model_of, shipped_agent
-from runs_app.transfer import checks
+from runs_app.transfer import faults
 from runs_app.transfer.record import ResultFile, ResultRecord
 from runs_app.work import outcome, replaced
 from tasks_app.models import TaskVersion
@@ -45,8 +45,8 @@ def import_results(*, document: Any, now: datetime) -> Imported:
 
     Raises `DataError` naming the field of whatever is wrong with the file; nothing is stored then.
     """
-    file = checks.decode(document)
-    checks.check(file, now)
+    file = faults.decode(document)
+    faults.refuse_wrong(file, now)
     digests = {record.task_digest for record in file.results}
     versions = {
         version.digest: version
@@ -54,7 +54,7 @@ def import_results(*, document: Any, now: datetime) -> Imported:
             digest__in=digests, published_at__isnull=False
         ).select_related("task")
     }
-    _check_fit(file, versions)
+    _refuse_misfits(file, versions)
     here = [(n, r) for n, r in enumerate(file.results) if r.task_digest in versions]
     unknown = Counter(r.task for r in file.results if r.task_digest not in versions)
     stored = _stored([record.evaluation for _, record in here])
@@ -64,7 +64,7 @@ def import_results(*, document: Any, now: datetime) -> Imported:
     return Imported(new=len(new), known=len(here) - len(new), unknown_tasks=dict(unknown))
 
 
-def _check_fit(file: ResultFile, versions: Mapping[str, TaskVersion]) -> None:
+def _refuse_misfits(file: ResultFile, versions: Mapping[str, TaskVersion]) -> None:
     refuse(
         fault
         for number, record in enumerate(file.results)
@@ -76,7 +76,7 @@ def _check_fit(file: ResultFile, versions: Mapping[str, TaskVersion]) -> None:
 def _fit(record: ResultRecord, version: TaskVersion, name: str) -> list[DataError]:
     if version.task.slug != record.task:
         return [DataError(f"{name}.task", f"the digest is that of {version.task.slug} here")]
-    return list(checks.check_fit(record, version, name))
+    return list(faults.misfits(record, version, name))
 
 
 def _stored(ids: list[str]) -> set[str]:
@@ -107,7 +107,7 @@ class _Storing:
         }
 
     def store(self, new: list[tuple[int, ResultRecord]]) -> None:
-        exported_at = checks.moment(self._file.exported_at, "exported_at")
+        exported_at = faults.moment(self._file.exported_at, "exported_at")
         self._import, _ = ResultImport.objects.get_or_create(
             digest=self._file.digest(),
             defaults={
@@ -135,7 +135,7 @@ class _Storing:
         """An evaluation that has ended, and its result; neither is stored yet."""
         name = f"results[{number}]"
         device = self._device(record, name)
-        measured_at = checks.moment(record.measured_at, f"{name}.measured_at")
+        measured_at = faults.moment(record.measured_at, f"{name}.measured_at")
         result = record.result(device.slug)
         evaluation = Evaluation(
             pk=UUID(record.evaluation),
@@ -170,7 +170,7 @@ class _Storing:
             language_model=language_model_of(record.language_model, self._now),
             origin=Submission.Origin.IMPORTED,
             result_import=self._import,
-            created_at=checks.moment(record.entered_at, f"{name}.entered_at"),
+            created_at=faults.moment(record.entered_at, f"{name}.entered_at"),
         )
         made.append(submission)
         self._submissions[key] = submission

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runs_app.models import ResultImport
-from runs_app.transfer import checks, files
+from runs_app.transfer import faults, files
 from runs_app.transfer.files import Document
 
 FOLDER = Path(__file__).resolve().parent.parent / "shipped_results"
@@ -19,5 +19,5 @@ def shipped_files() -> list[Path]:
 def unseen(path: Path) -> Document | None:
     """What the file says; None if it was imported before, so that a start costs next to nothing."""
     document = files.read(path)
-    digest = checks.decode(document).digest()
+    digest = faults.decode(document).digest()
     return None if ResultImport.objects.filter(digest=digest).exists() else document

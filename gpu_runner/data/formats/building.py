@@ -11,8 +11,8 @@ from typing import Any
 
 from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, caught
-from gpu_runner.data.formats.check import task_errors
-from gpu_runner.data.formats.check_format import format_errors
+from gpu_runner.data.formats.format_errors import format_errors
+from gpu_runner.data.formats.task_errors import task_errors
 from gpu_runner.data.task import Task
 
 _ERRORS_LIMIT = 5000  # those of the workloads of a sweep are put together later

@@ -10,7 +10,6 @@ from typing import Any
 
 from gpu_runner.data.codec import ERRORS_LIMIT, DataError
 from gpu_runner.data.formats.building import examine
-from gpu_runner.data.formats.check import check_count
 from gpu_runner.data.formats.kbench import (
     NOT_IN_TOML,
     SPECIFICATION,
@@ -19,6 +18,7 @@ from gpu_runner.data.formats.kbench import (
 )
 from gpu_runner.data.formats.source import MODULE_LIMIT, parse_module
 from gpu_runner.data.formats.sweeps import expand, origins
+from gpu_runner.data.formats.task_errors import refuse_too_many
 from gpu_runner.data.formats.text import check_files
 from gpu_runner.data.formats.toml_lines import field_lines, line_of
 from gpu_runner.data.task import Task, TaskFormat
@@ -26,9 +26,9 @@ from gpu_runner.data.task import Task, TaskFormat
 FAULTS_LIMIT = ERRORS_LIMIT
 """Faults of a folder that are told at once."""
 _FILES = "files"
-_PYTHON_LIMIT = 4 * MODULE_LIMIT
+_PYTHON_LIMIT = 4 * MODULE_LIMIT  # chosen: several modules of the largest size
 _DEEPEST = 16  # tables and lists within others
-_INTEGER_BITS = 64
+_INTEGER_BITS = 64  # of a C long, and of the wire
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
@@ -180,7 +180,7 @@ class _Specification:
         expanded = expand(document)
         workloads = expanded.get("workloads")
         if isinstance(workloads, list):
-            check_count(workloads)
+            refuse_too_many(workloads)
             self._origins = origins(document)
             self._names = [str(w.get("name", "")) if isinstance(w, dict) else "" for w in workloads]
         held = {name: text for name, text in self._files.items() if name != SPECIFICATION}

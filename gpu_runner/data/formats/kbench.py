@@ -31,7 +31,7 @@ KERNELS = "kernels/"
 _VARIANT = re.compile(r"task_([a-z0-9]+)\.toml")
 NOT_IN_TOML = ("files", "format", "schema_version")  # format: but for the task.toml itself
 _LENGTH_LIMIT = 512 * 1024  # characters: the parser takes seconds for more
-_KEY_LIMIT = 16
+_KEY_LIMIT = 16  # chosen: a task's deepest key has three parts
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{{_KEY_LIMIT}}}")
 """A key for which the parser would need minutes if it were long enough."""

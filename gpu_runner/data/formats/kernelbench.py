@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import DataError, DataErrors, caught, refuse
-from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.follow import Followed, Tensor, Unfollowed, Unknown
 from gpu_runner.data.formats.further import further_workloads, own_workload
 from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
@@ -18,6 +17,7 @@ from gpu_runner.data.formats.reading import Reading, check_imports, import_error
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
 from gpu_runner.data.formats.sizes import Size, Sizes
 from gpu_runner.data.formats.source import classes, functions, method, parameter_names, parse_module
+from gpu_runner.data.formats.task_errors import usable_task
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
@@ -62,7 +62,7 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
     adaptations = [_KERNELBOOK] if call is not None and call.keywords else []
     adaptations += [*_added(workloads), *_restricted(sizes, workloads[0])]
     remarks = (_alone(sizes),) if further and len(workloads) == 1 else ()
-    return Reading(task=check_task(task), adaptations=tuple(adaptations), remarks=remarks)
+    return Reading(task=usable_task(task), adaptations=tuple(adaptations), remarks=remarks)
 
 
 def _alone(sizes: Sizes) -> str:

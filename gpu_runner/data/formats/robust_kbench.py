@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import DataError
-from gpu_runner.data.formats.check import check_task
 from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_source import RobustSource
+from gpu_runner.data.formats.task_errors import usable_task
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import ShippedKernel, Task, TaskFormat, Tolerance, Workload
 from gpu_runner.data.verdict import Abi, Direction, Language
@@ -27,8 +27,8 @@ ORIGIN_AGENT = "origin"
 _KINDS = ("single", "multi")
 _ARGUMENTS = ("inputs", "init")
 _TAKERS = {"init": ("init",), "input": ("inputs",), "shared": ("init", "inputs")}
-_WORKLOADS_LIMIT = 256
-_NAME_LIMIT = 160
+_WORKLOADS_LIMIT = 256  # chosen: every one of them is measured
+_NAME_LIMIT = 160  # chosen: below the limit of a workload's name
 
 
 def read_robust_kbench(folder: Path) -> Reading:
@@ -50,7 +50,7 @@ def read_robust_kbench(folder: Path) -> Reading:
     for source in sources.values():
         for workload in _workloads(files, source):
             _merge(workloads, workload)
-    task = check_task(
+    task = usable_task(
         Task(
             name=task_name(folder),
             title=task_title(folder),

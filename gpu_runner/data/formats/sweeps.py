@@ -12,7 +12,7 @@ SWEEPS = "sweeps"
 WORKLOADS_LIMIT = 2048
 """Workloads of a task."""
 _LARGEST = 256  # workloads of a sweep
-_MOST_PARAMETERS = 64
+_MOST_PARAMETERS = 64  # chosen: many times what a task has
 _NAME_LIMIT = 1000  # longer than a workload's name may be
 _OWN = ("prefix", "parameters")
 

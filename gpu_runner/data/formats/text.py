@@ -12,7 +12,7 @@ from gpu_runner.data.formats.clutter import is_clutter
 
 TASK_LIMIT_BYTES = 2 * 1024 * 1024
 """Limit for the texts of all the files of a task together."""
-FILES_LIMIT = 256
+FILES_LIMIT = 256  # chosen: a task has some ten
 _MARK = "\ufeff"
 _WIDE_MARKS = {  # that of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF32_LE: "UTF-32",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from gpu_runner.data.static.preprocess import Unit
 from gpu_runner.data.static.scopes import Scopes
@@ -12,6 +13,7 @@ from gpu_runner.data.static.tokens import Kind, Token
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
 
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,12 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A static rule: its name, what it looks for (a line of the manual), and the search itself."""
+class Rule(Generic[Read]):
+    """A static rule: its name, what it looks for (a line of the manual), and the search itself.
+
+    `Read` is what it is given: a `Case`, or a `ModuleCase`.
+    """
 
     name: str
     looks_for: str
-    find: Callable[[Case], Iterable[Finding]]
-
+    find: Callable[[Read], Iterable[Finding]]

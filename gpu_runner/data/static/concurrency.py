@@ -26,7 +26,8 @@ _WAITING_METHODS = {"synchronize", "block"}  # of torch's streams and events
 def _threads(case: Case) -> Iterator[Finding]:
     started: list[int] = []
     threads = bool(case.words & {"thread", "jthread"})
-    for stream, i in ((stream, i) for stream in case.unit.passes for i in range(len(stream))):
+    places = ((stream, i) for stream in case.unit.passes for i in range(len(stream)))
+    for stream, i in places:
         token = stream[i]
         if token.kind is not Kind.WORD:
             continue

@@ -65,7 +65,9 @@ def _directives(case: Case) -> Iterator[Finding]:
                 if _PRAGMA.match(text):
                     yield Finding(text, token.line, f"has the pragma {stream[i + 2].text!r}")
             if token.kind is Kind.STRING and LINE_MARKER.search(token.text):
-                yield Finding("marker", token.line, "a text holds a line as the preprocessor writes")
+                yield Finding(
+                    "marker", token.line, "a text holds a line as the preprocessor writes"
+                )
 
 
 def _about(directive: Directive) -> str:
@@ -224,8 +226,8 @@ DIRECTIVE_RULES = (
     Rule(
         "directives",
         "includes of absolute, upward, computed or useless paths, #include_next, #embed, #line, "
-        "__has_include of such, conditions that put words together, pragmas that rename symbols, read "
-        "files or bring back macros, texts that pass for lines of the preprocessor",
+        "__has_include of such, conditions that put words together, pragmas that rename symbols, "
+        "read files or bring back macros, texts that pass for lines of the preprocessor",
         _directives,
     ),
     Rule(

@@ -37,7 +37,7 @@ def _is_of_a_namespace(stream: Sequence[Token], i: int) -> bool:
 
 
 def _is_harmless(stream: Sequence[Token], i: int) -> bool:
-    """Whether `mmap` is called at `i` with harmless numbers, joined by `|`, for rights and flags."""
+    """Whether `mmap` is called at `i` with harmless rights and flags, numbers joined by `|`."""
     if text_at(stream, i + 1) != "(":
         return False
     arguments: list[list[Token]] = [[]]

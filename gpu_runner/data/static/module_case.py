@@ -91,6 +91,7 @@ class ModuleCase:
     def texts(self) -> Iterator[tuple[str, int]]:
         """Strings that hold C++ or CUDA, with the line on which they begin."""
         for node in self.nodes:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if any(mark in node.value for mark in _TEXT_MARKS):
-                    yield node.value, node.lineno
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if any(mark in node.value for mark in _TEXT_MARKS):
+                yield node.value, node.lineno

@@ -1,16 +1,16 @@
-"""Rules for Python modules, by their syntax tree: a tripwire that quarantines, and never decides."""
+"""Rules for Python modules, by their syntax tree: a tripwire that never decides."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.static.case import Finding
-from gpu_runner.data.static.check import SUSPICIONS_LIMIT, check_source, readable
+from gpu_runner.data.static.case import Finding, Rule
 from gpu_runner.data.static.module_case import ModuleCase, Unparsed
+from gpu_runner.data.static.rules import by_line, raised_by, source_suspicions
 from gpu_runner.data.static.torch_rules import METHODS, OPERATIONS
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
@@ -61,6 +61,13 @@ def _library(case: ModuleCase) -> Iterator[Finding]:
     if not any(_OWN.fullmatch(name) for name, _ in case.uses()):
         sentence = "has no kernel of its own: it only calls libraries, which this task does not"
         yield Finding("", 1, f"{sentence} allow")
+    yield from _torch_calls(case)
+    for node in case.nodes:
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+            yield _of_torch("@", node.lineno)
+
+
+def _torch_calls(case: ModuleCase) -> Iterator[Finding]:
     built = set(_built(case))
     for call, name in case.calls():
         operation = name.rpartition(".")[2]
@@ -71,17 +78,15 @@ def _library(case: ModuleCase) -> Iterator[Finding]:
             yield _of_torch(name, call.lineno)
         elif METHODS.fullmatch(method):
             yield _of_torch(f"Tensor.{method}", call.lineno)
-    for node in case.nodes:
-        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
-            yield _of_torch("@", node.lineno)
 
 
 def _built(case: ModuleCase) -> Iterator[str]:
     """Names under which a module keeps extensions that it has compiled."""
     for node in case.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if _OWN.fullmatch(case.dotted(node.value.func)):
-                yield from map(_last, node.targets)
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        if _OWN.fullmatch(case.dotted(node.value.func)):
+            yield from map(_last, node.targets)
 
 
 def _last(node: ast.expr) -> str:
@@ -101,21 +106,24 @@ def _of_torch(name: str, line: int) -> Finding:
 
 def _patches(case: ModuleCase) -> Iterator[Finding]:
     """Other modules' members that are set or deleted, which everybody in the process sees."""
-    for node in case.nodes:
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign | ast.Delete):
-            targets = list(node.targets)
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            targets = [node.target]
-        for target in targets:
-            place = target.value if isinstance(target, ast.Subscript) else target
-            name = case.dotted(place) if isinstance(place, ast.Attribute) else ""
-            if name and not _STATE.fullmatch(name) and name != "os.environ":
-                yield Finding(name, target.lineno, f"changes {name!r} of another module")
+    for target in _targets(case):
+        place = target.value if isinstance(target, ast.Subscript) else target
+        name = case.dotted(place) if isinstance(place, ast.Attribute) else ""
+        if name and not _STATE.fullmatch(name) and name != "os.environ":
+            yield Finding(name, target.lineno, f"changes {name!r} of another module")
     for call, _ in case.calls():
-        if isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr") and call.args:
-            if name := case.dotted(call.args[0]):
-                yield Finding(name, call.lineno, f"changes a member of {name!r}")
+        changes = isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr")
+        if changes and call.args and (name := case.dotted(call.args[0])):
+            yield Finding(name, call.lineno, f"changes a member of {name!r}")
+
+
+def _targets(case: ModuleCase) -> Iterator[ast.expr]:
+    """What a module sets or deletes."""
+    for node in case.nodes:
+        if isinstance(node, ast.Assign | ast.Delete):
+            yield from node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            yield node.target
 
 
 def _interpreter(case: ModuleCase) -> Iterator[Finding]:
@@ -123,10 +131,10 @@ def _interpreter(case: ModuleCase) -> Iterator[Finding]:
     for node in case.nodes:
         if isinstance(node, ast.Attribute) and _INNER.fullmatch(node.attr):
             yield Finding(node.attr, node.lineno, f"reaches into the interpreter by {node.attr!r}")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in _BUILTINS:
-                name = node.func.id
-                yield Finding(name, node.lineno, f"runs code, or looks at names, by {name!r}")
+    for call, _ in case.calls():
+        if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+            name = call.func.id
+            yield Finding(name, call.lineno, f"runs code, or looks at names, by {name!r}")
 
 
 def _state(case: ModuleCase) -> Iterator[Finding]:
@@ -159,35 +167,24 @@ def _named(case: ModuleCase, pattern: re.Pattern[str], sentence: str) -> Iterato
             yield Finding(name, line, sentence.format(name))
 
 
-@dataclass(frozen=True)
-class ModuleRule:
-    """A rule for Python: its name, what it looks for (a line of the manual), and the search."""
-
-    name: str
-    looks_for: str
-    find: Callable[[ModuleCase], Iterable[Finding]]
-
-
 MODULE_RULES = (
-    ModuleRule(
+    Rule(
         "python-library",
         "modules without a kernel of their own, and torch's operations that compute, unless the "
         "task allows libraries",
         _library,
     ),
-    ModuleRule("python-patches", "members of other modules that are set or deleted", _patches),
-    ModuleRule(
+    Rule("python-patches", "members of other modules that are set or deleted", _patches),
+    Rule(
         "python-interpreter",
         "the runner's modules, sys.modules, frames, code objects, ctypes, eval and exec",
         _interpreter,
     ),
-    ModuleRule("python-state", "torch's global settings, generators and dispatcher", _state),
-    ModuleRule(
-        "python-processes", "threads, other processes and programs, exit handlers", _processes
-    ),
-    ModuleRule("python-files", "files opened, read or written", _files),
-    ModuleRule("python-network", "sockets, clients of the web, hubs of models", _network),
-    ModuleRule("python-sleeps", "sleeps, on the host or on a GPU", _sleeps),
+    Rule("python-state", "torch's global settings, generators and dispatcher", _state),
+    Rule("python-processes", "threads, other processes and programs, exit handlers", _processes),
+    Rule("python-files", "files opened, read or written", _files),
+    Rule("python-network", "sockets, clients of the web, hubs of models", _network),
+    Rule("python-sleeps", "sleeps, on the host or on a GPU", _sleeps),
 )
 """Every rule for Python, in the order of the manual."""
 
@@ -206,8 +203,8 @@ def only_calls_libraries(source: str, task: Task) -> str:
     return next((finding.sentence for finding in found if not finding.subject), "")
 
 
-def check_module(source: str, task: Task) -> tuple[Suspicion, ...]:
-    """What a person should look at in a module, by line, at most `SUSPICIONS_LIMIT` of it.
+def module_suspicions(source: str, task: Task) -> tuple[Suspicion, ...]:
+    """What a person should look at in a module, by line, as `by_line` has it.
 
     C++ and CUDA in its strings are read as sources of a torch extension are, without macros.
     """
@@ -215,19 +212,9 @@ def check_module(source: str, task: Task) -> tuple[Suspicion, ...]:
         case = ModuleCase.read(source, task)
     except Unparsed:
         return (Suspicion(check=Check.SOURCE, reason="macros: it cannot be read as Python"),)
-    found: list[Suspicion] = []
-    for rule in MODULE_RULES:
-        seen: dict[str, Suspicion] = {}
-        for finding in rule.find(case):
-            reason = readable(f"{rule.name}: {finding.sentence}")
-            suspicion = Suspicion(check=Check.SOURCE, reason=reason, line=finding.line)
-            first = seen.setdefault(finding.subject, suspicion)
-            if finding.line < (first.line or 0):
-                seen[finding.subject] = suspicion
-        found += seen.values()
+    found = list(raised_by(MODULE_RULES, case))
     for text, line in case.texts():
         language = Language.CUDA if "__global__" in text else Language.CPP
-        inner = check_source(text, [text], language, Abi.TORCH, task)
+        inner = source_suspicions(text, [text], language, Abi.TORCH, task)
         found += [replace(s, line=(s.line or 1) + line - 1) for s in inner]
-    found.sort(key=lambda suspicion: suspicion.line or 0)
-    return tuple(found[:SUSPICIONS_LIMIT])
+    return by_line(found)

@@ -130,7 +130,7 @@ def _directive(line: Sequence[Token]) -> Directive:
 
 
 def _live(lines: Iterator[Directive | list[Token]]) -> Iterator[Directive | list[Token]]:
-    """Leave out what stands between `#if 0` and its `#else`, which then is an `#if`, or `#endif`."""
+    """Leave out what is behind `#if 0` until its `#endif`, or `#else`, which then is an `#if`."""
     depth = 0  # of conditionals inside of what is left out, itself included
     for line in lines:
         name = line.name if isinstance(line, Directive) else ""

@@ -188,13 +188,13 @@ class Scopes:
         return behind in (",", ")", "[") and self._is_parameter(i)
 
     def _is_declarator(self, i: int) -> bool:
-        """Whether brackets around the name at `i` belong to its type: `T (*NAME)(`, `T (&NAME)[`."""
+        """Whether brackets around a name belong to its type: `T (*NAME)(`, `T (&NAME)[`."""
         around = self._around[i]
         inside = around == i - 2 and self._text(around) == "(" and self._text(i + 1) == ")"
         return inside and self._text(i - 1) in ("*", "&") and self._text(i + 2) in ("(", "[")
 
     def _is_pointer(self, start: int) -> bool:
-        """Whether `T (*NAME)(...)`, whose bracket is at `start`, declares one, and is no call of T."""
+        """Whether `T (*NAME)(...)`, with a bracket at `start`, declares one; else it calls T."""
         type_of = self._text(start - 1)
         return self._is_type(start - 1) and type_of not in self.defined
 

@@ -10,9 +10,10 @@ from gpu_runner.data.static import constants
 from gpu_runner.data.static.case import Case, Finding, Rule
 from gpu_runner.data.static.tokens import SEARCH_LIMIT, Token, text_at
 
+_TESTS = {"==", "!=", "^", "-"}
 _ENDS = {";", "{", "}", "?", ":", ","}
 _LIST_BEGINS, _LIST_ENDS = {"{", ",", "(", "<"}, {",", "}", ")", ">"}
-_SHORTEST_RUN = 3
+_SHORTEST_RUN = 3  # chosen: two numbers beside each other are chance in honest kernels
 _MANY = 256
 """Numbers that one place holds at most as far as it is looked at; sizes are few."""
 _NATURAL = 16_384
@@ -31,6 +32,43 @@ class _Tested:
         if values and len(self.values) < _MANY:
             self.line = self.line or line
             self.values |= values
+
+
+@dataclass(frozen=True)
+class _Element:
+    """One element of a list: the number that it is, if it is one, and where it ends."""
+
+    values: set[int]
+    end: int
+
+
+@dataclass
+class _Condition:
+    """What one condition tests for: by equality, by inequality, and by a difference from zero."""
+
+    equal: _Tested = field(default_factory=lambda: _Tested(0))
+    unequal: _Tested = field(default_factory=lambda: _Tested(0))
+    less: _Tested = field(default_factory=lambda: _Tested(0))
+    zero: bool = False
+
+    def add(self, operator: str, line: int, values: set[int]) -> None:
+        """One of `_TESTS`, with the numbers beside it."""
+        tested = {"!=": self.unequal, "-": self.less}.get(operator, self.equal)
+        self.zero = self.zero or (operator in ("==", "!=") and values == {0})
+        tested.add(line, values)
+
+    def behind(self, text: str) -> Iterator[_Tested]:
+        """What is complete where `&&`, `||` or one of `_ENDS` stands; that begins anew."""
+        if text != "&&":
+            yield self.equal
+            self.equal = _Tested(0)
+        if text != "||":
+            yield self.unequal
+            self.unequal = _Tested(0)
+        if text in _ENDS:
+            if self.zero:
+                yield self.less
+            self.less, self.zero = _Tested(0), False
 
 
 def _hard_coded(case: Case) -> Iterator[Finding]:
@@ -103,33 +141,20 @@ def _conditions(stream: Sequence[Token], known: Mapping[str, int]) -> Iterator[_
     it stands in only by `&&`: that is enough for a tripwire, and honest nests of templates do not
     trip it.
     """
-    equal, unequal, less = _Tested(0), _Tested(0), _Tested(0)
-    zero = False
+    condition = _Condition()
     for i, token in enumerate(stream):
         text = text_at(stream, i)
         if text == "case":
             value = constants.value(stream, i + 1, known)
             if value is not None:
                 yield _Tested(token.line, {value})
-        elif text in ("==", "!=", "^", "-"):
-            tested = {"==": equal, "^": equal, "!=": unequal, "-": less}[text]
-            values = _against(stream, i, known)
-            zero = zero or (text in ("==", "!=") and values == {0})
-            tested.add(token.line, values)
+        elif text in _TESTS:
+            condition.add(text, token.line, _against(stream, i, known))
         elif text == "!" and text_at(stream, i + 1) == "(":
-            zero = True
+            condition.zero = True
         elif text in _ENDS or text in ("&&", "||"):
-            if text != "&&":
-                yield equal
-                equal = _Tested(0)
-            if text != "||":
-                yield unequal
-                unequal = _Tested(0)
-            if text in _ENDS:
-                if zero:
-                    yield less
-                less, zero = _Tested(0), False
-    yield from (equal, unequal, *([less] if zero else []))
+            yield from condition.behind(text)
+    yield from condition.behind(";")
 
 
 def _against(stream: Sequence[Token], i: int, known: Mapping[str, int]) -> set[int]:
@@ -141,8 +166,17 @@ def _against(stream: Sequence[Token], i: int, known: Mapping[str, int]) -> set[i
 
 def _tables(stream: Sequence[Token], known: Mapping[str, int]) -> Iterator[_Tested]:
     """Lists of numbers: braces without a statement in them, and numbers behind one another."""
+    elements = {
+        i: _element(stream, i + 1, known)
+        for i in range(len(stream))
+        if text_at(stream, i) in _LIST_BEGINS
+    }
+    yield from _braces(stream, elements)
+    yield from _runs(stream, elements)
+
+
+def _braces(stream: Sequence[Token], elements: Mapping[int, _Element]) -> Iterator[_Tested]:
     opened: list[_Tested] = []  # braces that hold no statement so far
-    run = _Tested(0)
     for i, token in enumerate(stream):
         text = text_at(stream, i)
         if text == ";":
@@ -155,28 +189,31 @@ def _tables(stream: Sequence[Token], known: Mapping[str, int]) -> Iterator[_Test
                 opened[-1].add(closed.line, closed.values)
             else:
                 yield closed
-        if text in _LIST_BEGINS:
-            value, end = _element(stream, i + 1, known)
-            values = set() if value is None else {value}
-            if opened:
-                opened[-1].add(token.line, values)
-            if text != ",":
-                run = _Tested(0)
-            run.add(token.line, values)
-            if value is None or text_at(stream, end) != ",":
-                if len(run.values) >= _SHORTEST_RUN:
-                    yield run
-                run = _Tested(0)
+        if opened and i in elements:
+            opened[-1].add(token.line, elements[i].values)
 
 
-def _element(stream: Sequence[Token], start: int, known: Mapping[str, int]) -> tuple[int | None, int]:
-    """The number that is one element of a list, or None; and where it ends."""
+def _runs(stream: Sequence[Token], elements: Mapping[int, _Element]) -> Iterator[_Tested]:
+    run = _Tested(0)
+    for i, element in elements.items():
+        if text_at(stream, i) != ",":
+            run = _Tested(0)
+        run.add(stream[i].line, element.values)
+        if not element.values or text_at(stream, element.end) != ",":
+            if len(run.values) >= _SHORTEST_RUN:
+                yield run
+            run = _Tested(0)
+
+
+def _element(stream: Sequence[Token], start: int, known: Mapping[str, int]) -> _Element:
+    """What stands in a list at `start`."""
     end = start
     while end < start + SEARCH_LIMIT and text_at(stream, end) not in _LIST_ENDS:
         if text_at(stream, end) in ("(", "{", ";", "") and end > start:
-            return None, end
+            return _Element(set(), end)
         end += 1
-    return constants.value(stream, start, known), end
+    value = constants.value(stream, start, known)
+    return _Element(set() if value is None else {value}, end)
 
 
 def _listed(table: _Tested, sizes: Mapping[str, frozenset[int]]) -> list[str]:
@@ -197,9 +234,9 @@ def _listed(table: _Tested, sizes: Mapping[str, frozenset[int]]) -> list[str]:
 WORKLOAD_RULES = (
     Rule(
         "hard-coded-workloads",
-        "conditions that test for all distinguishing sizes of two or more public workloads at once, "
-        "and tables of the sizes of three or all; a single small power of two, one dimension out of "
-        "several, and tables of powers of two are fine",
+        "conditions that test for all distinguishing sizes of two or more public workloads at "
+        "once, and tables of the sizes of three or all; a single small power of two, one dimension "
+        "out of several, and tables of powers of two are fine",
         _hard_coded,
     ),
 )

@@ -10,9 +10,9 @@ from gpu_runner.data.integrity import Audit, AuditCheck, AuditState, Check, Susp
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Verdict
 from gpu_runner.supervisor.audit import cuda as audit_cuda
-from gpu_runner.supervisor.audit.check import Ran, Tool, run_under, suspicious
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
 from gpu_runner.supervisor.audit.required import required_checks
+from gpu_runner.supervisor.audit.under_tool import Ran, Tool, run_under, suspicious
 from gpu_runner.supervisor.build.passes import own_code
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure.bench import Bench

@@ -14,19 +14,19 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.flags import is_level
 from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.verdict import Abi, DeviceKind
-from gpu_runner.supervisor.audit.check import (
-    WrappedRun,
-    check_of,
-    inconclusive,
-    skipped,
-    suspicious,
-)
 from gpu_runner.supervisor.audit.sanitizer_report import (
     Finding,
     leftover_findings,
     memory_findings,
     race_findings,
     undefined_findings,
+)
+from gpu_runner.supervisor.audit.under_tool import (
+    WrappedRun,
+    check_of,
+    inconclusive,
+    skipped,
+    suspicious,
 )
 from gpu_runner.supervisor.build.build import build_solution, build_trusted
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER
@@ -37,7 +37,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.runner.target import Target
 
-REPORT_LIMIT_BYTES = 1 << 20
+REPORT_LIMIT_BYTES = 1 << 20  # chosen: hundreds of findings
 TORCH_REASON = "for the c ABI only: Python and torch do not run under this sanitizer"
 
 MODULE_REASON = "of compiled sources only: no sanitizer looks into a Python module"

@@ -13,7 +13,9 @@ from gpu_runner.data.integrity import AuditCheck, AuditState
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi
 from gpu_runner.supervisor.audit import sanitizer
-from gpu_runner.supervisor.audit.check import (
+from gpu_runner.supervisor.audit.required import PROFILED_CHECKS
+from gpu_runner.supervisor.audit.sanitizer_report import Finding
+from gpu_runner.supervisor.audit.under_tool import (
     CallsUnder,
     Ran,
     WrappedRun,
@@ -23,8 +25,6 @@ from gpu_runner.supervisor.audit.check import (
     run_under,
     skipped,
 )
-from gpu_runner.supervisor.audit.required import PROFILED_CHECKS
-from gpu_runner.supervisor.audit.sanitizer_report import Finding
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.tools import kernel_list, ncu, ncu_report
 from gpu_runner.supervisor.tools.ncu_report import Launch

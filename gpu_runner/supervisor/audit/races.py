@@ -10,9 +10,9 @@ from gpu_runner.data.integrity import AuditState
 from gpu_runner.data.protocol import RACE_CALL_NS, RACE_SEARCH_S
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Verdict
-from gpu_runner.supervisor.audit.check import CallsUnder, Ran, Tool, run_under
 from gpu_runner.supervisor.audit.cpu import THREADS, TORCH_REASON, CpuSanitizers
 from gpu_runner.supervisor.audit.required import starts_threads
+from gpu_runner.supervisor.audit.under_tool import CallsUnder, Ran, Tool, run_under
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target

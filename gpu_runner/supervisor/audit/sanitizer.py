@@ -14,13 +14,13 @@ from gpu_runner.supervisor.audit.sanitizer_report import Finding
 from gpu_runner.supervisor.host.jail import Jail
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-REPORT_LIMIT_BYTES = 1 << 20
+REPORT_LIMIT_BYTES = 1 << 20  # chosen: hundreds of findings
 PADDING_BYTES = 64 * 1024
 """Between any two allocations under memcheck, so that no other tensor lies behind the end."""
 
 _OPTIONS = {"memcheck": ("--padding", str(PADDING_BYTES))}
 _REPORT = '"$TMPDIR/kbench-sanitizer.txt"'
-_LONGEST_LINE = 4096
+_LONGEST_LINE = 4096  # chosen: names of templates are long, and expressions must not take long
 _LINE = re.compile(r"^=========(.*)$", re.MULTILINE)
 _ERROR = re.compile(
     r"(Invalid \S+ (?:read|write|atomic|access).*|Misaligned .*|Stack overflow.*"

@@ -18,7 +18,7 @@ _ARGUMENT = re.compile(
 )
 _LEFTOVER = re.compile(r"kbench: (outputs depend on memory that nobody wrote)")
 _UNDEFINED = re.compile(r":(\d{1,9}):\d{1,9}: runtime error: (.+)")
-_LONGEST_PATH = 512
+_LONGEST_PATH = 512  # chosen: our paths are shorter, and expressions must not take long
 _RACE = re.compile(r"WARNING: ThreadSanitizer: (data race|heap-use-after-free)")
 _OUT_OF_MEMORY = r"(?:out[ -]of[ -]memory|failed to allocate|rss-limit-exceeded)"
 _RAN_OUT = re.compile(

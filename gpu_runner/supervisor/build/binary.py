@@ -11,8 +11,8 @@ from gpu_runner.data.evaluation import EvaluationRequest
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.static import (
     SUSPICIONS_LIMIT,
-    check_module,
-    check_source,
+    module_suspicions,
+    source_suspicions,
     symbol_sentence,
     torch_symbol_sentence,
 )
@@ -50,7 +50,7 @@ IMPORTS_LIMIT = 10_000
 """Symbols of other libraries; a torch extension needs some hundreds."""
 
 _MAGIC = b"\x7fELF"
-_CUDA_MACHINE = 190
+_CUDA_MACHINE = 190  # EM_CUDA of elf.h
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def static_suspicions(request: EvaluationRequest, library: Path) -> list[Suspici
     """What a person should look at in a source and in the library that it became."""
     solution = request.solution
     if solution.language is Language.PYTHON:
-        return list(check_module(solution.source, request.task))
+        return list(module_suspicions(solution.source, request.task))
     passes, abi = own_code(library), request.task.abi
-    source = check_source(solution.source, passes, solution.language, abi, request.task)
+    source = source_suspicions(solution.source, passes, solution.language, abi, request.task)
     return [*source, *check_library(library, request)]

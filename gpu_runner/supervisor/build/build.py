@@ -30,9 +30,9 @@ from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.killed import KilledFromOutside, is_from_outside, name_of, signal_of
 from gpu_runner.supervisor.host.process import ChildProcess
 
-LIBRARY_LIMIT_BYTES = 64 << 20
+LIBRARY_LIMIT_BYTES = 64 << 20  # chosen: ten times a large torch extension
 _TOO_LARGE = f"\nerror: the library is larger than {LIBRARY_LIMIT_BYTES >> 20} MiB"
-LOG_LIMIT_CHARACTERS = 32 * 1024
+LOG_LIMIT_CHARACTERS = 32 * 1024  # chosen: what a person reads; a compiler's last words count
 _DECLARATION = "kbench_declaration.h"
 _KILLED_PART = re.compile(
     r"^(?:\S+: fatal error: (?:Killed|Terminated|Interrupt|Hangup|Quit) signal terminated program "

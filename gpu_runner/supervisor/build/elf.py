@@ -24,10 +24,10 @@ _ENTRY = struct.Struct("<QQ")
 _GNU_HASH = struct.Struct("<IIII")
 _PAIR = struct.Struct("<II")
 _WORD = struct.Struct("<I")
-_MACHINES = {"x86_64": 62, "aarch64": 183}
-_IRELATIVE = {62: 37, 183: 1032}
+_MACHINES = {"x86_64": 62, "aarch64": 183}  # EM_ of elf.h
+_IRELATIVE = {62: 37, 183: 1032}  # R_ of elf.h
 _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
-_SYMBOL_TABLE = 2
+_SYMBOL_TABLE = 2  # SHT_SYMTAB of elf.h
 
 NEEDED, PLTRELSZ, HASH, STRTAB, SYMTAB, RELA, RELASZ = 1, 2, 4, 5, 6, 7, 8
 STRSZ, SYMENT, RPATH, REL, TEXTREL, JMPREL, INIT_ARRAY, INIT_ARRAYSZ = (
@@ -42,8 +42,8 @@ STRSZ, SYMENT, RPATH, REL, TEXTREL, JMPREL, INIT_ARRAY, INIT_ARRAYSZ = (
 )
 RUNPATH, FLAGS, PREINIT_ARRAY, GNU_HASH = 29, 30, 32, 0x6FFFFEF5
 AUDITORS = {0x6FFFFEFC, 0x6FFFFEFB, 0x7FFFFFFD, 0x7FFFFFFF}  # (dep)audit, auxiliary, filter
-FLAG_TEXTREL = 4
-IFUNC = 10
+FLAG_TEXTREL = 4  # DF_TEXTREL of elf.h
+IFUNC = 10  # STT_GNU_IFUNC of elf.h
 
 
 class NotALibrary(Exception):

@@ -12,7 +12,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.process import ChildProcess
 
 _REPORT = "vectorization.txt"
-_MISSED_SHOWN = 5
+_MISSED_SHOWN = 5  # chosen: of a report for a person
 _LINE = re.compile(r"^(?P<at>\d+:\d+): (?P<kind>optimized|missed): +(?P<text>.+)$", re.MULTILINE)
 _WIDTH = re.compile(r"loop vectorized using (\d+) byte vectors")
 _OUTER = ("multiple nested loops", "loop nest containing")

@@ -15,7 +15,7 @@ UNKNOWN_CLOCK_HZ = 6.5e9
 _CPUINFO = Path("/proc/cpuinfo")
 _SYSTEM = Path("/sys/devices/system/cpu")
 _AMD_256_BIT_FAMILIES = ("25",)  # Zen 3 and Zen 4: 512-bit instructions in two halves
-_AMX_FLOP_PER_CYCLE = 1024.0
+_AMX_FLOP_PER_CYCLE = 1024.0  # 2 x 16 x 16 x 32 in 16 cycles
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ PEAKS = {
 """Data sheets, by the name that the driver gives."""
 
 _DEFAULT_CACHE_BYTES = 128e6  # of a GPU that is not in `PEAKS`: as much as the largest has
-_HERTZ_PER_MHZ = 1e6
+_HERTZ_PER_MHZ = 1e6  # exact
 _SIXTEEN_BIT_FLOP = {
     (7, 0): 16, (7, 2): 16, (7, 5): 16, (8, 0): 32, (8, 6): 8, (8, 7): 16, (8, 9): 8, (9, 0): 32,
     (10, 0): 64, (10, 3): 64, (12, 0): 8, (12, 1): 8,
@@ -85,7 +85,7 @@ _EIGHT_BIT = {"int8": (7, 5), "float8_e4m3fn": (8, 9), "float8_e5m2": (8, 9)}
 """Dtypes that tensor cores multiply at twice that rate, and from which compute capability on."""
 _FLOAT64_FLOP = {(6, 0): 1.0, (7, 0): 1.0, (8, 0): 2.0, (9, 0): 2.0, (10, 0): 1.0, (10, 3): 1.0}
 """The same in float64, with tensor cores where they have it."""
-_CPU_BYTES_PER_S = 1e12
+_CPU_BYTES_PER_S = 1e12  # chosen: more than any memory moves
 _LITTLE_FLOAT64_FLOP = 1 / 16  # of GPUs that are not made for it: never more than this
 
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from gpu_runner.data.durations import duration
 from gpu_runner.data.evaluation import WorkloadResult
-from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.protocol import (
+from gpu_runner.data.floor import (
     FLOOR_RESOLUTION_NS,
     IMPOSSIBLE_BYTES,
     IMPOSSIBLE_RATE,
@@ -19,6 +18,7 @@ from gpu_runner.data.protocol import (
     SAVED,
     SAVED_IN_PARTS,
 )
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.task import Cost
 from gpu_runner.supervisor.device.device import Peak

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gpu_runner.data.profile import KernelMetrics, KernelResources
 
-ASSUMED_BLOCK_THREADS = 256
+ASSUMED_BLOCK_THREADS = 256  # chosen: what kernels use most
 NOTE = (
     f"occupancy is an estimate for blocks of {ASSUMED_BLOCK_THREADS} threads without dynamic"
     " shared memory: the block size is not known without a profiler"
 )
 
-_WARP = 32
-_REGISTERS_PER_SM = 65536
+_WARP = 32  # CUDA C++ Programming Guide, as all of these: compute capabilities
+_REGISTERS_PER_SM = 65536  # of all from 7.0 on
 _REGISTERS_STEP = 256  # registers are given to a warp in such steps
-_MOST_BLOCKS_PER_SM = 32
-_WARPS_PER_SM = {"sm_75": 32, "sm_86": 48, "sm_87": 48, "sm_89": 48, "sm_120": 48}
+_MOST_BLOCKS_PER_SM = 32  # of the largest; fewer on small GPUs
+_WARPS_PER_SM = {"sm_75": 32, "sm_86": 48, "sm_87": 48, "sm_89": 48, "sm_120": 48}  # others: 64
 _SHARED_PER_SM = {
     "sm_70": 96 << 10,
     "sm_75": 64 << 10,

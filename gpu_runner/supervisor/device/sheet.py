@@ -25,7 +25,7 @@ _FEATURES = (
 )
 """Names of /proc/cpuinfo by which a kernel chooses its instructions."""
 
-_KIB = 1024
+_KIB = 1024  # bytes
 _SM = {
     (7, 0): (64, 96, 96, 2048),
     (7, 5): (64, 64, 64, 1024),

@@ -22,7 +22,7 @@ TORCH_HEADERS = Path(__file__).resolve().parents[2] / "torch_headers"
 TORCH_MODULE = "kbench_kernel"
 """Name under which a torch extension is compiled and imported."""
 
-_FIRST_WITH_OWN_TARGET = (9, 0)
+_FIRST_WITH_OWN_TARGET = (9, 0)  # sm_90a is the first target of that kind
 _HALF_FLAGS = (
     "-D__CUDA_NO_HALF_OPERATORS__",
     "-D__CUDA_NO_HALF_CONVERSIONS__",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from gpu_runner.data.poison import HUGE
 
 ALIGNMENT = 256  # bytes; what a CUDA allocator guarantees
-GUARD_BYTES = 64 * 1024
+GUARD_BYTES = 64 * 1024  # chosen: more than a loop's last block of threads writes beyond its end
 SHIFTS = 256  # a region starts at one of so many multiples of ALIGNMENT
-_POOL_BYTES = 1 << 20
+_POOL_BYTES = 1 << 20  # chosen: noise that seldom repeats
 _HUGE = bytes(byte | HUGE for byte in range(256))
 _F_SEAL_FUTURE_WRITE = 0x0010  # linux/fcntl.h; only mappings made before may still write
 

@@ -13,7 +13,7 @@ from gpu_runner.supervisor.host.leftovers import OUR_PREFIX
 
 _ROOT = Path("/sys/fs/cgroup")
 _NEEDED = {"memory", "pids"}
-_KILL_S = 5.0
+_KILL_S = 5.0  # chosen: what outlives SIGKILL for longer hangs in the kernel
 _ENTER = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 _numbers = itertools.count(1)
 

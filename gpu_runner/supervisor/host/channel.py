@@ -9,7 +9,7 @@ import socket
 import time
 from typing import Any
 
-ANSWER_LIMIT_BYTES = 4 << 20
+ANSWER_LIMIT_BYTES = 4 << 20  # chosen: many times the longest answer
 
 
 class ChannelTimeout(Exception):

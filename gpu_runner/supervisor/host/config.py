@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpu_runner.data.verdict import DeviceKind
 
-GIB = 1 << 30
+GIB = 1 << 30  # bytes
 
 
 def default_cache_folder() -> Path:

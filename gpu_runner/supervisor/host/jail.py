@@ -34,8 +34,8 @@ SYSTEM_PATHS = (
 WORK_FOLDER = "/tmp"  # noqa: S108 - the jail's own, fresh and limited in size
 LEAST_BYTES = 128 << 20
 """Of memory that a host must have to spare before anything is started: a compiler takes as much."""
-FIRST_JAIL_UID = 200_000
-JAIL_UIDS = 100_000
+FIRST_JAIL_UID = 200_000  # chosen: above people's, and what systems hand out by themselves
+JAIL_UIDS = 100_000  # chosen: so many that two jails hardly draw the same one
 _CPU_GRACE_S = 5  # at the limit SIGXCPU says why; SIGKILL, behind it, could be anybody's
 
 

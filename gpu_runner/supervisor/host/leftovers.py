@@ -20,8 +20,8 @@ OUR_PREFIX = "kbench-"
 """Names of our own temporary folders, anonymous files, threads and control groups begin so."""
 
 _FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run")  # noqa: S108
-_GPU_SLACK_BYTES = 64 << 20
-_INIT = 1
+_GPU_SLACK_BYTES = 64 << 20  # chosen: a driver's own memory varies by less
+_INIT = 1  # the first process
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import functools
 import os
 from typing import Any
 
-_NAME_BYTES = 96
+_NAME_BYTES = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE of nvml.h
 _CLOCK_SM, _CLOCK_MEMORY = 1, 2
-_TEMPERATURE_GPU = 0
+_TEMPERATURE_GPU = 0  # nvml.h
 _THROTTLE_REASONS = {
     0x1: "idle",
     0x2: "application clocks",

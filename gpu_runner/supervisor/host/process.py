@@ -24,12 +24,12 @@ from gpu_runner.supervisor.host.memory import used_bytes
 
 logger = logging.getLogger(__name__)
 
-OUTPUT_LIMIT_BYTES = 64 * 1024
+OUTPUT_LIMIT_BYTES = 64 * 1024  # chosen: what a person reads of it
 _POLL_S, _LEAST_POLL_S = 0.1, 0.005
 _FASTEST_BYTES_S = 8 << 30
 """So fast a tree of processes takes memory at most: it is looked at again before it can have taken
 what is left to it."""
-_MEASURED_NICENESS = -10
+_MEASURED_NICENESS = -10  # chosen: before all that is ordinary, behind what a system must have
 _GONE_S = 60.0  # a process that was killed is gone sooner, unless the driver holds it
 _FIRST_TO_GO = '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; exec "$0" "$@"'
 """Has the kernel end this process and what it starts before all others, should memory run out."""

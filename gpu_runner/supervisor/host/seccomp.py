@@ -89,11 +89,11 @@ DENIED = {  # name: (number on x86-64, number on aarch64); None where the machin
 _FOR_PROFILERS = {"ptrace", "process_vm_readv", "process_vm_writev", "perf_event_open", "shmget"}
 """What profilers and sanitizers may do inside the jail that wraps them and their program."""
 
-_PERSONALITY = (135, 92)
-_QUERY_PERSONALITY = 0xFFFFFFFF
+_PERSONALITY = (135, 92)  # numbers of system calls on x86_64 and aarch64, as below
+_QUERY_PERSONALITY = 0xFFFFFFFF  # personality(2)
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
-_SCHED_SETAFFINITY = (203, 122)
+_SCHED_SETAFFINITY = (203, 122)  # as above
 
 
 @dataclass(frozen=True)

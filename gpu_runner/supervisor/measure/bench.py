@@ -26,7 +26,7 @@ from gpu_runner.supervisor.device.statistics import ESTIMATORS
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.measure import burst_sizes
-from gpu_runner.supervisor.measure.collected import Checked, Collected, Measured, counted_time
+from gpu_runner.supervisor.measure.collected import Collected, Measured, Verified, counted_time
 from gpu_runner.supervisor.measure.conformance import check_returned
 from gpu_runner.supervisor.measure.layout import Layout, arena_sizes, tensor_bytes
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, mean_ns
@@ -205,7 +205,7 @@ class Bench:
         """Bytes of a call's outputs."""
         return float(sum(output.nbytes for output in self._described[workload.name].outputs))
 
-    def verify(self, workload: Workload, collected: Collected) -> Checked:
+    def verify(self, workload: Workload, collected: Collected) -> Verified:
         """Compare the sampled outputs of a process, which has exited, with the reference."""
         return verify(self._oracle, self._samples, workload, self._direction, collected)
 

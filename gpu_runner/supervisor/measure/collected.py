@@ -134,7 +134,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Checked:
+class Verified:
     """What the oracle found in one process's outputs of one workload.
 
     errors, mismatch: of calls with the workload's own values; varied: the first mismatch of those

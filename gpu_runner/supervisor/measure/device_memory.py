@@ -21,7 +21,7 @@ from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.session import Arenas
 
-PAUSE_S = 0.1
+PAUSE_S = 0.1  # chosen: far below `GONE_S`
 GONE_S = 5.0
 """For so long the work of a process that was killed may still be seen on the device."""
 

@@ -38,7 +38,7 @@ from gpu_runner.supervisor.measure.outside import EmptyKernelTime, empty_kernel_
 from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.target import Target
 
-_IDLE_THREADS = 7
+_IDLE_THREADS = 7  # chosen: so many that one's cost stands out of the noise
 IDLE = f"""#include <pthread.h>
 #include <unistd.h>
 namespace {{

@@ -11,8 +11,8 @@ from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.measure.collected import (
     BURSTS,
     SINGLES,
-    Checked,
     Collected,
+    Verified,
     larger_error,
 )
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
@@ -25,7 +25,7 @@ def verify(
     workload: Workload,
     direction: Direction,
     collected: Collected,
-) -> Checked:
+) -> Verified:
     """The errors of what one process returned for a workload, and the first mismatches."""
 
     def found(
@@ -58,4 +58,4 @@ def verify(
     for values, each in found(others, (Sample.VARIED,)):
         if each.mismatch is not None:
             varied.setdefault(values, each.mismatch)
-    return Checked(tuple(errors.values()), mismatch, varied)
+    return Verified(tuple(errors.values()), mismatch, varied)

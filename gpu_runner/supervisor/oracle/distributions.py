@@ -20,7 +20,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.files import read_json, write_atomically
 from gpu_runner.supervisor.oracle.client import Oracle
 
-_SEED_BITS = 62
+_SEED_BITS = 62  # fits into a signed number of 64 bits
 
 
 class SupportedDistributions:

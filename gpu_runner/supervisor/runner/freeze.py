@@ -13,10 +13,10 @@ from gpu_runner.supervisor.host.killed import KilledFromOutside, is_dead, was_ki
 from gpu_runner.supervisor.host.process import descendants
 
 _STILL = frozenset("TtZXx")  # states of proc(5): stopped, traced, dead
-_LONGEST_S = 5.0
+_LONGEST_S = 5.0  # chosen: a signal stops a process at once, but in a driver's call
 _DYING_S, _DYING_LOOK_S = 2.0, 0.005  # what is killed still runs while it gives its memory back
 _CPU_CLOCK = 2  # CPUCLOCK_SCHED of the kernel's posix-timers.h
-_LOOKS = 20
+_LOOKS = 20  # chosen: the second look mostly finds no change
 _BUSY_SHARE = 2  # a thread that ran for less than this part of the busiest one's time is idle
 _SLACK_NS = 20_000  # what the last switch of a thread may still add to its time
 _MOST_IDLE, _IDLE_EACH = 16, 4

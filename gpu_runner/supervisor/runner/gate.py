@@ -11,7 +11,7 @@ from gpu_runner.data import wire
 from gpu_runner.data.wire import ArgumentKind
 from gpu_runner.supervisor.host.arena import Arena
 
-PAGE_BYTES = 4096
+PAGE_BYTES = 4096  # of Linux on x86-64; the gate needs a part of it
 LOOKS, LOOKS_EACH = 32, 2
 """Bytes of the outputs that are read at once when a call says that it is over, and how many of them
 at least in each."""

@@ -31,7 +31,7 @@ from gpu_runner.supervisor.runner.wrapper import Wrapper
 Completing = Callable[[], AbstractContextManager[Completion | None]]
 
 
-_LOOK_S = 0.1
+_LOOK_S = 0.1  # chosen: how soon a death is noticed; answers wake it at once
 
 WROTE_LATER = "wrote to its outputs after it had said that the call was over"
 

@@ -11,7 +11,7 @@ from typing import Any
 from gpu_runner.data.codec import decode
 from gpu_runner.supervisor.oracle.client import OracleError
 
-LONGEST_REASON = 300
+LONGEST_REASON = 300  # chosen: a sentence for a person
 STATES = ("failed", "passed", "same")
 
 

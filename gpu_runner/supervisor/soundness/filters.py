@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpu_runner.data.evaluation import JUDGED_FLOOR_NS, SLOW_BASELINE
-from gpu_runner.data.protocol import BYTES_RATIO, FILTER_SEEDS, FILTER_SHARE, FLOPS_RATIO
+from gpu_runner.data.soundness import BYTES_RATIO, FILTER_SEEDS, FILTER_SHARE, FLOPS_RATIO
 from gpu_runner.data.task import Cost, Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device.floor import floor_ns

@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_runner.data.protocol import MOST_OWN_ERROR, MUTANT_LUCK, PLANS
+from gpu_runner.data.protocol import MOST_OWN_ERROR, PLANS
+from gpu_runner.data.soundness import MUTANT_LUCK
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Direction, Mode
 from gpu_runner.supervisor.soundness.answers import Tried

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-from gpu_runner.data.protocol import MOST_MUTANT_SEEDS, MUTANT_SEEDS
+from gpu_runner.data.soundness import MOST_MUTANT_SEEDS, MUTANT_SEEDS
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.host import jail
@@ -23,7 +23,7 @@ from gpu_runner.supervisor.soundness.outcomes import EQUIVALENT, SURVIVED, UNTRI
 
 MOST_NAMES = 4096
 """Of mutants, honest kernels, arguments and outputs together that an oracle may speak of."""
-LONGEST_NAME = 512
+LONGEST_NAME = 512  # chosen: several times the longest name of a mutant
 
 Progress = Callable[[str], None]
 

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 MOST_TRIES = 4
 """Measurements of a device's peaks; what then still seems too low stays."""
 
-_PROBE_TIMEOUT_S = 120.0
-_NOISE = 1.05
+_PROBE_TIMEOUT_S = 120.0  # chosen: many times what the probe takes
+_NOISE = 1.05  # chosen: of a measurement that nobody disturbed
 _BYTES, _FLOPS, _TENSOR = "_bytes_per_s", "_flop_per_s", "_tensor"
 _NEEDED = {"read", "copy"}, {"float32", "float64"}
 

@@ -34,7 +34,7 @@ SUSPECT_VERDICTS = frozenset(
 PAUSES_S = (0.5, 2.0, 5.0, 10.0)
 """Waits before a device is looked at again: a context that was killed takes time to be gone."""
 
-MEMORY_SLACK_BYTES = 256 << 20
+MEMORY_SLACK_BYTES = 256 << 20  # chosen: the driver's own memory comes and goes
 SLOWEST = 2.0
 """The probe may take so many times its remembered time: clocks rise only while it runs."""
 

@@ -27,9 +27,9 @@ LAUNCHES_LIMIT = 64
 TIMED_METRICS = ("gpu__time_duration.sum", "launch__registers_per_thread")
 """One pass: no kernel is repeated, and caches are as the kernels before it left them."""
 
-TIMED_LAUNCHES_LIMIT = 4096
+TIMED_LAUNCHES_LIMIT = 4096  # chosen: more than a call has
 
-REPORT_LIMIT_BYTES = 8 << 20
+REPORT_LIMIT_BYTES = 8 << 20  # chosen: what the launches' limit leaves room for
 SAW_NOTHING = "ncu saw no kernel, or no counters of one"
 _INSTALLATIONS = Path("/opt/nvidia/nsight-compute")
 _REPORT = '"$TMPDIR/kbench-ncu.csv"'

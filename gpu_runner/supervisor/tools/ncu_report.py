@@ -55,7 +55,7 @@ LAUNCH_METRICS: Mapping[str, tuple[str, ...]] = {
 }
 """Of a kernel alone: a mean over unlike kernels would say nothing."""
 
-STALLS_SHOWN = 5
+STALLS_SHOWN = 5  # chosen: of a report for a person
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 _DURATION = "gpu__time_duration.sum"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_runner.data.evaluation import WorkloadResult
-from gpu_runner.data.protocol import CPU_HEADROOM, CPU_LEAST_BYTES_PER_S
+from gpu_runner.data.floor import CPU_HEADROOM, CPU_LEAST_BYTES_PER_S
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.device import cpu
 from gpu_runner.supervisor.device.device import (

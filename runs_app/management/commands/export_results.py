@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from gpu_runner.data.codec import DataError
 from runs_app.models import Device
-from runs_app.transfer import checks, files
+from runs_app.transfer import faults, files
 from runs_app.transfer.export import exported
 from tasks_app.selectors import published_tasks
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             file, left_out = exported(
                 site=site, note=options["note"].strip(), now=now, device=device, task=task
             )
-            checks.check(file, now)
+            faults.refuse_wrong(file, now)
             files.write(file, path)
         except (files.FileError, DataError) as error:
             raise CommandError(f"nothing was written: {error}") from None

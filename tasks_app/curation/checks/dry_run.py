@@ -16,7 +16,7 @@ from runs_app.checks.selectors import may_check
 from runs_app.errors import NotAllowed, SubmissionError
 from runs_app.models import Agent, Device, Evaluation, Status, Submission
 from runs_app.submissions.authors import agent_of
-from runs_app.submissions.check_quota import check_quota
+from runs_app.submissions.refusals import check_quota
 from runs_app.work.lifecycle import evaluate
 from tasks_app.curation.checks.selectors import dry_runs, solution_of
 from tasks_app.disclosure import sees_hidden

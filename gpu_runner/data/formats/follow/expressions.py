@@ -27,9 +27,9 @@ from gpu_runner.data.formats.follow.values import (
 
 STEPS_LIMIT = 60_000
 """Parts of a program that are looked at, repetitions counted; KernelBench's need 20,000 at most."""
-_ITEMS_A_STEP = 8
-_LARGEST_POWER = 64
-_LONGEST_TEXT = 4096
+_ITEMS_A_STEP = 8  # chosen: to copy eight items is no dearer than one step
+_LARGEST_POWER = 64  # chosen: more leads beyond 64 bits
+_LONGEST_TEXT = 4096  # chosen: a name of a layer or a message is shorter
 
 _NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

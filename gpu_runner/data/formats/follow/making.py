@@ -138,7 +138,7 @@ def _parameter(given: Given) -> Tensor:
     return tensor(given.get(0, "data"))
 
 
-_BELOW = {"zeros": 1, "ones": 2}
+_BELOW = {"zeros": 1, "ones": 2}  # one more than the largest value
 MAKERS: dict[str, Rule] = {
     **{f"torch.{name}": _filled(_BELOW.get(name)) for name in _SIZED.split()},
     **{f"torch.{name}_like": _alike(_BELOW.get(name)) for name in _SIZED.split()},

@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 LARGEST = 2**53  # of a number: more is a mistake, or meant to keep us busy
 MOST_ITEMS = 1024  # of a tuple, a list or a range
-MOST_DIMENSIONS = 64
+MOST_DIMENSIONS = 64  # as far as PyTorch's operations reach
 
 
 class Unfollowed(Exception):

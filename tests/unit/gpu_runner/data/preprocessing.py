@@ -6,7 +6,7 @@ import re
 import subprocess
 
 from gpu_runner.data.integrity import Suspicion
-from gpu_runner.data.static import check_source, own_lines
+from gpu_runner.data.static import own_lines, source_suspicions
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
 
@@ -35,5 +35,5 @@ def passes(source: str, language: Language = Language.CPP) -> list[str]:
 
 
 def checked(source: str, language: Language, abi: Abi, task: Task) -> tuple[Suspicion, ...]:
-    """`check_source` with the source's passes."""
-    return check_source(source, passes(source, language), language, abi, task)
+    """`source_suspicions` with the source's passes."""
+    return source_suspicions(source, passes(source, language), language, abi, task)

@@ -9,8 +9,8 @@ import pytest
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.static import (
     MODULE_RULES,
-    check_module,
     compiles_at_calls,
+    module_suspicions,
     only_calls_libraries,
 )
 
@@ -105,7 +105,7 @@ class ModelNew(nn.Module):
 
 @pytest.mark.parametrize(("rule", "source", "line"), HOSTILE)
 def test_each_rule_finds_what_it_is_for(rule: str, source: str, line: int) -> None:
-    found = [s.line for s in check_module(source, TASK) if s.reason.startswith(f"{rule}: ")]
+    found = [s.line for s in module_suspicions(source, TASK) if s.reason.startswith(f"{rule}: ")]
     assert line in found
 
 
@@ -116,14 +116,14 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize("source", HONEST)
 def test_honest_modules_are_left_alone(source: str) -> None:
-    assert check_module(source, TASK) == ()
+    assert module_suspicions(source, TASK) == ()
     assert only_calls_libraries(source, TASK) == ""
     assert compiles_at_calls(source)
 
 
 def test_plain_torch_is_fine_where_the_task_allows_libraries() -> None:
     source = "import torch\ndef forward(input, N, C):\n    return torch.softmax(input, -1)\n"
-    assert check_module(source, FREE) == ()
+    assert module_suspicions(source, FREE) == ()
     assert only_calls_libraries(source, FREE) == ""
     assert "only calls libraries" in only_calls_libraries(source, TASK)
     assert not compiles_at_calls(source)
@@ -132,10 +132,10 @@ def test_plain_torch_is_fine_where_the_task_allows_libraries() -> None:
 def test_cpp_in_a_string_is_read_as_an_extension_is() -> None:
     text = '"""\n#include <torch/extension.h>\nvoid f() { system("x"); at::softmax(a, 1); }\n"""'
     source = f"from torch.utils.cpp_extension import load_inline\nown = load_inline('o', {text})\n"
-    found = [(s.line, s.reason.split(":")[0]) for s in check_module(source, TASK)]
+    found = [(s.line, s.reason.split(":")[0]) for s in module_suspicions(source, TASK)]
     assert found == [(4, "processes"), (4, "torch-library")]
 
 
 def test_what_is_no_python_is_said_and_not_executed() -> None:
-    assert [s.line for s in check_module("def (", TASK)] == [None]
+    assert [s.line for s in module_suspicions("def (", TASK)] == [None]
     assert only_calls_libraries("(" * 10_000, TASK) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.static import check_source
+from gpu_runner.data.static import source_suspicions
 from gpu_runner.data.verdict import Abi, Language
 from tests.unit.gpu_runner.data.preprocessing import checked, passes
 
@@ -69,12 +69,14 @@ def test_honest_macros_trip_nothing(source: str) -> None:
 @pytest.mark.parametrize("text", ["x" * 4_000_001, "x " * 200_001])
 def test_code_without_end_is_not_read(text: str) -> None:
     """A person looks at it, and at the source as it is written."""
-    found = check_source("auto f = &dlopen;", [text], Language.CPP, Abi.C, find_task("vector_add"))
+    found = source_suspicions(
+        "auto f = &dlopen;", [text], Language.CPP, Abi.C, find_task("vector_add")
+    )
     assert [each.reason.split(":")[0] for each in found] == ["macros", "dynamic-loading"]
 
 
 def test_a_source_without_what_the_compiler_saw_is_suspicious() -> None:
-    found = check_source("int x;", [], Language.CPP, Abi.C, find_task("vector_add"))
+    found = source_suspicions("int x;", [], Language.CPP, Abi.C, find_task("vector_add"))
     assert [each.reason.split(":")[0] for each in found] == ["macros"]
 
 

@@ -18,7 +18,7 @@ MEMCHECK = AuditCheck(
 
 
 def held(**overrides: Any) -> Evaluation:
-    """A correct ranked evaluation that trips a check."""
+    """A correct ranked evaluation that raises suspicions."""
     result = {"suspicions": (SUSPICION,), **overrides.pop("result", {})}
     return make.make_finished_evaluation(**{"mode": "ranked", "result": result, **overrides})
 

@@ -13,10 +13,8 @@ from gpu_runner.data.profile import KernelResources
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Verdict
 from gpu_runner.supervisor import doctor
-from gpu_runner.supervisor.audit import check as audit_check
-from gpu_runner.supervisor.audit import sanitizer
+from gpu_runner.supervisor.audit import sanitizer, under_tool
 from gpu_runner.supervisor.audit.audit import fault_of, small, suspicions_of
-from gpu_runner.supervisor.audit.check import Ran, check_of, run_under
 from gpu_runner.supervisor.audit.cpu import Sanitized
 from gpu_runner.supervisor.audit.required import audit_tools, required_checks, starts_threads
 from gpu_runner.supervisor.audit.sanitizer import ComputeSanitizer, device_findings, unfinished
@@ -25,6 +23,7 @@ from gpu_runner.supervisor.audit.sanitizer_report import (
     memory_findings,
     undefined_findings,
 )
+from gpu_runner.supervisor.audit.under_tool import Ran, check_of, run_under
 from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
@@ -218,7 +217,7 @@ def test_a_call_that_ends_only_without_the_tool_is_told_of_with_both_times() -> 
 def test_workloads_for_which_no_time_was_left_make_a_check_inconclusive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(audit_check, "TOOL_LIMIT_S", -1.0)
+    monkeypatch.setattr(under_tool, "TOOL_LIMIT_S", -1.0)
     workloads = [Workload(name=name, parameters={}) for name in "ac"]
     ran = run_under(
         DyingBench(), Target(Abi.C, Direction.FORWARD), workloads, lambda: Sanitized({})

@@ -18,8 +18,8 @@ from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, Direction, Language, Mode
 from gpu_runner.data.wire import ArgumentKind
-from gpu_runner.supervisor.audit.check import Ran, Tool, run_under
 from gpu_runner.supervisor.audit.cpu import CpuSanitizers
+from gpu_runner.supervisor.audit.under_tool import Ran, Tool, run_under
 from gpu_runner.supervisor.build.build import build_shim, build_solution
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.arena import Arena, extent, place, span_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_runner.data.plan import Plan
-from gpu_runner.data.protocol import CHECK_PLAN, PLANS
+from gpu_runner.data.protocol import FIRST_CALLS, PLANS
 from gpu_runner.data.verdict import Mode
 from gpu_runner.supervisor.measure.plan import is_done
 
@@ -42,8 +42,8 @@ def test_ranked_means_fresh_processes_hidden_workloads_and_baselines() -> None:
 def test_quick_answers_soon_and_ranked_checks_before_it_times() -> None:
     assert PLANS[Mode.QUICK].looks() == (1,)
     assert not PLANS[Mode.QUICK].baselines
-    assert PLANS[Mode.RANKED].is_checked
-    assert CHECK_PLAN.team >= 4
+    assert PLANS[Mode.RANKED].first_calls
+    assert FIRST_CALLS.team >= 4
 
 
 def test_noise_is_looked_at_seldom_and_never_beyond_the_most_processes() -> None:

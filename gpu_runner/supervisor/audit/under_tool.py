@@ -17,7 +17,7 @@ from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 from gpu_runner.supervisor.runner.wrapper import Wrapper
 
-REPORT_LIMIT_CHARACTERS = 8 * 1024
+REPORT_LIMIT_CHARACTERS = 8 * 1024  # chosen: what a person reads; the first findings tell most
 TOOL_LIMIT_S = 180.0
 """After this long no further process is started under a tool; each has its own limits, too."""
 

@@ -47,12 +47,12 @@ def decode(document: Any) -> ResultFile:
     return file
 
 
-def check(file: ResultFile, now: datetime) -> None:
+def refuse_wrong(file: ResultFile, now: datetime) -> None:
     """Refuse what no site could have written; raises `DataErrors` with the first of the faults."""
     refuse(_faults(file, now))
 
 
-def check_fit(record: ResultRecord, version: TaskVersion, field: str) -> Iterator[DataError]:
+def misfits(record: ResultRecord, version: TaskVersion, field: str) -> Iterator[DataError]:
     """What of a record does not fit the task version that it is about."""
     if record.direction.value not in version.directions:
         have = ", ".join(version.directions)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.static.case import Case
+from gpu_runner.data.static.case import Case, Read, Rule
 from gpu_runner.data.static.concurrency import CONCURRENCY_RULES
 from gpu_runner.data.static.directives import DIRECTIVE_RULES, plain
 from gpu_runner.data.static.preprocess import ExpansionTooLarge, Unit, read
@@ -23,7 +22,7 @@ SUSPICIONS_LIMIT = 32
 """Enough for a person to see what a source is; the rest would only be more of it."""
 
 
-def check_source(
+def source_suspicions(
     source: str, passes: Sequence[str], language: Language, abi: Abi, task: Task
 ) -> tuple[Suspicion, ...]:
     """What a person should look at in a source, by line, at most `SUSPICIONS_LIMIT` of it.
@@ -43,20 +42,28 @@ def check_source(
         found.append(Suspicion(check=Check.SOURCE, reason=reason))
         written = plain(source)
         unit = Unit(source, (), written, (written,))
-    case = Case(unit, language, abi, task)
-    for rule in RULES:
-        seen: dict[str, Suspicion] = {}
+    return by_line([*found, *raised_by(RULES, Case(unit, language, abi, task))])
+
+
+def raised_by(rules: Iterable[Rule[Read]], case: Read) -> Iterator[Suspicion]:
+    """What rules find: of each rule and subject one suspicion, at its first line."""
+    for rule in rules:
+        first: dict[str, Suspicion] = {}
         for finding in rule.find(case):
-            reason = readable(f"{rule.name}: {finding.sentence}")
+            reason = _readable(f"{rule.name}: {finding.sentence}")
             suspicion = Suspicion(check=Check.SOURCE, reason=reason, line=finding.line)
-            first = seen.setdefault(finding.subject, suspicion)
-            if finding.line < (first.line or 0):
-                seen[finding.subject] = replace(first, line=finding.line)
-        found += seen.values()
-    found.sort(key=lambda suspicion: suspicion.line or 0)
-    return tuple(found[:SUSPICIONS_LIMIT])
+            known = first.setdefault(finding.subject, suspicion)
+            if finding.line < (known.line or 0):
+                first[finding.subject] = suspicion
+        yield from first.values()
 
 
-def readable(text: str) -> str:
+def by_line(found: Iterable[Suspicion]) -> tuple[Suspicion, ...]:
+    """Suspicions in order, at most `SUSPICIONS_LIMIT` of them."""
+    ordered = sorted(found, key=lambda suspicion: suspicion.line or 0)
+    return tuple(ordered[:SUSPICIONS_LIMIT])
+
+
+def _readable(text: str) -> str:
     """One short line: a source can spell characters that no page and no database takes."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)[:300]

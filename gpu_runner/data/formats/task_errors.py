@@ -20,8 +20,8 @@ SCENARIOS = ("algebra", "llm", "sparse", "scientific", "networks", "other")
 BASELINES = ("eager", "compiled")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 _AGENT = re.compile(r"[A-Za-z0-9][\w .:/@+()-]{0,99}", re.ASCII)  # as of those who submit
-_WORKLOAD_NAME_LIMIT = 200
-_PARAMETERS_LIMIT_BYTES = 4096
+_WORKLOAD_NAME_LIMIT = 200  # chosen: what lists have room for
+_PARAMETERS_LIMIT_BYTES = 4096  # chosen: some hundred parameters
 _INTEGERS = {
     "int8": (-(2**7), 2**7),
     "uint8": (0, 2**8),
@@ -33,7 +33,7 @@ _INTEGERS = {
 """By dtype the smallest integer, and the first that is too large."""
 
 
-def check_task(task: Task) -> Task:
+def usable_task(task: Task) -> Task:
     """Return `task` if an evaluation could use it; raises `DataErrors` naming the fields."""
     refuse(task_errors(task))
     return task
@@ -61,7 +61,7 @@ def task_errors(task: Task) -> Iterator[DataError]:
 
 
 def _workload_errors(task: Task) -> Iterator[DataError]:
-    yield from caught(check_count, task.workloads)
+    yield from caught(refuse_too_many, task.workloads)
     for index, workload in enumerate(task.workloads):
         field = f"workloads[{index}]"
         if not _is_name(workload.name):
@@ -103,7 +103,7 @@ def _in_words(dtype: str) -> str:
     return f"{kind} of {dtype.lstrip('uint')} bits"
 
 
-def check_count(workloads: Sequence[Any]) -> None:
+def refuse_too_many(workloads: Sequence[Any]) -> None:
     """Refuse more workloads than a task may have."""
     if len(workloads) > WORKLOADS_LIMIT:
         raise DataError("workloads", f"are more than {WORKLOADS_LIMIT}")
