@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import pytest
 from django.test import Client
@@ -25,7 +26,9 @@ def test_an_answer_is_compressed(client: Client, path: str) -> None:
     assert "Accept-Encoding" in small["Vary"]
     assert len(small.content) < len(plain.content)
     text = gzip.decompress(small.content).decode()
-    assert (as_shown(text) if "<html" in text else text) == plain.content.decode()
+    texts = [as_shown(text) if "<html" in text else text, plain.content.decode()]
+    one, other = (re.sub(r"\bterm-\d+", "term", each) for each in texts)  # new in every answer
+    assert one == other
 
 
 def test_a_file_is_compressed_and_whole(client: Client) -> None:
