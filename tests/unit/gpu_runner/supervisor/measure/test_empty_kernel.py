@@ -126,7 +126,7 @@ def test_one_of_a_disturbed_cpu_is_soon_forgotten(
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    zip(readiness.KERNELS[DeviceKind.CPU], (Habit.NONE, Habit.TEAM), strict=True),
+    list(zip(readiness.KERNELS[DeviceKind.CPU], (Habit.NONE, Habit.TEAM), strict=True)),
 )
 def test_the_empty_kernel_has_a_team_of_threads_where_the_kernel_has_one(
     tmp_path: Path, text: str, expected: Habit
