@@ -114,7 +114,7 @@ def workload_result(
 
 @functools.lru_cache(maxsize=256)
 def _measured(processes: tuple[tuple[float, ...], ...], estimator: Estimator) -> Measurement:
-    """As `measure`. An evaluation asks for its results some times, and resampling takes 20 ms."""
+    """As `measure`. An evaluation asks for its results some times, and resampling takes 17 ms."""
     return measure(processes, estimator, random.Random(0))  # noqa: S311 - resampling, no secret
 
 

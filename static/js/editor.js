@@ -2,11 +2,10 @@
 import {
   Compartment, EditorState, EditorView, HighlightStyle, StreamLanguage, bracketMatching, defaultKeymap, drawSelection,
   highlightActiveLine, highlightActiveLineGutter, highlightSelectionMatches, highlightSpecialChars, history,
-  historyKeymap, indentUnit, indentWithTab, keymap, lineNumbers, lintGutter, lintKeymap, search, searchKeymap,
-  setDiagnostics, syntaxHighlighting, tags,
+  historyKeymap, indentUnit, indentWithTab, keymap, lineNumbers, lintGutter, lintKeymap, python, search,
+  searchKeymap, setDiagnostics, syntaxHighlighting, tags,
 } from "../vendor/codemirror/codemirror.min.js";
 import { language as cpp } from "./cpp.js";
-import { language as python } from "./python.js";
 
 const CPP = StreamLanguage.define(cpp); // CUDA, too
 const PYTHON = StreamLanguage.define(python);
@@ -19,7 +18,7 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.string, color: "var(--code-string)" },
   { tag: tags.comment, color: "var(--code-comment)", fontStyle: "italic" },
   { tag: tags.meta, color: "var(--code-preprocessor)" },
-  { tag: tags.function(tags.variableName), color: "var(--code-function)" },
+  { tag: [tags.function(tags.variableName), tags.definition(tags.variableName)], color: "var(--code-function)" },
 ]);
 
 const LOOK = EditorView.theme({

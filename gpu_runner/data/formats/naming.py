@@ -7,7 +7,7 @@ from pathlib import Path
 
 _NUMBERED = re.compile(r"task_?\d+", re.IGNORECASE)
 _LEVEL = re.compile(r"level_?\d+", re.IGNORECASE)
-NAME_LIMIT = 80  # of a task's name, as `check` has it
+NAME_LIMIT = 80  # of a task's name, as `task_errors` has it
 
 
 def task_name(path: Path) -> str:
