@@ -22,7 +22,7 @@ from gpu_runner.supervisor.tools.ncu import Ncu
 SIGNATURE = Signature.parse("void anchor(float* out, const float* in, int n)")
 ELEMENTS = 16 << 20  # chosen: beyond the caches of most GPUs
 CALLS = 11
-"""Their median. A call takes some 20 ms, most of it to carry the tensors over. Source: judgement."""
+"""Their median. A call takes some 20 ms, most of it to carry tensors over. Source: judgement."""
 
 
 def measure_anchor(config: SupervisorConfig) -> float:
