@@ -121,8 +121,9 @@ class Freezer:
         """
         deadline = time.monotonic() + patience_s
         while True:
+            still = all(map(_still, self._living))  # before: who dies in between is seen below
             dead = [pid for pid in self._living if is_dead(pid)]
-            if dead or time.monotonic() >= deadline or all(map(_still, self._living)):
+            if dead or still or time.monotonic() >= deadline:
                 break
             time.sleep(_DYING_LOOK_S)
         if dead and all(map(was_killed, dead)):

@@ -36,6 +36,7 @@ from gpu_runner.supervisor.host.jail import Jail, Limits
 from gpu_runner.supervisor.host.killed import KilledFromOutside
 from gpu_runner.supervisor.host.process import ChildProcess, descendants
 from gpu_runner.supervisor.oracle.client import Oracle, OracleError
+from gpu_runner.supervisor.runner import freeze
 from gpu_runner.supervisor.runner.faults import FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped
 from gpu_runner.supervisor.runner.session import Arenas, Session
@@ -234,6 +235,22 @@ def test_who_is_killed_while_stopped_has_not_run(pause_s: float) -> None:
         time.sleep(pause_s)
         with pytest.raises(KilledFromOutside, match="while it stood still"):
             check_for_a_while(freezer)
+
+
+def test_who_dies_while_it_is_looked_at_has_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(HOLDING) as child:
+        freezer = Freezer(child.pid, bare=True)
+        freezer.freeze()
+
+        def dies_now(pid: int) -> bool:
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: killed.is_dead(pid))
+            return True
+
+        monkeypatch.setattr(freeze, "_still", dies_now)
+        monkeypatch.setattr(freezer, "_moved", lambda: "ran while it was stopped")
+        with pytest.raises(KilledFromOutside):
+            freezer.check()
 
 
 @pytest.mark.parametrize("how", ["kept", "reaped"])
