@@ -129,9 +129,11 @@ def default_by(task: str, agent: str = "", model: str = "") -> By:
 
 
 def default_sort(by: By, task: str) -> Sort:
-    """The order of a board that names none."""
+    """The order of a board that names none; of one task by time, as leaders and audits go."""
     if by is By.MATRIX:
         return Sort.TASK
+    if by is By.SUBMISSION and task:
+        return Sort.LATENCY
     return Sort.FAST if by.is_grouped and not task else Sort.SPEEDUP
 
 

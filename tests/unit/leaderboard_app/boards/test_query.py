@@ -47,6 +47,12 @@ def test_days_names_and_kinds_live_in_the_address() -> None:
     assert parse(**dict(part.split("=") for part in address.split("&"))) == query
 
 
+def test_one_task_goes_by_time_as_its_leader_and_audits_do() -> None:
+    assert parse(task="softmax").sort is Sort.LATENCY
+    assert parse(agent="ann").sort is Sort.SPEEDUP
+    assert parse(task="softmax", sort="speedup").sort is Sort.SPEEDUP
+
+
 def test_a_board_of_agents_ranks_by_fast_p_unless_it_is_about_one_task() -> None:
     assert parse(by="agent").sort is Sort.FAST
     assert parse(by="agent", task="softmax").sort is Sort.SPEEDUP
