@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FILE_LINES = 400
 FUNCTION_LINES = 40
+_HOLDS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 @functools.cache
@@ -30,7 +31,11 @@ def tree_of(path: Path) -> ast.Module:
 
 def functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Name and lines of body of each function; the docstring is not counted."""
-    for node in ast.walk(tree):
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        # Expressions, which are most of a tree, hold none.
+        waiting += [each for each in ast.iter_child_nodes(node) if isinstance(each, _HOLDS)]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[ast.get_docstring(node) is not None :]
             lines = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
