@@ -79,10 +79,14 @@ class Baselines:
 
         Those that are slow to start are left to `measure_slow`.
         """
-        for name in self._task.baselines:
-            missing = [w for w in workloads if not self._path(w, name).exists()]
-            if missing and name not in SLOW_TO_START:
+        for name in self._quick():
+            if missing := self._missing(name, workloads):
                 self._measure(bench, name, missing, progress)
+
+    def expected_processes(self, workloads: Sequence[Workload]) -> int:
+        """How many torch runners `measure_missing` is going to take."""
+        missing = [name for name in self._quick() if self._missing(name, workloads)]
+        return len(missing) * BASELINE_PROCESSES[self._config.kind]
 
     def measure_slow(self, bench: Bench, workloads: Sequence[Workload], progress: Progress) -> None:
         """Measure those that `measure_missing` leaves out, a few workloads at a time.
@@ -90,7 +94,7 @@ class Baselines:
         So little is lost when somebody more urgent interrupts it.
         """
         for name in self.pending(workloads):
-            missing = [w for w in self._of_slow(workloads) if not self._path(w, name).exists()]
+            missing = self._missing(name, self._of_slow(workloads))
             for at in range(0, len(missing), _AT_A_TIME):
                 self._measure(bench, name, missing[at : at + _AT_A_TIME], progress)
 
@@ -120,6 +124,12 @@ class Baselines:
             },
             anchor_ns=self.anchor_ns,
         )
+
+    def _quick(self) -> list[str]:
+        return [name for name in self._task.baselines if name not in SLOW_TO_START]
+
+    def _missing(self, name: str, workloads: Sequence[Workload]) -> list[Workload]:
+        return [w for w in workloads if not self._path(w, name).exists()]
 
     def _of_slow(self, workloads: Sequence[Workload]) -> list[Workload]:
         return [workload for workload in workloads if not workload.hidden]

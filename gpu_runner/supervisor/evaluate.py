@@ -16,6 +16,7 @@ from gpu_runner.data.static import compiles_at_calls
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
+from gpu_runner.supervisor.baselines import Baselines
 from gpu_runner.supervisor.build.binary import static_suspicions
 from gpu_runner.supervisor.build.build import (
     Built,
@@ -153,7 +154,8 @@ class _Evaluation:
             an_oracle(self._oracles, self._config, self._task) as oracle,
             closing(TorchProcesses(self._config)) as torch,
         ):
-            torch.expect(self._torch_runners(plan))
+            baselines = self._baseline_runners(plan) if torch.is_roomy() else 0
+            torch.expect(self._torch_runners(plan) + baselines)
             target = self._target(self._compile())
             with (
                 self._device() as manners,
@@ -207,6 +209,13 @@ class _Evaluation:
             return 0
         hidden = plan.for_hidden().processes if plan.hidden else 0
         return int(plan.is_calibrated) + plan.processes + hidden
+
+    def _baseline_runners(self, plan: Plan) -> int:
+        """How many processes with PyTorch measure what no evaluation of the task has so far."""
+        if not plan.baselines:
+            return 0
+        baselines = Baselines(self._task, self._direction, self._config)
+        return baselines.expected_processes(self._workloads)
 
     def _memory(
         self, oracle: Oracle, inputs: Arena, samples: Arena, rng: random.Random

@@ -145,11 +145,12 @@ class TorchProcesses:
             self._ahead = None
         self._expected = max(self._expected - 1, 0)
         taken = process or TorchProcess(self._config, team=team)
-        if self._expected and self._ahead is None and self._is_roomy():
+        if self._expected and self._ahead is None and self.is_roomy():
             self._ahead = TorchProcess(self._config)
         return taken
 
-    def _is_roomy(self) -> bool:
+    def is_roomy(self) -> bool:
+        """Whether one may be started beside a measurement, or a build."""
         many = len(os.sched_getaffinity(0)) >= _MANY_PROCESSORS
         return many and self._config.kind is DeviceKind.CUDA
 

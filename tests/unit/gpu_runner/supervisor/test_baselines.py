@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gpu_runner.data.evaluation import Measurement
-from gpu_runner.supervisor.baselines import Baseline
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.protocol import BASELINE_PROCESSES
+from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.supervisor.baselines import Baseline, Baselines
+from gpu_runner.supervisor.host.config import SupervisorConfig
 
 THEN = Measurement(time_ns=1000.0, low_ns=990.0, high_ns=1010.0, calls=30)
 
@@ -25,3 +31,14 @@ def test_noise_of_the_anchor_corrects_nothing(anchor_ns: float | None) -> None:
 def test_failed_baseline_stays_failed() -> None:
     failed = Baseline(measurement=None, error="it does not compile", anchor_ns=1.0)
     assert failed.carried(2.0) == failed
+
+
+def test_processes_are_expected_for_what_is_not_remembered(tmp_path: Path) -> None:
+    task = find_task("vector_add")
+    workloads = task.workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=False)
+    baselines = Baselines(task, Direction.FORWARD, SupervisorConfig(cache_folder=tmp_path))
+    expected = BASELINE_PROCESSES[DeviceKind.CPU]  # `compiled` is measured apart
+    for workload in workloads:
+        assert baselines.expected_processes(workloads) == expected
+        baselines._remember(workload, "eager", Baseline(measurement=THEN))
+    assert baselines.expected_processes(workloads) == 0
