@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,30 +25,26 @@ class Rehearsal:
     def __init__(self, bench: Bench) -> None:
         """`bench` is prepared with the workloads."""
         self._bench = bench
-        self._folder = tempfile.TemporaryDirectory(prefix="kbench-rehearsed-")
-        self._count = 0
+        self._archives = ExitStack()
 
     def close(self) -> None:
-        """Remove the archives."""
-        self._folder.cleanup()
+        """Give up the archives. They have no names, so a kill leaves nothing behind either."""
+        self._archives.close()
 
     def of(self, target: Target, workloads: Sequence[Workload]) -> Target:
         """The target with what a call of each workload compiles; what printed is nobody's.
 
         Raises `FaultError` where a call fails, takes too long, or compiles too much.
         """
-        self._count += 1
-        archive = Path(self._folder.name, f"{self._count}.tar")
-        descriptor = os.open(archive, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - its measurements come after
+        archive = self._archives.enter_context(file).fileno()
         try:
-            self._bench.run_rehearsal(replace(target, keeping=descriptor), workloads)
+            self._bench.run_rehearsal(replace(target, keeping=archive), workloads)
         except FaultError as error:
             raise _rehearsed(error) from None
-        finally:
-            os.close(descriptor)
-        if not 0 < archive.stat().st_size <= LIBRARY_LIMIT_BYTES:
+        if not 0 < os.fstat(archive).st_size <= LIBRARY_LIMIT_BYTES:
             raise FaultError(Fault(Verdict.COMPILE_ERROR, _TOO_LARGE))
-        return replace(target, library=archive)
+        return replace(target, library=Path(f"/proc/self/fd/{archive}"))
 
 
 def _rehearsed(error: FaultError) -> FaultError:
