@@ -220,7 +220,7 @@ SOCIALACCOUNT_PROVIDERS = env.sign_in_providers()
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
-USE_I18N = True
+USE_I18N = False  # all is in English: asking for the language took 5 % of a long page
 USE_TZ = True
 
 STATIC_URL = "static/"

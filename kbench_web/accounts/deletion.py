@@ -31,7 +31,7 @@ from runs_app.models import (
     Webhook,
 )
 from runs_app.optimisation.services.control import stop_run
-from runs_app.work import lifecycle
+from runs_app.work import lifecycle, withdrawn
 from tasks_app.curation.drafts.services import close_draft
 from tasks_app.models import Draft
 from tasks_app.publishing.audit_log import forget_name
@@ -61,6 +61,7 @@ def delete_account(*, user: User, now: datetime) -> None:
     SocialAccount.objects.filter(user=locked).delete()
     end_sessions(locked)
     _rename(locked)
+    withdrawn.note()
 
 
 def _stop_work(user: User, now: datetime) -> None:

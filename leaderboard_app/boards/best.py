@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from leaderboard_app.boards.places import Place, Places, kept
+from leaderboard_app.boards.places import Place, Places, kept_places
 from leaderboard_app.boards.ranking import Author, Entry, Estimate, Problem, Ranked, Sort, rank
 from runs_app.models import Evaluation
 from tasks_app.people import shown_name_of
@@ -105,7 +105,7 @@ def ranked_entries(rows: QuerySet[Evaluation], owner: Sequence[str], sort: Sort)
     """The fastest of each owner and problem, ranked; ties by the spreads that rows hold."""
     value, width = _ORDERS[sort]
     found = _fastest(rows, owner).values_list("pk", value, *([width] if width else []))
-    return RankedEntries(kept(f"{sort} {found.query}", lambda: _ranked(found, sort)))
+    return RankedEntries(kept_places(f"{sort} {found.query}", lambda: _ranked(found, sort)))
 
 
 def _ranked(rows: Iterable[tuple[Any, ...]], sort: Sort) -> Places:
@@ -118,12 +118,6 @@ def _ranked(rows: Iterable[tuple[Any, ...]], sort: Sort) -> Places:
 def best_of(rows: QuerySet[Evaluation], owner: Sequence[str]) -> list[Entry]:
     """The fastest of each owner and problem."""
     return entries_of(_fastest(rows, owner))
-
-
-def furthest_ahead(rows: QuerySet[Evaluation], count: int) -> list[Entry]:
-    """Of the leaders of problems, who lead by their time, so many with the largest speedups."""
-    found = _fastest(rows, ()).order_by(F("speedup_best").desc(nulls_last=True), "pk")[:count]
-    return [entry for entry in entries_of(found) if entry.speedup is not None]
 
 
 def entries_of(rows: QuerySet[Evaluation]) -> list[Entry]:

@@ -23,7 +23,7 @@ from leaderboard_app.boards.history import Day, Leader
 from leaderboard_app.boards.kept import kept
 from leaderboard_app.boards.leading import history, leaders
 from leaderboard_app.boards.matrix import Matrix, matrix
-from leaderboard_app.boards.places import KEPT_S, LONG
+from leaderboard_app.boards.places import LONG
 from leaderboard_app.boards.query import By, Query, default_sort
 from leaderboard_app.boards.ranking import Entry, Problem, Ranked
 from leaderboard_app.boards.selectors import BoardTask
@@ -118,7 +118,6 @@ def _names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Problem]
     return kept(
         f"names:{about}",
         lambda: _found_names(query, rows, problems),
-        KEPT_S,
         worth=lambda names: names.results >= LONG,
     )
 

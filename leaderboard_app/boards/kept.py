@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from threading import Thread
+from time import time
 from typing import TypeVar
 
 from django.core.cache import cache
+from django.db import connections
 from redis.exceptions import RedisError
+
+from runs_app.work import withdrawn
+
+KEPT_S = 30
+"""So long an answer is shown as it is."""
+STALE_S = 300
+"""So much longer it is shown while it is made anew: nobody waits for what others have seen."""
+_MAKING_S = 60
+"""After so long somebody else makes it: who was at it has ended or takes too long."""
 
 log = logging.getLogger(__name__)
 
@@ -15,20 +27,44 @@ T = TypeVar("T")
 
 
 def kept(
-    name: str, find: Callable[[], T], seconds: int, worth: Callable[[T], bool] = lambda _: True
+    name: str,
+    find: Callable[[], T],
+    seconds: int = KEPT_S,
+    worth: Callable[[T], bool] = lambda _: True,
 ) -> T:
     """What is kept under this name, else what is found: that is kept if it is worth it.
 
-    Without a cache nothing is kept.
+    Who finds it older than `seconds` still gets it, and has it made anew beside the answer. Without
+    a cache nothing is kept, and nothing from before something was withdrawn.
     """
-    key = f"boards:{name}"
     try:
-        known: T | None = cache.get(key)
+        key = f"boards:{withdrawn.latest()}:{name}"
+        known: tuple[float, T] | None = cache.get(key)
         if known is None:
-            known = find()
-            if worth(known):
-                cache.set(key, known, timeout=seconds)
+            return _made(key, find, seconds, worth)
+        if time() - known[0] > seconds and cache.add(f"{key}:making", 1, timeout=_MAKING_S):
+            beside(lambda: _made(key, find, seconds, worth))
     except RedisError as error:
         log.warning("answers about boards are not kept: %s", error)
         return find()
-    return known
+    return known[1]
+
+
+def _made(key: str, find: Callable[[], T], seconds: int, worth: Callable[[T], bool]) -> T:
+    began, found = time(), find()
+    if worth(found):
+        cache.set(key, (began, found), timeout=seconds + STALE_S)
+        cache.delete(f"{key}:making")
+    return found
+
+
+def beside(work: Callable[[], object]) -> None:
+    """Do some work in a thread, with connections to the database of its own."""
+
+    def done() -> None:
+        try:
+            work()
+        finally:
+            connections.close_all()
+
+    Thread(target=done, name="boards", daemon=True).start()

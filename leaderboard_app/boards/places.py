@@ -1,22 +1,16 @@
-"""The order of a long board, packed: which evaluation has which rank; kept for half a minute."""
+"""The order of a long board, packed: which evaluation has which rank; its rows are read anew."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 from uuid import UUID
 
-from django.core.cache import cache
-from redis.exceptions import RedisError
+from leaderboard_app.boards.kept import kept
 
-log = logging.getLogger(__name__)
-
-KEPT_S = 30
-"""How old the order of a long board may be; its rows themselves are read anew."""
 LONG = 2000
 """Rows from which on ordering a board takes longer than a page may."""
 _PLACE = struct.Struct(">16sI?")
@@ -45,7 +39,7 @@ class Places(Sequence[Place]):
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self.packed) // _PLACE.size
+        return _rows(self.packed)
 
     @overload
     def __getitem__(self, index: int) -> Place: ...
@@ -63,17 +57,11 @@ class Places(Sequence[Place]):
         return Place(UUID(bytes=pk), rank, tied)
 
 
-def kept(about: str, find: Callable[[], Places]) -> Places:
+def kept_places(about: str, find: Callable[[], Places]) -> Places:
     """What is kept under these words, else what is found: that is kept if it is long."""
-    key = f"places:{hashlib.sha256(about.encode()).hexdigest()}"
-    try:
-        known: bytes | None = cache.get(key)
-        if known is not None:
-            return Places(known)
-        found = find()
-        if len(found) >= LONG:
-            cache.set(key, found.packed, timeout=KEPT_S)
-    except RedisError as error:
-        log.warning("orders of boards are not kept: %s", error)
-        return find()
-    return found
+    name = f"places:{hashlib.sha256(about.encode()).hexdigest()}"
+    return Places(kept(name, lambda: find().packed, worth=lambda packed: _rows(packed) >= LONG))
+
+
+def _rows(packed: bytes) -> int:
+    return len(packed) // _PLACE.size

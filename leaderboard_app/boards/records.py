@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, F, OuterRef, QuerySet, Window
-from django.db.models.functions import Rank
+from django.db.models import Exists, OuterRef, QuerySet
 
+from leaderboard_app.boards import filtering
+from leaderboard_app.boards.heads import heads
+from leaderboard_app.boards.query import Query
+from leaderboard_app.boards.selectors import board_tasks
 from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.models import Evaluation
+from runs_app.queue.devices import devices
 
 DAY = timedelta(days=1)
 
@@ -28,9 +32,10 @@ class Record:
 
 def record_of_the_day(now: datetime) -> Record | None:
     """Of the last day's new leaders the one with the largest speedup; else the latest leader."""
-    newest = leading_evaluations().filter(finished_at__gt=now - DAY)
+    leaders = _leaders()
+    newest = leaders.filter(finished_at__gt=now - DAY)
     today = newest.order_by("-speedup_best", "pk").first()
-    found = today or _latest_leader()
+    found = today or leaders.order_by("-finished_at").first()
     if found is None:
         return None
     before = _rivals(found).filter(finished_at__lt=found.finished_at)
@@ -53,16 +58,14 @@ def leading_evaluations() -> QuerySet[Evaluation]:
     return _shown(eligible_evaluations().filter(~Exists(faster)))
 
 
-def _latest_leader() -> Evaluation | None:
-    """Of all leaders the newest: boards are ordered at once, which many rows need."""
-    place = Window(
-        Rank(),
-        partition_by=[F("device"), F("task_version"), F("direction")],
-        order_by=F("latency_ns").asc(),
-    )
-    first = eligible_evaluations().order_by().annotate(place=place).filter(place=1)
-    leading = _shown(Evaluation.objects.filter(pk__in=first.values("pk")))
-    return leading.order_by("-finished_at").first()
+def _leaders() -> QuerySet[Evaluation]:
+    """One for each board, found by one look into an index."""
+    tasks, keys = board_tasks(), []
+    for device in devices():
+        query = Query(device=device.slug)
+        found = heads(filtering.eligible(query), filtering.problems_of(query, tasks))
+        keys += [head.leads for head in found]
+    return _shown(Evaluation.objects.filter(pk__in=keys))
 
 
 def _shown(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

@@ -15,6 +15,7 @@ from runs_app.integrity.eligibility import (
     judged_evaluations,
 )
 from runs_app.models import Agent, Device, ResultImport
+from tasks_app.outlines import outlines
 from tasks_app.selectors import published_tasks
 
 
@@ -41,24 +42,26 @@ class Solved:
 
 def board_tasks() -> list[BoardTask]:
     """The published tasks."""
-    rows = published_tasks().values_list(
+    found = published_tasks().values_list(
         "slug",
         "title",
         "scenario",
         "current_version__dtype",
-        "current_version__document__directions",
+        "current_version__digest",
         "contaminated",
     )
+    rows = list(found)
+    known = outlines(row[4] for row in rows)
     return [
         BoardTask(
             slug=slug,
             title=title,
             scenario=scenario,
             dtype=dtype,
-            directions=tuple(words),
+            directions=known[digest].directions,
             contaminated=contaminated,
         )
-        for slug, title, scenario, dtype, words, contaminated in rows
+        for slug, title, scenario, dtype, digest, contaminated in rows
     ]
 
 

@@ -24,7 +24,7 @@ from runs_app.models import (
     QuarantineDecision,
     Submission,
 )
-from runs_app.work import journal
+from runs_app.work import journal, withdrawn
 
 _DECISIONS = (Quarantine.CLEARED.value, Quarantine.REJECTED.value)
 _LONGEST_REASON = 2000
@@ -86,6 +86,8 @@ def decide(
     )
     locked.state = state
     locked.save(update_fields=["state"])
+    if state == Quarantine.REJECTED:
+        withdrawn.note()
     _apply(locked, decision, now)
     return decision
 

@@ -25,6 +25,8 @@ class Load:
     """How many wait that people submitted."""
     behind: int
     """How many wait behind those: of runs, audits and the site's own."""
+    has_runners: bool
+    """Whether a runner has ever reported."""
     reason: str
     """Why nothing would be taken now; empty if something would."""
 
@@ -55,6 +57,7 @@ def loads(now: datetime) -> list[Load]:
             running=counts[device.slug, "running"],
             people=counts[device.slug, "people"],
             behind=counts[device.slug, "behind"],
+            has_runners=bool(runners[device.slug]),
             reason=why_blocked(device.slug, runners[device.slug]),
         )
         for device in devices()

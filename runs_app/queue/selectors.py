@@ -27,8 +27,15 @@ from runs_app.work.access import may_see
 from runs_app.work.estimate import estimate, in_words, work_s
 from tasks_app.people import Viewer
 
-_SHOWN = 100  # entries of a queue on a page
+_SHOWN = 100  # entries of a queue, where a caller says nothing else
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
+
+_LISTED = (
+    "attempt", "background", "direction", "mode", "queued_at", "reason", "stage", "started_at",
+    "runner__name", "task_version__task__slug",
+    "submission__agent__name", "submission__author", "submission__origin", "submission__private",
+    "submission__run",
+)  # fmt: skip
 
 _PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
 PLACE_OF_PEOPLE = _PLACES[Urgency.PEOPLE]
@@ -100,9 +107,9 @@ class DeviceQueue:
         return self.depth - self.behind
 
 
-def queue_overview(user: Viewer, now: datetime) -> list[DeviceQueue]:
-    """Every device's queue and runners, as `user` may see them."""
-    return [_device_queue(device, user, now) for device in devices()]
+def queue_overview(user: Viewer, now: datetime, most: int = _SHOWN) -> list[DeviceQueue]:
+    """Every device's queue and runners, as `user` may see them, with `most` that wait on each."""
+    return [_device_queue(device, user, now, most) for device in devices()]
 
 
 def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
@@ -169,7 +176,7 @@ def _takes_no_audits(device_slug: str) -> bool:
     return queues.has_worker(queue_name(device_slug)) and not queues.has_worker(audits)
 
 
-def _device_queue(device: Device, user: Viewer, now: datetime) -> DeviceQueue:
+def _device_queue(device: Device, user: Viewer, now: datetime, most: int) -> DeviceQueue:
     runners = runner_list(now, device.slug)
     waiting = _waiting(device.slug)
     running = _with_lists(Evaluation.objects.filter(device=device, status=Status.RUNNING))
@@ -181,7 +188,7 @@ def _device_queue(device: Device, user: Viewer, now: datetime) -> DeviceQueue:
         own_depth=waiting.filter(background=True)
         .exclude(submission__origin=Submission.Origin.RUN)
         .count(),
-        waiting=_entries(_with_lists(waiting)[:_SHOWN], user, now),
+        waiting=_entries(_with_lists(waiting)[:most], user, now),
         running=_entries(running.order_by("started_at"), user, now),
         checks=check_entries(device.slug, user, now),
         measurements=list(_measurements(device)),
@@ -209,9 +216,8 @@ def _placed(rows: Any) -> Any:
 
 
 def _with_lists(rows: Any) -> Any:
-    return rows.select_related(
-        "submission__author", "submission__agent", "task_version__task", "runner"
-    ).defer("task_version__document", "submission__source")
+    """With what lists show; of hundreds of rows all columns would take most of the page's time."""
+    return rows.select_related("submission__agent", "task_version__task", "runner").only(*_LISTED)
 
 
 def _entries(rows: Any, user: Viewer, now: datetime) -> list[QueueEntry]:

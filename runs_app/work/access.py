@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs_app.models import Agent, Evaluation, LanguageModel, Result, Submission
 from tasks_app.disclosure import public_result, public_text, sees_hidden
@@ -89,7 +89,8 @@ def author_names(user: Viewer) -> tuple[list[str], list[str]]:
     entered = Submission.objects.exclude(origin=Submission.Origin.RUN)
     seen = entered.filter(_visible(user)).order_by()
     agents = Agent.objects.filter(owner_id=user.pk) if user.pk is not None else Agent.objects.none()
-    models = LanguageModel.objects.filter(submissions__in=seen).distinct()
+    # one look for each name: a join would read every submission of the site
+    models = LanguageModel.objects.filter(Exists(seen.filter(language_model=OuterRef("pk"))))
     return (
         list(agents.order_by("name").values_list("name", flat=True)),
         list(models.values_list("name", flat=True)),

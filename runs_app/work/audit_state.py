@@ -6,7 +6,7 @@ from datetime import datetime
 
 from gpu_runner.data.verdict import Mode
 from runs_app.models import Audited, BoardAudit, Device, Evaluation, Submission
-from runs_app.work import journal
+from runs_app.work import journal, withdrawn
 from runs_app.work.board_audit import board_audit, of_the_same_source
 
 
@@ -18,6 +18,8 @@ def change(audit: BoardAudit, state: Audited, reason: str, *, now: datetime) -> 
     was = audit.state
     audit.state, audit.reason, audit.changed_at = state, reason, now
     audit.save()
+    if state in (Audited.FAILED, Audited.SUSPICIOUS):
+        withdrawn.note()
     _repeat(audit.submission, audit.device, now)
     if Audited.FAILED in (was, state):
         for entry in of_the_same_source(audit.submission):

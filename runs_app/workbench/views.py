@@ -23,7 +23,8 @@ from gpu_runner.data.verdict import Language, Mode
 from runs_app.errors import SubmissionError
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.devices import devices
-from runs_app.queue.selectors import queue_overview, wait_of_people
+from runs_app.queue.loads import loads
+from runs_app.queue.selectors import wait_of_people
 from runs_app.submissions.live import live_context
 from runs_app.submissions.quota import quota
 from runs_app.submissions.remarks import library_remark
@@ -33,6 +34,7 @@ from runs_app.work.estimate import estimates
 from runs_app.workbench import page
 from runs_app.workbench.forms import MODES, SubmissionForm
 from tasks_app.models import Task, TaskVersion
+from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
 from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks, find_task
@@ -207,7 +209,7 @@ def _workbench(
     status: int = 200,
 ) -> HttpResponse:
     user, now = request.user, timezone.now()
-    queues = queue_overview(user, now)
+    queues = loads(now)
     agents, language_models = author_names(user)
     chosen = _chosen_device(form, [queue.device for queue in queues])
     slug, direction = form["task"].value() or "", form["direction"].value() or ""
@@ -239,8 +241,8 @@ def _workbench(
 
 def _task_facts(user: Viewer) -> dict[str, dict[str, Any]]:
     """What the page's script needs to know of each task; without loading their documents."""
-    known = evaluable_tasks(user).values_list("slug", "current_version__document__directions")
-    return {slug: {"directions": directions or ["forward"]} for slug, directions in known}
+    known = directions_of(evaluable_tasks(user))
+    return {slug: {"directions": directions} for slug, directions in known.items()}
 
 
 def _chosen_device(form: SubmissionForm, devices: list[Device]) -> Device | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -224,12 +225,12 @@ def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[Task
         check_filters(rows, wanted)
     except FilterError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
-    fitting = [row.task for row in chosen(rows, wanted) if row.task.slug > filters.after]
-    fitting.sort(key=lambda task: task.slug)  # as Python compares, not as the database does
+    fitting = [row for row in chosen(rows, wanted) if row.task.slug > filters.after]
+    fitting.sort(key=lambda row: row.task.slug)  # as Python compares, not as the database does
     shown = fitting[: filters.limit]
     if len(fitting) > len(shown):
-        link_next(request, response, shown[-1].slug)
-    return [_summary(task) for task in shown]
+        link_next(request, response, shown[-1].task.slug)
+    return [_summary(row.task, row.version, row.directions) for row in shown]
 
 
 @router.get("/tasks/{slug}", response=TaskDetail, summary="One task")
@@ -241,7 +242,7 @@ def show_task(request: HttpRequest, slug: str) -> dict[str, Any]:
     document = selectors.task_document(version, request.user)
     task, override = version.task, version.override
     return {
-        **_summary(task, version),
+        **_summary(task, version, version.directions),
         "digest": version.digest,
         "state": task.state,
         "soundness": version.report,
@@ -370,16 +371,14 @@ def _version(slug: str, number: int, user: Viewer) -> TaskVersion:
     return version
 
 
-def _summary(task: Task, version: TaskVersion | None = None) -> dict[str, Any]:
-    version = version or task.current_version
-    assert version is not None, "a published task has a current version"
+def _summary(task: Task, version: TaskVersion, directions: Sequence[str]) -> dict[str, Any]:
     return {
         "name": task.slug,
         "title": task.title,
         "scenario": task.scenario,
         "abi": version.abi,
         "dtype": version.dtype,
-        "directions": list(version.directions),
+        "directions": list(directions),
         "version": version.number,
         "url": task.get_absolute_url(),
         "tags": task.tags,

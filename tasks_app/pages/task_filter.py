@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_runner.data.verdict import Direction
 from tasks_app import selectors
 from tasks_app.models import Task, TaskVersion
+from tasks_app.outlines import Outline, outlines
 
 FILTERS = ("scenario", "difficulty", "tag", "abi", "direction", "dtype")
 """Filters by an exact value; besides them there is "q", words of the name and the text."""
@@ -33,6 +33,7 @@ class TaskRow:
     directions: tuple[str, ...]
     public: int
     hidden: int
+    description: str
 
     def value(self, name: str) -> tuple[str, ...]:
         """What the filter `name` compares with."""
@@ -49,7 +50,10 @@ class TaskRow:
 
 def task_rows() -> list[TaskRow]:
     """All published tasks, by name."""
-    return [_row(task) for task in selectors.published_tasks()]
+    tasks = list(selectors.published_tasks().defer("current_version__document"))
+    versions = [(task, task.current_version) for task in tasks if task.current_version]
+    known = outlines(version.digest for _, version in versions)
+    return [_row(task, version, known[version.digest]) for task, version in versions]
 
 
 def read_filters(values: Mapping[str, str]) -> dict[str, str]:
@@ -79,17 +83,14 @@ def check_filters(rows: Sequence[TaskRow], filters: Mapping[str, str]) -> None:
             raise FilterError(name, f"no task has the {name} {filters[name]!r}; known: {words}")
 
 
-def _row(task: Task) -> TaskRow:
-    version = task.current_version
-    assert version is not None, "a published task has a current version"
-    document = version.document
-    hidden = sum(bool(w.get("hidden")) for w in document["workloads"])
+def _row(task: Task, version: TaskVersion, outline: Outline) -> TaskRow:
     return TaskRow(
         task=task,
         version=version,
-        directions=tuple(document.get("directions") or (Direction.FORWARD.value,)),
-        public=len(document["workloads"]) - hidden,
-        hidden=hidden,
+        directions=outline.directions,
+        public=outline.public,
+        hidden=outline.hidden,
+        description=outline.description,
     )
 
 
@@ -97,5 +98,5 @@ def _fits(row: TaskRow, filters: Mapping[str, str]) -> bool:
     if any(filters[name] and filters[name] not in row.value(name) for name in FILTERS):
         return False
     words = filters["q"].lower().split()
-    text = f"{row.task.slug} {row.task.title} {row.version.document.get('description', '')}".lower()
+    text = f"{row.task.slug} {row.task.title} {row.description}".lower()
     return all(word in text for word in words)

@@ -32,8 +32,9 @@ from runs_app.optimisation.start.forms import (
     initial_of,
 )
 from runs_app.optimisation.start.parameters import field_name
-from runs_app.queue.selectors import queue_overview
+from runs_app.queue.loads import loads
 from runs_app.work.access import find_submission
+from tasks_app.outlines import directions_of
 from tasks_app.parameters import takes
 from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
@@ -101,13 +102,9 @@ def _page(request: HttpRequest, form: RunForm, status: int = 200) -> HttpRespons
         "verifier_uses": VERIFIER_USE,
         "profiles": PROFILES,
         "seed_kernels": SEED_KERNELS,
-        "queues": queue_overview(request.user, timezone.now()),
+        "queues": loads(timezone.now()),
         "money": money_limits(request.user, timezone.now()),
-        "directions": {
-            task.slug: task.current_version.document.get("directions") or ["forward"]
-            for task in published_tasks()
-            if task.current_version
-        },
+        "directions": directions_of(published_tasks()),
     }
     return render(request, "runs_app/optimisation/start/run_start.html", context, status=status)
 

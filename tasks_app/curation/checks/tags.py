@@ -48,7 +48,7 @@ def findings_context(
 ) -> dict[str, Any]:
     """All of that part; `asked` is what a form held that was refused, or is repeated."""
     results = results_context(draft, user, now)
-    queues = queue_overview(user, now)
+    queues = queue_overview(user, now, most=0)
     fields = asked or {}
     return results | {
         "queues": queues,

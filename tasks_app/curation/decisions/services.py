@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.task import TaskFormat
+from runs_app.work import withdrawn
 from tasks_app.errors import CurationError
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
@@ -35,6 +36,7 @@ def retire(*, task: Task, user: User, reason: str, now: datetime) -> Task:
     details = {"from": locked.state}
     locked.state, locked.why_retired = Task.State.RETIRED, why
     locked.save(update_fields=["state", "why_retired"])
+    withdrawn.note()
     add_entry(
         AuditEntry.Kind.RETIRED,
         now=now,
@@ -85,6 +87,7 @@ def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> 
     locked = _locked(task, user, AuditEntry.Kind.CONTAMINATED)
     locked.contaminated = clean_reason(reason, "say why it may not count: everybody reads it")
     locked.save(update_fields=["contaminated"])
+    withdrawn.note()
     why = locked.contaminated
     add_entry(AuditEntry.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)
     return locked

@@ -10,7 +10,7 @@ from leaderboard_app.boards import board as board_module
 from leaderboard_app.boards import places
 from leaderboard_app.boards.board import board
 from leaderboard_app.boards.groups import Over
-from leaderboard_app.boards.places import Places, kept
+from leaderboard_app.boards.places import Places, kept_places
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.selectors import board_tasks
 from tests import factories as make
@@ -36,11 +36,15 @@ def test_a_long_order_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(1)
         return Places.pack([(uuid.uuid4(), 1, False)] * 3)
 
-    kept("short", find)
-    kept("short", find)
+    kept_places("short", find)
+    kept_places("short", find)
     assert len(made) == 2
     monkeypatch.setattr(places, "LONG", 3)
-    first, again, other = kept("long", find), kept("long", find), kept("another", find)
+    first, again, other = (
+        kept_places("long", find),
+        kept_places("long", find),
+        kept_places("another", find),
+    )
     assert first.packed == again.packed != other.packed
     assert len(made) == 4
 

@@ -1,0 +1,49 @@
+"""The fastest of each board of one task, by one look into an index for each board."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from leaderboard_app.boards.ranking import Problem
+from runs_app.models import Evaluation
+from tasks_app.models import Task, TaskVersion
+
+
+class Head(NamedTuple):
+    """Keys of the evaluations that lead a problem, and that led it before; None where none did."""
+
+    problem: Problem
+    leads: UUID
+    led: UUID | None
+
+
+def heads(
+    rows: QuerySet[Evaluation], problems: Collection[Problem], before: datetime | None = None
+) -> Iterator[Head]:
+    """Of each problem that has one among the rows of a device; `led` is of what ended `before`.
+
+    Name only problems whose rows may be among them: the index is read until one is.
+    """
+    current = Task.objects.filter(slug__in={problem.task for problem in problems})
+    versions = TaskVersion.objects.filter(pk__in=current.values("current_version")).order_by()
+    for direction in sorted({problem.direction for problem in problems}):
+        mine = rows.filter(task_version=OuterRef("pk"), direction=direction)
+        earlier = mine.none() if before is None else mine.filter(finished_at__lt=before)
+        marked = versions.annotate(leads=_fastest(mine), led=_fastest(earlier))
+        for slug, leads, led in marked.values_list("task__slug", "leads", "led"):
+            if leads is not None and (problem := Problem(slug, direction)) in problems:
+                yield Head(problem, leads, led)
+
+
+def leading(rows: QuerySet[Evaluation], problems: Collection[Problem]) -> QuerySet[Evaluation]:
+    """Those that lead these problems among the rows of a device."""
+    return Evaluation.objects.filter(pk__in=[head.leads for head in heads(rows, problems)])
+
+
+def _fastest(rows: QuerySet[Evaluation]) -> Subquery:
+    return Subquery(rows.order_by("latency_ns").values("pk")[:1])
