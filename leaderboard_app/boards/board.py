@@ -22,7 +22,7 @@ from leaderboard_app.boards.groups import (
 from leaderboard_app.boards.history import Day, Leader
 from leaderboard_app.boards.kept import kept
 from leaderboard_app.boards.leading import history, leaders
-from leaderboard_app.boards.matrix import Matrix, matrix
+from leaderboard_app.boards.matrix import Matrix, matrix, most_solved
 from leaderboard_app.boards.places import LONG
 from leaderboard_app.boards.query import By, Query, default_sort
 from leaderboard_app.boards.ranking import Entry, Problem, Ranked
@@ -126,6 +126,8 @@ def _found_names(query: Query, rows: QuerySet[Evaluation], problems: Sequence[Pr
     tallies = filtering.tallies(filtering.judged(query), query.by)
     results = sum(tally.judged for tally in tallies)
     if query.by is By.MATRIX:
+        if not query.verified:  # of those there are few, and tallies do not know them
+            rows = rows.filter(submission__agent__name__in=most_solved(tallies))
         best = best_of(rows, _OWNERS[query.by])
         found = matrix(best, attempts(tallies, By.AGENT.owner))
         return _Names(results=results, matrix=found)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from django.db.models import Max, Min, QuerySet
-from django.db.models.functions import TruncDate
+from django.db.models import F, Min, Q, QuerySet, RowRange, Window
 
 from leaderboard_app.boards.ranking import Entry, Problem
 from runs_app.models import Evaluation
@@ -80,24 +79,29 @@ def in_words(days: Sequence[Day]) -> str:
 
 
 def days_of(rows: QuerySet[Evaluation]) -> dict[Problem, tuple[Day, ...]]:
-    """By problem, the days on which its record fell; rows are correct results."""
-    keys = ("task_version__task__slug", "direction", "day")
-    found = (
-        rows.order_by()
-        .annotate(day=TruncDate("finished_at"))
-        .values(*keys)
-        .annotate(latency=Min("latency_ns"), speedup=Max("speedup_best"))
-        .order_by("day")
-        .values_list(*keys, "latency", "speedup")
-    )
+    """By problem, the days on which its record fell; rows are correct results of one device."""
+    columns = ("task_version__task__slug", "direction", "finished_at", "latency_ns", "speedup_best")
     days: dict[Problem, list[Day]] = {}
-    for task, direction, day, latency, speedup in found:
+    for task, direction, moment, latency, speedup in _records(rows).values_list(*columns):
         held = days.setdefault(Problem(task, direction), [])
-        last = held[-1] if held else None
-        if last is None or latency < last.latency_ns:
-            best = max(filter(None, (speedup, last.speedup if last else None)), default=None)
-            held.append(Day(day, latency, best))
+        best = max(filter(None, (speedup, held[-1].speedup if held else None)), default=None)
+        if held and held[-1].day == moment.date():
+            held.pop()
+        held.append(Day(moment.date(), latency, best))
     return {problem: tuple(held) for problem, held in days.items()}
+
+
+def _records(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    """Those that were faster than all before them, in the order in which they ended."""
+    fastest_before = Window(
+        Min("latency_ns"),
+        partition_by=[F("task_version"), F("direction")],
+        order_by=[F("finished_at").asc(), F("pk").asc()],
+        frame=RowRange(start=None, end=-1),
+    )
+    marked = rows.order_by().annotate(before=fastest_before)
+    records = marked.filter(Q(before=None) | Q(latency_ns__lt=F("before")))
+    return records.order_by("finished_at", "pk")
 
 
 def progress(days: Iterable[tuple[Day, ...]]) -> list[tuple[date, int, int]]:

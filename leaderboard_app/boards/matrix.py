@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from leaderboard_app.boards.groups import Tally
 from leaderboard_app.boards.ranking import Entry, Problem
 
 MOST_COLUMNS = 24
@@ -85,6 +86,15 @@ def matrix(entries: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> 
     return Matrix(
         columns=tuple(columns), rows=rows, left_out=max(0, len(all_columns) - MOST_COLUMNS)
     )
+
+
+def most_solved(tallies: Iterable[Tally]) -> list[str]:
+    """Names of the agents that get a column: of others no result needs to be read."""
+    solved: dict[str, int] = {}
+    for tally in tallies:
+        name = tally.author.agent
+        solved[name] = solved.get(name, 0) + (tally.accepted > 0)
+    return sorted(solved, key=lambda name: (-solved[name], name))[:MOST_COLUMNS]
 
 
 def _columns(best: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> Sequence[Column]:

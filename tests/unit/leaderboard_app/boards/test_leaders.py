@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
+from leaderboard_app.boards import matrix as matrix_module
 from leaderboard_app.boards import selectors
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.history import Day, Leader, progress
@@ -191,3 +192,28 @@ def test_without_pyarrow_the_api_says_what_to_install(
     assert answer.status_code == 422
     assert answer.json()["field"] == "format"
     assert "kbench[parquet]" in answer.json()["reason"]
+
+
+@pytest.mark.parametrize("verified", [False, True])
+def test_the_matrix_has_the_agents_that_solved_most(
+    version: TaskVersion, monkeypatch: pytest.MonkeyPatch, verified: bool
+) -> None:
+    monkeypatch.setattr(matrix_module, "MOST_COLUMNS", 1)
+    other = factories.make_task_version(name="second")
+    for each in (version, other):
+        ranked(each, speedup=1.5, agent="zealous")
+    ranked(version, speedup=2.0, agent="able")
+    Evaluation.objects.filter(mode="ranked").update(audited="passed")
+    query = Query(device="cpu", by=By.MATRIX, verified=verified)
+    matrix = board_of(query, selectors.board_tasks()).matrix
+    assert ([column.name for column in matrix.columns], matrix.left_out) == (["zealous"], 1)
+    assert [cells[0].attempted for _, cells in matrix.rows] == [True, True]
+
+
+def test_a_day_has_its_fastest_and_only_days_of_records_are_there(version: TaskVersion) -> None:
+    for days, speedup in ((9, 1.0), (8, 0.5), (7, 1.5), (7 - 1e-6, 2.0), (6, 1.9)):
+        of_days_ago(version, days, speedup=speedup, agent=f"robot{days}")
+    days = found()["first"].days
+    assert [day.speedup for day in days] == [pytest.approx(1.0), pytest.approx(2.0)]
+    assert (days[1].day - days[0].day).days == 2
+    assert days[0].latency_ns == pytest.approx(2 * days[1].latency_ns)
