@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -11,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from runs_app import models
 from runs_app.verifiers.tuning import use_prompt
+from runs_app.work import withdrawn
 
 
 class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -25,6 +28,16 @@ class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse."""
         return False
+
+    def delete_model(self, request: HttpRequest, obj: Model) -> None:
+        """Take its results off the boards that are kept as well."""
+        super().delete_model(request, obj)
+        withdrawn.note()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """The same of many."""
+        super().delete_queryset(request, queryset)
+        withdrawn.note()
 
 
 @admin.register(models.Submission)

@@ -1,0 +1,51 @@
+"""What lists say of tasks is read from each document once."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tasks_app import outlines as module
+from tasks_app.models import Task
+from tasks_app.outlines import directions_of, outlines
+from tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_outline_is_what_the_document_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_known", {})
+    version = make.make_task_version(description="adds two vectors")
+    found = outlines([version.digest, "unknown"])
+    workloads = version.document["workloads"]
+    hidden = sum(bool(each.get("hidden")) for each in workloads)
+    assert list(found) == [version.digest]
+    outline = found[version.digest]
+    assert (outline.public, outline.hidden) == (len(workloads) - hidden, hidden)
+    assert outline.description == "adds two vectors"
+    assert directions_of(Task.objects.all()) == {version.task.slug: outline.directions}
+
+
+def test_a_document_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_known", {})
+    monkeypatch.setattr(module, "_MOST_KNOWN", 2)
+    digests = [make.make_task_version(name=name).digest for name in ("one", "two", "three")]
+    with CaptureQueriesContext(connection) as queries:
+        outlines(digests[:2])
+        outlines(digests[:2])
+        assert len(queries) == 1
+        assert set(outlines(digests)) == set(digests)  # more than it knows at once
+
+
+@pytest.mark.parametrize(
+    "address", ["/tasks/", "/api/v1/tasks", "/submit/", "/runs/new/", "/leaderboard/?device=cpu"]
+)
+def test_a_list_reads_no_document_twice(client: Client, address: str) -> None:
+    for name in ("one", "two"):
+        make.make_task_version(name=name)
+    assert client.get(address).status_code == 200
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(address).status_code == 200
+    assert [q["sql"] for q in queries if '"document"' in q["sql"]] == []
