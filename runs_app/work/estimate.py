@@ -6,12 +6,14 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.cache import cache
 from django.db.models import Count, QuerySet
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation, Status, Submission
 
 _SAMPLE = 50  # newest evaluations of a mode that are looked at
+_KEPT_S = 60  # so old may be what the form says: it is of the last 50
 _RARE = 0.95
 _SAME = 1.25  # a 95th percentile below this many medians is not worth a word
 
@@ -48,8 +50,7 @@ def estimate(device_slug: str, mode: str) -> Estimate | None:
 
 def estimates(device_slug: str) -> dict[str, str]:
     """What each mode takes on a device, in words; without those that nobody has tried there."""
-    found = {mode.value: estimate(device_slug, mode.value) for mode in Mode}
-    return {mode: str(known) for mode, known in found.items() if known is not None}
+    return {mode: str(known) for mode, known in _by_mode(device_slug).items()}
 
 
 def work_s(device_slug: str, rows: QuerySet[Evaluation, Any]) -> float:
@@ -58,8 +59,21 @@ def work_s(device_slug: str, rows: QuerySet[Evaluation, Any]) -> float:
     None for those whose mode was never measured there.
     """
     counts = rows.order_by().values_list("mode").annotate(count=Count("pk"))
-    known = ((estimate(device_slug, mode), count) for mode, count in counts)
-    return sum((each.median_s * count for each, count in known if each is not None), 0.0)
+    known = _by_mode(device_slug)
+    return sum((known[mode].median_s * count for mode, count in counts if mode in known), 0.0)
+
+
+def _by_mode(device_slug: str) -> dict[str, Estimate]:
+    """Of the modes that somebody tried on the device; kept for a minute."""
+    key = f"estimates:{device_slug}"
+    kept: dict[str, Estimate] | None = cache.get(key)
+    if kept is not None:
+        return kept
+    each = ((mode.value, estimate(device_slug, mode.value)) for mode in Mode)
+    found = {mode: known for mode, known in each if known is not None}
+    if found:  # the first estimate of a device is told at once
+        cache.set(key, found, timeout=_KEPT_S)
+    return found
 
 
 def in_words(seconds: float) -> str:

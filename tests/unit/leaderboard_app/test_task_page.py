@@ -72,4 +72,4 @@ def test_each_kernel_opens_in_the_workbench_on_a_device_that_takes_it(client: Cl
 def test_a_tie_is_explained_where_ranks_stand(client: Client) -> None:
     version = factories.make_task_version()
     factories.make_finished_evaluation(task_version=version, mode="ranked")
-    assert "a shorter time can stand lower" in client.get("/tasks/scale/").content.decode()
+    assert "= is a tie" in client.get("/tasks/scale/").content.decode()
