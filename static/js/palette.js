@@ -15,6 +15,8 @@
   let timer = 0;
   let asked = 0;
   let chosen = -1;
+  let answered = null; // the question that the list answers
+  let isAwaited = false; // Enter came before its answer
 
   function choose(place) {
     const rows = [...list.children];
@@ -43,15 +45,29 @@
 
   async function ask() {
     const number = ++asked;
-    const response = await fetch(`${palette.dataset.url}?q=${encodeURIComponent(input.value)}`);
+    const question = input.value;
+    const response = await fetch(`${palette.dataset.url}?q=${encodeURIComponent(question)}`);
     if (number !== asked || !response.ok) return;
     const { hits } = await response.json();
     list.replaceChildren(...hits.map(row));
     document.getElementById("palette-none").hidden = hits.length > 0;
     choose(0);
+    answered = question;
+    if (isAwaited && palette.open) enter();
+  }
+
+  const go = (address) => { location.href = address; };
+
+  // Who types fast presses Enter before the list answers: then it is gone to once it does.
+  function enter() {
+    clearTimeout(timer);
+    isAwaited = answered !== input.value;
+    if (isAwaited) ask().catch(() => { isAwaited = false; });
+    else if (chosen >= 0) go(list.children[chosen].dataset.address);
   }
 
   function soon() {
+    isAwaited = false;
     clearTimeout(timer);
     timer = setTimeout(() => ask().catch(() => {}), PACE_MS);
   }
@@ -64,13 +80,11 @@
     soon();
   }
 
-  const go = (address) => { location.href = address; };
-
   input.addEventListener("input", soon);
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") choose(chosen + 1);
     else if (event.key === "ArrowUp") choose(chosen - 1);
-    else if (event.key === "Enter" && chosen >= 0) go(list.children[chosen].dataset.address);
+    else if (event.key === "Enter") enter();
     else return;
     event.preventDefault();
   });

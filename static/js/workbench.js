@@ -220,8 +220,12 @@ async function loadEditor() {
 }
 
 source.addEventListener("input", typed);
-source.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+// From wherever the focus is, such as the mode that was just chosen; the editor has answered its own already.
+document.addEventListener("keydown", (event) => {
+  const isAsked = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat;
+  if (!isAsked || event.defaultPrevented || event.target.closest("dialog")) return;
+  event.preventDefault(); // a field's own Enter would submit once more
+  form.requestSubmit();
 });
 file.addEventListener("change", () => take(file.files[0]));
 const box = source.closest(".editor");

@@ -192,6 +192,11 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     page.keyboard.press("g")
     page.keyboard.press("d")
     page.wait_for_url("**/docs/")
+    page.keyboard.press("Control+k")
+    expect(palette.get_by_role("option", name="Home")).to_be_visible()
+    page.keyboard.type("islands-v2")
+    page.keyboard.press("Enter")  # before the list answers
+    expect(page.get_by_role("heading", name="islands-v2")).to_be_visible()
     page.keyboard.press("?")
     page.get_by_label("Keys alone do something").uncheck()
     page.keyboard.press("Escape")

@@ -79,7 +79,7 @@ def test_the_workbench_is_never_left(page: Page, stack: Stack, runner: FakeRunne
     expect(page.get_by_role("alert")).to_contain_text("Name the agent")
     expect(source).to_contain_text("A[i] - B[i]")
     page.get_by_label("A person").check()
-    source.press("Control+Enter")
+    page.get_by_label("A person").press("Control+Enter")  # wherever the focus is
     expect(page.locator("#console #live .live")).to_have_text("live")
     expect(page.get_by_role("alert")).to_have_count(0)
     runner.take()
