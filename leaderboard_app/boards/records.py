@@ -49,13 +49,18 @@ def leading_evaluations() -> QuerySet[Evaluation]:
 
     Each row is compared with its board: ask for few, such as those of an author or of a day.
     """
+    return _shown(fastest_evaluations())
+
+
+def fastest_evaluations() -> QuerySet[Evaluation]:
+    """The fastest of each board of one task, wherever it was measured; again, ask for few."""
     faster = eligible_evaluations().filter(
         task_version=OuterRef("task_version"),
         direction=OuterRef("direction"),
         device=OuterRef("device"),
         latency_ns__lt=OuterRef("latency_ns"),
     )
-    return _shown(eligible_evaluations().filter(~Exists(faster)))
+    return eligible_evaluations().filter(~Exists(faster))
 
 
 def _leaders() -> QuerySet[Evaluation]:

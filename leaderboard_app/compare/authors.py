@@ -117,8 +117,8 @@ def shown_ratio(standing: Standing, pinned: Standing) -> str:
 
 
 def _rows(device: str) -> QuerySet[Evaluation]:
-    rows = eligible_evaluations().filter(device=device, task_version__task__contaminated="")
-    return rows.filter(submission__result_import=None)
+    """What counts on the device; what was measured elsewhere stands on a device of its own."""
+    return eligible_evaluations().filter(device=device, task_version__task__contaminated="")
 
 
 def _label(problem: Problem) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation
 from tests import factories
 from tests.unit.conftest import as_shown
+from tests.unit.runs_app.transfer.measured import exported_one, imported
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -189,3 +191,14 @@ def test_boards_and_profiles_lead_there(client: Client) -> None:
     agent = finished(agent="hare").submission.agent
     assert 'href="/compare/agents/?device=cpu"' in page(client, "/leaderboard/?device=cpu")
     assert 'href="/compare/agents/?agent=hare"' in page(client, agent.get_absolute_url())
+
+
+def test_imported_results_compare_on_their_own_device(client: Client, tmp_path: Path) -> None:
+    """Their board leads here, so it must not say that nobody has a result."""
+    exported_one(tmp_path, agent="traveller")
+    imported(tmp_path / "one.json")
+    device = Evaluation.objects.get().device_id
+    text = page(client, f"/compare/agents/?device={device}")
+    assert "traveller" in text
+    assert "Nobody has a correct ranked result" not in text
+    assert "traveller" in page(client, f"/compare/agents/?device={device}&agent=traveller")
