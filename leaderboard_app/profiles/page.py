@@ -18,6 +18,7 @@ from leaderboard_app.profiles.selectors import (
     days_of,
     devices_of,
     entries_of,
+    held_of,
     partners_of,
     runs_of,
     spend_of,
@@ -33,11 +34,13 @@ _RUNS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A problem that was tried; `entry` is the best result, None where none was correct."""
+    """A problem that was tried; `entry` is the best result, None where none counts."""
 
     problem: Problem
     entry: Entry | None
     judged: int
+    held: int
+    """Correct results that count only once a person has decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +99,8 @@ class Profile:
     """Shared by the speedups of scenarios and dtypes."""
     judged: int
     accepted: int
+    held: int
+    """Correct, and counted nowhere until a person has decided."""
     leads: int
     verified: int
     trend: Trend | None
@@ -148,7 +153,8 @@ def mean_speedup(cells: Iterable[Cell]) -> Estimate | None:
 def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
     tasks = {task.slug: task for task in board_tasks()}
     tries = [each for each in tries_of(owner, device) if each.problem.task in tasks]
-    cells = _cells(entries_of(owner, device), tries)
+    held = {each: n for each, n in held_of(owner, device).items() if each.task in tasks}
+    cells = _cells(entries_of(owner, device), tries, held)
     whole = Strength(name="", cells=cells, problems=sum(len(t.directions) for t in tasks.values()))
     scenarios = _strengths(cells, tasks, lambda task: task.scenario)
     dtypes = _strengths(cells, tasks, lambda task: task.dtype)
@@ -163,19 +169,27 @@ def _profile(owner: Owner, device: Device, devices: list[Device]) -> Profile:
         axis=drawings.axis(bounds),
         judged=sum(each.judged for each in tries),
         accepted=sum(each.accepted for each in tries),
+        held=sum(held.values()),
         leads=boards_led(owner, device),
         verified=sum(cell.entry is not None and cell.entry.verified for cell in cells),
         trend=_trend(owner, device),
     )
 
 
-def _cells(entries: Sequence[Entry], tries: Sequence[Tries]) -> list[Cell]:
+def _cells(
+    entries: Sequence[Entry], tries: Sequence[Tries], held: Mapping[Problem, int]
+) -> list[Cell]:
     best = {entry.problem: entry for entry in entries}
-    cells = [
-        Cell(problem=each.problem, entry=best.get(each.problem), judged=each.judged)
-        for each in tries
+    judged = {each.problem: each.judged for each in tries}
+    return [
+        Cell(
+            problem=problem,
+            entry=best.get(problem),
+            judged=judged.get(problem, 0),
+            held=held.get(problem, 0),
+        )
+        for problem in sorted({*judged, *held})
     ]
-    return sorted(cells, key=lambda cell: cell.problem)
 
 
 def _strengths(

@@ -5,6 +5,7 @@ All but the runs is public: it counts what stands on boards, and the tries behin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -15,9 +16,10 @@ from django.db.models.functions import TruncDate
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Problem
-from leaderboard_app.boards.records import leading_evaluations
+from leaderboard_app.boards.records import fastest_evaluations
 from runs_app.integrity.eligibility import (
     eligible_evaluations,
+    held_evaluations,
     judged_evaluations,
     without_replaced,
 )
@@ -77,9 +79,11 @@ class Spend:
 
 
 def devices_of(owner: Owner) -> list[Device]:
-    """Devices on which it was judged, the one with most evaluations first."""
-    counted = owner.among(judged_evaluations()).values("device_id").annotate(count=Count("pk"))
-    counts = {row["device_id"]: row["count"] for row in counted}
+    """Devices on which it was judged, or is held, the one with most evaluations first."""
+    counts: Counter[str] = Counter()
+    for rows in (judged_evaluations(), held_evaluations()):
+        counted = owner.among(rows).values_list("device_id").annotate(count=Count("pk"))
+        counts.update(dict(counted))
     found = Device.objects.filter(pk__in=counts)
     return sorted(found, key=lambda device: (-counts[device.slug], device.slug))
 
@@ -101,6 +105,14 @@ def tries_of(owner: Owner, device: Device) -> list[Tries]:
     ]
 
 
+def held_of(owner: Owner, device: Device) -> dict[Problem, int]:
+    """By problem: how many correct results wait until a person decides about them."""
+    rows = _on(device, owner.among(held_evaluations()))
+    keys = ("task_version__task__slug", "direction")
+    counted = rows.values(*keys).annotate(count=Count("pk")).values_list(*keys, "count")
+    return {Problem(task, direction): count for task, direction, count in counted}
+
+
 def days_of(owner: Owner, device: Device) -> list[tuple[date, Problem, float]]:
     """The best speedup of each day and problem on the device, by day."""
     rows = _on(device, owner.among(judged_evaluations())).filter(
@@ -115,8 +127,11 @@ def days_of(owner: Owner, device: Device) -> list[tuple[date, Problem, float]]:
 
 
 def boards_led(owner: Owner, device: Device) -> int:
-    """Boards of one task on the device that it leads."""
-    return _on(device, owner.among(leading_evaluations())).count()
+    """Boards of one task on the device that it leads; those of marked tasks are left out."""
+    rows = fastest_evaluations().filter(
+        speedup_best__isnull=False, task_version__task__contaminated=""
+    )
+    return _on(device, owner.among(rows)).count()
 
 
 def partners_of(owner: Owner) -> list[Partner]:

@@ -141,6 +141,15 @@ def entered_evaluations() -> QuerySet[Evaluation]:
     )
 
 
+def held_evaluations() -> QuerySet[Evaluation]:
+    """Results that would count on boards if a person had decided: in quarantine, or their audit."""
+    waits = (Why.QUARANTINED, Why.AUDIT_QUARANTINED)
+    rows = Evaluation.objects.filter(
+        *(passes for why, passes in _PASSES.items() if why not in waits)
+    )
+    return rows.exclude(*(_PASSES[why] for why in waits))
+
+
 def without_doubts(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     """Without those that a suspicion or an audit keeps away."""
     return rows.filter(*(_PASSES[why] for why in _DOUBTS))

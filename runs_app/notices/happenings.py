@@ -11,7 +11,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import Evaluation, NoticeKind, Run, Status, Submission, Watch
+from runs_app.models import Evaluation, NoticeKind, Quarantine, Run, Status, Submission, Watch
 from runs_app.notices.services import tell
 from runs_app.work.signals import evaluation_ended
 from tasks_app.models import TaskVersion
@@ -45,9 +45,12 @@ def _words(evaluation: Evaluation) -> str:
     if evaluation.status == Status.CANCELLED:
         return "cancelled by an admin; its page says why"
     if evaluation.verdict != Verdict.CORRECT:
-        return f"the verdict is {evaluation.verdict}"
+        return evaluation.verdict.replace("_", " ").lower()
     speedup = evaluation.speedup_best
-    return f"correct, {speedup:.3g} times the best baseline" if speedup else "correct"
+    words = f"correct, {speedup:.3g} times the best baseline" if speedup else "correct"
+    if evaluation.quarantine == Quarantine.OPEN:
+        return f"{words}; in quarantine, on no board until a person decides"
+    return words
 
 
 def place_changed(before: Evaluation | None, after: Evaluation | None, *, now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Any
 
@@ -144,10 +145,21 @@ def _bounds(measurement: Any) -> tuple[float, float, float]:
 
 
 @register.simple_tag
-def speedup(value: float | None, low: float | None = None, high: float | None = None) -> SafeString:
-    """A speedup with its sign; neutral while its interval, or the usual noise, holds 1."""
+def speedup(
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    spread: float | None = None,
+) -> SafeString:
+    """A speedup with its sign; neutral while its interval, or the usual noise, holds 1.
+
+    `spread` is half the interval over the value, as an evaluation has it, in place of its ends.
+    """
     if value is None:
         return SafeString('<span class="faint">–</span>')
+    if spread is not None:
+        low, high = value * math.exp(-spread), value * math.exp(spread)
     low = value / (1 + NOISE) if low is None else low
     high = value * (1 + NOISE) if high is None else high
     if low > 1:

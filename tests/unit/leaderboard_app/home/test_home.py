@@ -19,6 +19,7 @@ from leaderboard_app.home.page import live
 from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation
 from tests import factories
+from tests.unit.runs_app.integrity.suspicious import held
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +85,7 @@ def test_imported_results_are_no_record_and_fall_nowhere() -> None:
 
 def test_without_results_the_page_says_how_to_begin(client: Client) -> None:
     text = client.get("/").content.decode()
-    assert "No board has a leader yet" in text
+    assert "No kernel measured on this site leads a board yet" in text
     assert "Nothing has been evaluated yet" in text
     assert "No run is looking for a faster kernel" in text
     assert "Begin in three steps" in text
@@ -108,6 +109,11 @@ def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
     assert "night shift" in text
     assert 'aria-label="Speedup over the seed kernel' in text
     assert "no runner for cpu" in text
+
+
+def test_a_verdict_in_quarantine_says_so(client: Client) -> None:
+    held()
+    assert "In quarantine" in client.get("/").content.decode()
 
 
 def test_private_work_shows_to_its_author_alone(client: Client) -> None:

@@ -16,6 +16,7 @@ from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
 from leaderboard_app.profiles.selectors import Owner, runs_of
 from runs_app.models import Agent, Evaluation, LanguageModel
 from tests import factories
+from tests.unit.runs_app.integrity.suspicious import held
 
 pytestmark = pytest.mark.django_db
 
@@ -153,3 +154,20 @@ def test_queries_do_not_grow_with_rows(client: Client, robot: Agent) -> None:
         ranked(f"task{place}", 2.0, user=user, language_model=f"model{place}")
         factories.make_run(agent=robot, user=user)
     assert queries() <= few + 1  # the first run brings the question what its best candidate is
+
+
+def test_what_waits_for_a_person_is_not_called_wrong(client: Client, robot: Agent) -> None:
+    """Neither by its problem's cell, nor by the share of correct evaluations."""
+    kept = held(agent="robot", task_version=factories.make_task_version(name="doubted"))
+    found = profile(Owner(robot))
+    assert found is not None
+    assert (found.judged, found.accepted, found.held) == (3, 2, 1)
+    cells = {cell.problem.task: cell for cell in found.whole.cells}
+    assert (cells["doubted"].judged, cells["doubted"].held) == (0, 1)
+    text = " ".join(client.get(robot.get_absolute_url()).content.decode().split())
+    assert "2 of 3; 1 in quarantine" in text
+    assert "! 1 in quarantine" in text
+    held(agent="newcomer", task_version=kept.task_version)
+    newcomer = profile(Owner(Agent.objects.get(name="newcomer")))
+    assert newcomer is not None
+    assert (newcomer.whole.solved, newcomer.whole.attempted, newcomer.held) == (0, 1, 1)

@@ -29,6 +29,7 @@ from runs_app.notices.happenings import place_changed
 from runs_app.optimisation.services.control import pause_run
 from tasks_app.models import TaskVersion
 from tests import factories as make
+from tests.unit.runs_app.integrity.suspicious import held
 
 pytestmark = pytest.mark.django_db
 
@@ -80,7 +81,12 @@ class TestVerdicts:
             mode="ranked",
             user=ada,
         )
-        assert texts(ada) == ["scale on cpu: the verdict is WRONG_RESULT"]
+        assert texts(ada) == ["scale on cpu: wrong result"]
+
+    def test_one_in_quarantine_says_so(self) -> None:
+        ada = make.make_user()
+        held(user=ada)
+        assert "in quarantine" in texts(ada)[0]
 
 
 class TestPlaces:
