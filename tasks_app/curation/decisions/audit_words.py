@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tasks_app.models import AuditEntry, Task
+from tasks_app.publishing.audit_log import details_text
 
 Details = Mapping[str, Any]
 
@@ -118,6 +119,22 @@ def _counted(count: Any, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def _as_stored(details: Details) -> str:
+    """Steps on the site itself say what they changed in words already."""
+    return details_text({name.replace("_", " "): each for name, each in details.items()})
+
+
+_OF_THE_SITE = (
+    AuditEntry.Kind.SIGN_UP,
+    AuditEntry.Kind.INVITED,
+    AuditEntry.Kind.ACCOUNT,
+    AuditEntry.Kind.QUOTA,
+    AuditEntry.Kind.SWITCHED,
+    AuditEntry.Kind.STEERED,
+    AuditEntry.Kind.EMPTIED,
+    AuditEntry.Kind.ANNOUNCED,
+    AuditEntry.Kind.MODEL,
+)
 _DETAILS: Mapping[str, Callable[[Details], str]] = {
     AuditEntry.Kind.UPLOADED: _begun,
     AuditEntry.Kind.CHECKED: _checked,
@@ -131,5 +148,6 @@ _DETAILS: Mapping[str, Callable[[Details], str]] = {
     AuditEntry.Kind.LABELLED: _labelled,
     AuditEntry.Kind.REEVALUATED: _reevaluated,
     AuditEntry.Kind.LOADED: _loaded,
+    **dict.fromkeys(_OF_THE_SITE, _as_stored),
 }
 """What is said of an entry of this kind; of others nothing is left to say."""

@@ -95,6 +95,13 @@ def test_savings_of_two_drafts_or_people_are_not_one(judge: User) -> None:
         ),
         (AuditEntry.Kind.REEVALUATED, {"evaluations": 2, "from": 1, "to": 2}, "2 evaluations"),
         (AuditEntry.Kind.REEVALUATED, {"cancelled": 2, "of": 7}, ""),
+        (AuditEntry.Kind.STEERED, {"wanted": "from work to drain"}, "wanted: from work to drain"),
+        (AuditEntry.Kind.SWITCHED, {"change": "reopened"}, "change: reopened"),
+        (
+            AuditEntry.Kind.QUOTA,
+            {"per_day": 9, "waiting": "the site's"},
+            "per day: 9; waiting: the site's",
+        ),
         (AuditEntry.Kind.EDITED, {"revision": 2, "files": ["a.py"]}, ""),
     ],
 )
