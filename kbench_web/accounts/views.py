@@ -67,6 +67,7 @@ def _account(user: User, form: TokenForm, created: str) -> dict[str, Any]:
         "tokens": ApiToken.objects.filter(user=user, revoked_at__isnull=True, expires_at__gt=now),
         "quota": quota(user, now),
         "evaluations": own.order_by("-created_at")[:_OWN],
+        "person": Agent.objects.filter(user=user).first(),
         "agents": Agent.objects.filter(owner=user).order_by("name"),
         "sessions": len(live_sessions(user, now)),
         "addresses": EmailAddress.objects.filter(user=user) if settings.EMAIL_CONFIGURED else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.models import BaselineMeasurement, Device, Evaluation, Result, Status
+from runs_app.models import BaselineMeasurement, Device, Evaluation, Result, Status, Submission
 from tasks_app.disclosure import public_text
 from tasks_app.models import TaskVersion
 
@@ -71,7 +71,12 @@ def _by_name(baselines: Mapping[str, Any]) -> dict[str, float]:
 
 
 def awaited_baselines(evaluation: Evaluation, document: Mapping[str, Any]) -> str:
-    """Which baselines its result does not have yet, and when they will come; empty if none."""
+    """Which baselines its result does not have yet, and when they will come; empty if none.
+
+    A result of another site is as that site told it: nothing is still to come.
+    """
+    if evaluation.submission.origin == Submission.Origin.IMPORTED:
+        return ""
     names = " and ".join(document.get("pending_baselines", ()))
     if not names:
         return ""

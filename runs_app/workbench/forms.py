@@ -76,7 +76,7 @@ class SubmissionForm(forms.Form):
     def add_refusal(self, field: str, reason: str) -> None:
         """Show a service's refusal beside the field that it names."""
         name = _FIELDS_OF_SERVICE.get(field, field)
-        text = f"{reason[:1].upper()}{reason[1:]}."
+        text = f"{reason[:1].upper()}{reason[1:].removesuffix('.')}."
         self.add_error(name if name in self.fields else None, text)
 
     def keep_upload(self) -> None:

@@ -47,6 +47,13 @@ class TestShownName:
         for path in pages:
             assert "Countess" in Client().get(path).content.decode(), path
 
+    def test_the_account_s_page_leads_to_what_others_see(self, client: Client) -> None:
+        ada = make.make_user(username="ada")
+        client.force_login(ada)
+        assert "Your public" not in client.get("/account/").content.decode()
+        profile = result_of(ada).submission.agent.get_absolute_url()
+        assert f'href="{profile}">Your public' in client.get("/account/").content.decode()
+
     def test_without_one_it_is_the_user_name_again(self, client: Client) -> None:
         ada = make.make_user(username="ada", first_name="Countess")
         result_of(ada)

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
+from runs_app.baselines.selectors import awaited_baselines
 from runs_app.errors import EventError, SubmissionError
 from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.models import Agent, Evaluation, ResultImport, Submission
@@ -196,6 +197,8 @@ def test_the_submissions_page_says_where_it_was_measured(tmp_path: Path, client:
     assert "Run again" not in page
     answer = client.get(f"/api/v1/submissions/{document['results'][0]['submission']}").json()
     assert (answer["origin"], answer["imported_from"]) == ("imported", SITE)
+    told = {"pending_baselines": ["compiled"]}  # by the other site: nothing is to come here
+    assert awaited_baselines(Evaluation.objects.get(), told) == ""
 
 
 def test_a_wrong_result_counts_as_an_attempt(tmp_path: Path) -> None:

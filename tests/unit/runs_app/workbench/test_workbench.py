@@ -13,6 +13,7 @@ from django.test import Client
 from gpu_runner.data.evaluation import BuildReport
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Submission
+from runs_app.workbench.forms import SubmissionForm
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -168,6 +169,13 @@ def test_a_script_gets_the_reasons_of_a_refusal(signed_in: Client) -> None:
     assert answer["HX-Retarget"] == "#refusal"
     assert "Paste the kernel" in answer.content.decode()
     assert Submission.objects.count() == 0
+
+
+def test_a_reason_that_is_a_sentence_gets_no_second_full_stop(ada: User) -> None:
+    refused = SubmissionForm({}, user=ada)
+    refused.is_valid()
+    refused.add_refusal("", "this site takes no submissions now: We move the GPUs.")
+    assert refused.non_field_errors() == ["This site takes no submissions now: We move the GPUs."]
 
 
 def test_a_stranger_s_script_is_sent_to_sign_in(client: Client) -> None:
