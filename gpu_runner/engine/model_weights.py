@@ -19,7 +19,7 @@ _SHOWN = 3  # chosen: of a message for a person
 def hold_still(model: nn.Module) -> nn.Module:
     """The model with no dropout, and with running statistics that stay as they are."""
     for part in model.modules():
-        if isinstance(part, _DropoutNd):
+        if isinstance(part, _DropoutNd | nn.RReLU):
             part.eval()  # a random reference could not be matched
         elif isinstance(part, _NormBase):
             part.momentum = 0.0  # the same work

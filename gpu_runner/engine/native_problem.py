@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +14,7 @@ from torch import Tensor
 from gpu_runner.data.signature import argument_name
 from gpu_runner.data.task import VERIFIER, Task, Workload
 from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.engine.formats.module import import_file
 from gpu_runner.engine.problem import (
     Drawn,
     Problem,
@@ -38,7 +37,7 @@ _SEED_MASK = 2**63 - 1  # torch takes seeds of 63 bits
 
 def make_problem(task: Task, folder: Path) -> NativeProblem:
     """Import `folder`/reference.py and return its `Problem`."""
-    return NativeProblem(task, _import_reference(folder))
+    return NativeProblem(task, import_file(folder / "reference.py", "reference", still=False))
 
 
 class NativeProblem(Problem):
@@ -217,19 +216,3 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise ProblemError(f"{function.__name__}: {parameter} must be an ordinary parameter")
     return {argument_name(name): parameter for name, parameter in parameters.items()}
-
-
-def _import_reference(folder: Path) -> ModuleType:
-    path = folder / "reference.py"
-    spec = importlib.util.spec_from_file_location("reference", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise ProblemError("the task has no reference.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and torch.compile look modules up there
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ProblemError(f"reference.py: {type(error).__name__}: {error}") from error
-    return module

@@ -16,7 +16,7 @@ from torch import Tensor
 from gpu_runner.data.signature import EIGHT_BIT_FLOATS
 from gpu_runner.data.task import Task, TaskFormat, Values, Workload
 from gpu_runner.data.verdict import Direction
-from gpu_runner.engine.seeding import reseed
+from gpu_runner.engine.seeding import reseed_all
 
 if TYPE_CHECKING:  # what judges does not stand in the processes of submissions
     from gpu_runner.engine.compare import Comparison
@@ -113,7 +113,7 @@ class Problem(ABC):
             return self._last[1]
         self._last = None
         with torch.no_grad(), torch.device(device):
-            reseed(seed)
+            reseed_all(seed)
             drawn = self.draw_inputs(workload, direction, seed, device)
         seen = Drawn(
             drawn.names,
@@ -192,11 +192,14 @@ def in_dtype(value: Any, dtype: str) -> Any:
     """`value` with real tensors cast to the dtype of that name, and all made contiguous.
 
     Eight-bit floats stay, and so does everything under an integer's or an eight-bit float's name.
+    Raises `ProblemError` on sparse tensors.
     """
     target: torch.dtype = getattr(torch, dtype)
     is_real = target.is_floating_point and target not in STORED
 
     def change(tensor: Tensor) -> Tensor:
+        if tensor.layout is not torch.strided:
+            raise ProblemError(f"tensors must be dense, not of the layout {tensor.layout}")
         tensor = tensor.detach()
         real = is_real and tensor.is_floating_point() and tensor.dtype not in STORED
         return (tensor.to(target) if real else tensor).contiguous()

@@ -1,10 +1,15 @@
-"""Seeds torch's generators, those of devices where there is one."""
+"""Seeds generators: torch's, those of devices where there is one, Python's and numpy's."""
 
 from __future__ import annotations
 
 import functools
+import random
+import sys
+import zlib
 
 import torch
+
+_NUMPY_SEED_MASK = 2**32 - 1  # numpy takes seeds of 32 bits
 
 
 def reseed(seed: int) -> None:
@@ -16,6 +21,22 @@ def reseed(seed: int) -> None:
         torch.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
+
+
+def reseed_all(seed: int) -> None:
+    """Seed whatever a task may draw from; numpy's generator once it is imported."""
+    reseed(seed)
+    random.seed(seed)
+    if (numpy := sys.modules.get("numpy.random")) is not None:
+        numpy.seed(seed & _NUMPY_SEED_MASK)
+
+
+def drawn_seed(own: object = None) -> int:
+    """The seed, of 32 bits, that takes the place of one that a task's code sets itself.
+
+    It follows from that one and from what torch's generator was seeded with last.
+    """
+    return zlib.crc32(f"{torch.initial_seed()} {own!r}".encode())
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from gpu_runner.data.formats.sizes import Shape, Size, Sizes
+from gpu_runner.data.formats.source import needs_cuda
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 
@@ -30,11 +31,12 @@ _Values = dict[str, Size]
 def own_workload(sizes: Sizes) -> Workload:
     """The file's own workload, `default`.
 
-    It is for CUDA devices alone where the inputs have more than `CPU_LIMIT` elements, or nobody
-    can tell how many.
+    It is for CUDA devices alone where the inputs have more than `CPU_LIMIT` elements, nobody can
+    tell how many, or the file asks for CUDA by name.
     """
     sweep = _Sweep(sizes, {})
-    return sweep.workload(DEFAULT, {}, _BOTH if sweep.is_small({}) else _CUDA)
+    is_for_both = sweep.is_small({}) and not needs_cuda(sizes.tree)
+    return sweep.workload(DEFAULT, {}, _BOTH if is_for_both else _CUDA)
 
 
 def further_workloads(sizes: Sizes) -> tuple[Workload, ...]:
@@ -53,10 +55,11 @@ def further_workloads(sizes: Sizes) -> tuple[Workload, ...]:
         return (default,)
     sweep = _Sweep.read(sizes)
     found = [default, *sweep.first("half", default.devices, lambda s: s.halved(s.own))]
-    if default.devices == _CUDA:
+    lacks_cpu = default.devices == _CUDA and not needs_cuda(sizes.tree)
+    if lacks_cpu:
         found += sweep.first("small", _CPU, _Sweep.shrunk)
     found += sweep.first("odd", default.devices, lambda s: s.odd(s.own))
-    if default.devices == _CUDA:
+    if lacks_cpu:
         found += sweep.first("small_odd", _CPU, lambda s: s.odd(s.shrunk()))
     return tuple(_distinct(found))
 

@@ -16,12 +16,21 @@ from gpu_runner.data.formats.naming import task_name, task_title
 from gpu_runner.data.formats.reading import Reading, check_imports, import_errors
 from gpu_runner.data.formats.robust_kbench import UNKNOWN_REDUCTION
 from gpu_runner.data.formats.sizes import Size, Sizes
-from gpu_runner.data.formats.source import classes, functions, method, parameter_names, parse_module
+from gpu_runner.data.formats.source import (
+    classes,
+    functions,
+    inherited,
+    needs_cuda,
+    parameter_names,
+    parse_module,
+    sets_seed,
+)
 from gpu_runner.data.formats.task_errors import usable_task
 from gpu_runner.data.formats.text import read_files
 from gpu_runner.data.task import Task, TaskFormat, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 
+_NARROW = frozenset({"bfloat16", "float16", "half"})
 _SHOWN = 200  # characters of values
 _KERNELBOOK = "get_init_inputs() is read as [[arguments], {arguments by name}]"
 
@@ -44,7 +53,8 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
         call = _init_call(Followed(tree))
         sizes = Sizes.read(tree)
         workloads = further_workloads(sizes) if further else (own_workload(sizes),)
-        description = _description(model, forward, call)
+        init = inherited(tree, model, "__init__")
+        description = _description(model, forward, init, call)
     except RecursionError:
         raise DataError(path.name, "is nested too deeply") from None
     task = Task(
@@ -60,7 +70,7 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
         tolerance=UNKNOWN_REDUCTION,
     )
     adaptations = [_KERNELBOOK] if call is not None and call.keywords else []
-    adaptations += [*_added(workloads), *_restricted(sizes, workloads[0])]
+    adaptations += [*_added(workloads), *_restricted(sizes, workloads[0]), *_changed(tree)]
     remarks = (_alone(sizes),) if further and len(workloads) == 1 else ()
     return Reading(task=usable_task(task), adaptations=tuple(adaptations), remarks=remarks)
 
@@ -76,9 +86,21 @@ def _alone(sizes: Sizes) -> str:
 def _restricted(sizes: Sizes, default: Workload) -> Iterator[str]:
     """That the file's own sizes are not for CPUs, and why."""
     if DeviceKind.CPU not in default.devices:
-        why = ": how many elements its inputs have cannot be read"
-        is_read = sizes.shapes({}) is not None
-        yield f"the file's own sizes are for CUDA devices only{'' if is_read else why}"
+        why = ""
+        if needs_cuda(sizes.tree):
+            why = ": it asks for CUDA by name"
+        elif sizes.shapes({}) is None:
+            why = ": how many elements its inputs have cannot be read"
+        yield f"the file's own sizes are for CUDA devices only{why}"
+
+
+def _changed(tree: ast.Module) -> Iterator[str]:
+    """What the engine does in another way than the file says."""
+    nodes = list(ast.walk(tree))
+    if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
+        yield "a seed that a function sets follows from each call's own: inputs are always new"
+    if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
+        yield "floating tensors come as float32, narrower ones too"
 
 
 def _call_errors(tree: ast.Module, name: str) -> Iterator[DataError]:
@@ -100,6 +122,9 @@ def _call_errors(tree: ast.Module, name: str) -> Iterator[DataError]:
         return
     if not isinstance(inputs, tuple | list | Unknown):
         yield DataError(name, f"get_inputs() must return a list, not {_what(inputs)}")
+    elif not isinstance(inputs, Unknown) and not followed.takes(tuple(inputs)):
+        words = f"get_inputs() gives {len(inputs)}, which Model's forward() does not take"
+        yield DataError(name, words)
 
 
 def _what(value: Any) -> str:
@@ -179,7 +204,7 @@ def _parts(tree: ast.Module, name: str) -> tuple[ast.ClassDef, ast.FunctionDef]:
         DataError(name, f"must define the function {each}(){endings.get(each, '')}")
         for each in wanted
     ]
-    forward = method(model, "forward") if model is not None else None
+    forward = inherited(tree, model, "forward") if model is not None else None
     if model is None or forward is None:
         errors.append(DataError(name, "must define the class Model with a method forward()"))
     if errors or model is None or forward is None:
@@ -194,16 +219,21 @@ def _added(workloads: tuple[Workload, ...]) -> Iterator[str]:
         yield f"adds {workload.name} ({hidden}{'+'.join(workload.devices)}): {sizes}"
 
 
-def _description(model: ast.ClassDef, forward: ast.FunctionDef, call: InitCall | None) -> str:
+def _description(
+    model: ast.ClassDef,
+    forward: ast.FunctionDef,
+    init: ast.FunctionDef | None,
+    call: InitCall | None,
+) -> str:
     inputs = parameter_names(forward)[1:]
     parts = [
         inspect.cleandoc(ast.get_docstring(model) or ""),
         "The extension exports `forward(...)`, called by position with",
         f"1. the values of `get_inputs()`: {_listed(inputs)};\n"
         "2. the parameters and then the floating-point buffers of `Model`, each in the order of "
-        f"its `state_dict()`{_layers(model)}, and tensors that it keeps as plain attributes;\n"
+        f"its `state_dict()`{_layers(init)}, and tensors that it keeps as plain attributes;\n"
         "3. those values of `get_init_inputs()` that are numbers, truth values or tuples of "
-        f"them: {_listed(_init_names(model, call))}.",
+        f"them: {_listed(_init_names(init, call))}.",
         "`Model` is in training mode, but dropout is off. Arguments must not be changed: only what "
         "the function returns is judged.",
     ]
@@ -214,9 +244,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "none"
 
 
-def _layers(model: ast.ClassDef) -> str:
+def _layers(init: ast.FunctionDef | None) -> str:
     """The members of Model that `__init__` makes from torch.nn, as far as they can be read."""
-    init = method(model, "__init__")
     found = []
     for node in ast.walk(init) if init is not None else ():
         match node:
@@ -228,9 +257,8 @@ def _layers(model: ast.ClassDef) -> str:
     return f" (of {', '.join(found)})" if found else ""
 
 
-def _init_names(model: ast.ClassDef, call: InitCall | None) -> list[str]:
+def _init_names(init: ast.FunctionDef | None, call: InitCall | None) -> list[str]:
     """Names of Model's arguments that are numbers; of all its parameters where it is not known."""
-    init = method(model, "__init__")
     names = parameter_names(init)[1:] if init is not None else []
     if call is None:
         return names

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from gpu_runner.data.codec import DataError
 
+_SETTERS = frozenset({"RandomState", "default_rng", "manual_seed", "manual_seed_all"})
 MODULE_LIMIT = 128 * 1024
 """Characters of a module: a syntax tree takes some 700 bytes of memory for each."""
 
@@ -71,6 +73,19 @@ def method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     return None
 
 
+def inherited(tree: ast.Module, owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    """A class's method of that name, its own or that of a class of the module it inherits from."""
+    own, waiting, seen = classes(tree), [owner], set[str]()
+    while waiting:
+        each = waiting.pop(0)
+        if (found := method(each, name)) is not None:
+            return found
+        seen.add(each.name)
+        bases = [base.id for base in each.bases if isinstance(base, ast.Name)]
+        waiting += [own[base] for base in bases if base in own and base not in seen]
+    return None
+
+
 def literal_defaults(function: ast.FunctionDef) -> dict[str, Any]:
     """The defaults of a function's parameters, those left out that are no plain constants."""
     arguments = function.args
@@ -88,3 +103,29 @@ def literal_defaults(function: ast.FunctionDef) -> dict[str, Any]:
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             continue
     return found
+
+
+def sets_seed(call: ast.Call) -> bool:
+    """Whether this seeds a generator of torch, numpy or Python, or makes one that is seeded."""
+    match call.func:
+        case ast.Name(id=name):
+            return name in _SETTERS
+        case ast.Attribute(value=ast.Name(id=of) | ast.Attribute(attr=of), attr=name):
+            return name in _SETTERS or (of == "random" and name in ("Random", "seed"))
+        case ast.Attribute(attr=name):
+            return name in _SETTERS
+    return False
+
+
+def needs_cuda(tree: ast.AST) -> bool:
+    """Whether this asks for CUDA by name, and not only where there is one."""
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    if "is_available" in names:
+        return False
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="cuda")):
+                return True
+            case ast.Constant(value=str(text)) if re.fullmatch(r"cuda(:\d+)?", text):
+                return True
+    return False

@@ -10,10 +10,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gpu_runner.engine.formats.own_seeds import OwnSeeds, settle
 from gpu_runner.engine.problem import ProblemError
 
-_NORMALISATIONS = ("batch_norm", "instance_norm")
-_MOMENTUM_POSITION = 6  # of F.batch_norm and F.instance_norm
+_FUNCTIONAL = "torch.nn.functional"
+_DROPOUTS = "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout"
+_SETTLED: dict[str, tuple[int, str, float | bool]] = {
+    **dict.fromkeys(("batch_norm", "instance_norm"), (6, "momentum", 0.0)),
+    **dict.fromkeys(_DROPOUTS.split(), (2, "training", False)),
+    "scaled_dot_product_attention": (4, "dropout_p", 0.0),
+}
+"""Of functions of torch.nn.functional: an argument's position and name, and the value it gets."""
 
 
 @contextmanager
@@ -27,11 +34,13 @@ def task_code(what: str) -> Iterator[None]:
         raise ProblemError(f"{what}: {type(error).__name__}: {error}") from error
 
 
-def import_file(path: Path, name: str) -> ModuleType:
+def import_file(path: Path, name: str, *, still: bool = True) -> ModuleType:
     """Import `path` as the module `name`.
 
-    Calls of batch_norm and instance_norm get a momentum of 0: they do the same work, and leave the
-    running statistics that they are given as they were, because inputs must not change.
+    With `still`, functions called by name do no dropout, and calls of batch_norm and instance_norm
+    get a momentum of 0: they do the same work, and leave the running statistics that they are given
+    as they were, because inputs must not change. Seeds that functions set follow from the draw's
+    (`own_seeds`).
     """
     if not path.is_file():
         raise ProblemError(f"the task has no {path.name}")
@@ -41,8 +50,11 @@ def import_file(path: Path, name: str) -> ModuleType:
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     with task_code(path.name):
-        tree = _Still().visit(ast.parse(path.read_text(encoding="utf-8"), filename=str(path)))
-        code = compile(ast.fix_missing_locations(tree), str(path), "exec")
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        for each in (OwnSeeds(), *([_Still(tree)] if still else [])):
+            each.visit(tree)
+        settle(module)
+        code = compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
         exec(code, module.__dict__)  # noqa: S102  this process is the jail for it
     return module
 
@@ -56,28 +68,47 @@ def member(module: ModuleType, name: str) -> Any:
 
 
 class _Still(ast.NodeTransformer):
-    """Sets the momentum of normalisations to 0."""
+    """Sets arguments of torch.nn.functional's functions as `_SETTLED` says.
+
+    Layers, and functions of the file itself, may be called the same: they stay as they are.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._modules, self._functions = {"F", "functional"}, dict[str, str]()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._read(node)
+
+    def _read(self, node: ast.Import | ast.ImportFrom) -> None:
+        of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            name = of + alias.name
+            if name == _FUNCTIONAL and alias.asname:
+                self._modules.add(alias.asname)
+            elif name.startswith(f"{_FUNCTIONAL}."):
+                self._functions[alias.asname or alias.name] = alias.name
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        if not _normalises(node.func) or any(isinstance(a, ast.Starred) for a in node.args):
+        function = self._name(node.func)
+        if function not in _SETTLED or any(isinstance(a, ast.Starred) for a in node.args):
             return node
-        zero = ast.copy_location(ast.Constant(0.0), node)
-        if len(node.args) > _MOMENTUM_POSITION:
-            node.args[_MOMENTUM_POSITION] = zero
+        position, name, value = _SETTLED[function]
+        settled = ast.copy_location(ast.Constant(value), node)
+        if len(node.args) > position:
+            node.args[position] = settled
         elif all(keyword.arg is not None for keyword in node.keywords):
-            others = [keyword for keyword in node.keywords if keyword.arg != "momentum"]
-            node.keywords = [*others, ast.keyword("momentum", zero)]
+            others = [keyword for keyword in node.keywords if keyword.arg != name]
+            node.keywords = [*others, ast.keyword(name, settled)]
         return node
 
-
-def _normalises(function: ast.expr) -> bool:
-    """Whether this names torch.nn.functional's function, not a layer of the same name."""
-    match function:
-        case ast.Name(id=name):
-            return name in _NORMALISATIONS
-        case ast.Attribute(value=ast.Name(id="F" | "functional"), attr=name):
-            return name in _NORMALISATIONS
-        case ast.Attribute(value=ast.Attribute(attr="functional"), attr=name):
-            return name in _NORMALISATIONS
-    return False
+    def _name(self, called: ast.expr) -> str:
+        """What it is called in torch.nn.functional; empty for everything else."""
+        match called:
+            case ast.Name(id=name):
+                return self._functions.get(name, "")
+            case ast.Attribute(value=ast.Name(id=of), attr=name) if of in self._modules:
+                return name
+            case ast.Attribute(value=ast.Attribute(attr="functional"), attr=name):
+                return name
+        return ""

@@ -61,17 +61,24 @@ class Followed:
 
     def fits(self, call: InitCall) -> bool:
         """Whether Model takes these arguments, as far as their number and names go."""
+        return self._takes("__init__", call)
+
+    def takes(self, inputs: tuple[Any, ...]) -> bool:
+        """Whether Model's forward() takes so many inputs."""
+        return self._takes("forward", InitCall(inputs))
+
+    def _takes(self, method: str, call: InitCall) -> bool:
         model = self._names["Model"]
         if not isinstance(model, Class) or any(isinstance(b, Unknown) for b in model.lineage()):
             return True
         try:
-            begin = model.find("__init__")
+            called = model.find(method)
         except KeyError:
             return not model.is_module or not call.values()
-        if not isinstance(begin, Function) or begin.decorators:
+        if not isinstance(called, Function) or called.decorators:
             return True
         try:
-            arguments_of(begin, (model, *call.arguments), call.keywords)
+            arguments_of(called, (model, *call.arguments), call.keywords)
         except Unfollowed:
             return False
         return True

@@ -8,8 +8,9 @@ import pytest
 
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats import load_task
+from gpu_runner.data.formats.load import read_task
 from gpu_runner.data.task import TaskFormat
-from gpu_runner.data.verdict import Abi, Direction
+from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 
 PROBLEM = '''
 import torch
@@ -71,6 +72,7 @@ def test_the_description_says_what_a_kernel_receives(tmp_path: Path) -> None:
         ("def get_init_inputs", "def init", "must define the function get_init_inputs()"),
         ("return [8, 2]", "return [8, 2", "is not valid Python"),
         ("import torch\n", "import torch, transformers\n", "imports transformers, which no"),
+        (", torch.rand(rows, 2)]", "]", "gives 1, which Model's forward() does not take"),
     ],
 )
 def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: str) -> None:
@@ -80,6 +82,59 @@ def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: st
         load_task(path)
     assert caught.value.field == "p.py"
     assert reason in caught.value.reason
+
+
+def test_what_model_inherits_is_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "p.py"
+    path.write_text(PROBLEM.replace("class Model(", "class Net(") + "class Model(Net):\n    pass\n")
+    text = load_task(path).description
+    assert "`get_inputs()`: `x`, `mask`" in text
+    assert "`project` (Linear), `norm` (BatchNorm1d)" in text
+
+
+@pytest.mark.parametrize(
+    ("new", "devices"),
+    [
+        ("torch.rand(rows, 8).cuda()", {DeviceKind.CUDA}),
+        ("torch.rand(rows, 8, device='cuda:0')", {DeviceKind.CUDA}),
+        (
+            "torch.rand(rows, 8, device=device).to(device)",
+            {DeviceKind.CUDA, DeviceKind.CPU},
+        ),
+    ],
+)
+def test_what_asks_for_cuda_by_name_is_for_cuda(
+    tmp_path: Path, new: str, devices: set[DeviceKind]
+) -> None:
+    path = tmp_path / "p.py"
+    device = "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n\nrows = 4"
+    text = PROBLEM.replace("rows = 4", device if "device)" in new else "rows = 4")
+    path.write_text(text.replace("torch.rand(rows, 8)", new))
+    reading = read_task(path)
+    assert {device for w in reading.task.workloads for device in w.devices} == devices
+    assert any("by name" in words for words in reading.adaptations) is (len(devices) == 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "    return [torch.rand(rows",
+            "    torch.manual_seed(0)\n    return [torch.rand(rows",
+            "seed",
+        ),
+        ("torch.rand(rows, 2)", "torch.rand(rows, 2).half()", "float32"),
+    ],
+)
+def test_what_is_done_in_another_way_is_said(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    path = tmp_path / "p.py"
+    path.write_text(PROBLEM)
+    before = read_task(path).adaptations
+    path.write_text(PROBLEM.replace(old, new))
+    (added,) = set(read_task(path).adaptations) - set(before)
+    assert words in added
 
 
 def test_deeply_nested_source_is_refused(tmp_path: Path) -> None:

@@ -85,6 +85,25 @@ def test_draws_follow_from_the_seed(make: Make) -> None:
     assert not any(map(torch.equal, first, other))
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        "torch.manual_seed(0)\n    return [torch.rand(4, n) for n in (8, 2)]",
+        "g = torch.Generator().manual_seed(seed=7)\n"
+        "    return [torch.rand(4, n, generator=g) for n in (8, 2)]",
+        "np.random.seed(3)\n    return [torch.tensor(np.random.rand(4, n)) for n in (8, 2)]",
+        "r = np.random.default_rng()\n    return [torch.tensor(r.random((4, n))) for n in (8, 2)]",
+        "return [torch.tensor(np.random.rand(4, n)) for n in (8, 2)]",
+        "random.seed(1)\n    return [torch.full((4, n), random.random()) for n in (8, 2)]",
+    ],
+)
+def test_inputs_are_new_whatever_the_file_seeds(make: Make, inputs: str) -> None:
+    text = PROBLEM.replace("return [torch.rand(4, 8), torch.rand(4, 2)]", inputs)
+    assert text != PROBLEM
+    text = f"import random\nimport numpy as np\n{text}"
+    test_draws_follow_from_the_seed(lambda _: make(text))
+
+
 def test_the_function_reads_nothing_but_its_arguments(make: Make) -> None:
     problem, workload = make(PROBLEM)
     arguments = problem.draw(workload, FORWARD, 1, "cpu").arguments
@@ -183,6 +202,26 @@ def test_a_random_model_is_refused(make: Make) -> None:
     expected = problem.expected(workload, FORWARD, 1, "cpu")
     with pytest.raises(ProblemError, match="the reference is random"):
         problem.scale(workload, FORWARD, 1, "cpu", expected)
+
+
+@pytest.mark.parametrize(
+    ("imports", "call"),
+    [
+        ("from torch.nn import functional as F", "F.dropout(out, 0.5, training=self.training)"),
+        ("from torch.nn.functional import dropout2d as drop", "drop(out[None], 0.5, True)[0]"),
+        ("import torch.nn.functional as fn", "fn.alpha_dropout(out, training=True)"),
+        ("", "nn.functional.scaled_dot_product_attention(out, out, out, dropout_p=0.5)"),
+        ("", "dropout(out, 1)"),
+    ],
+)
+def test_dropout_called_as_a_function_is_off(make: Make, imports: str, call: str) -> None:
+    text = PROBLEM.replace("import torch\n", f"import torch\n{imports}\n", 1)
+    text += "\ndef dropout(x, k):\n    return x * k\n"  # the file's own, which stays as it is
+    problem, workload = make(text.replace("return out * self.scale", f"return {call}"))
+    expected = problem.expected(workload, FORWARD, 1, "cpu")
+    assert problem.scale(workload, FORWARD, 1, "cpu", expected) is not None
+    again = problem.expected(workload, FORWARD, 1, "cpu")
+    assert torch.equal(expected[0], again[0])
 
 
 def test_an_output_that_is_rounding_noise_cannot_be_judged(make: Make) -> None:

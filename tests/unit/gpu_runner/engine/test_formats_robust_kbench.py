@@ -186,7 +186,7 @@ def test_a_task_that_fails_says_where(make: Make, old: str, new: str, reason: st
 
 
 def test_a_random_reference_is_refused(make: Make) -> None:
-    problem, workload = make(FORWARD.replace("F.relu(", "F.dropout("))
+    problem, workload = make(FORWARD.replace("F.relu(", "torch.rand_like("))
     expected = problem.expected(workload, Direction.FORWARD, 1, "cpu")
     with pytest.raises(ProblemError, match="the reference is random"):
         problem.scale(workload, Direction.FORWARD, 1, "cpu", expected)
