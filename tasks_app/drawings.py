@@ -15,9 +15,11 @@ AXIS_WIDTH = 200.0
 NOISE = 0.02
 """A ratio within this of 1 is neither faster nor slower, where its interval is a point."""
 
+MOST_TICKS = 6
+"""Where there is room for so many words; a narrow column asks for fewer."""
+
 _EDGE = 3.0  # kept free around a trend, for its dot
 _FEWEST_OCTAVES = 2
-_MOST_TICKS = 6
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,9 @@ class Axis:
         """Where 1 stands."""
         return self.place(1.0)
 
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Places in hundredths of the width, and words, of at most six powers of two."""
-        every = max(1, math.ceil((self.high - self.low) / (_MOST_TICKS - 1)))
+    def ticks(self, most: int = MOST_TICKS) -> list[tuple[float, str]]:
+        """Places in hundredths of the width, and words, of at most so many powers of two."""
+        every = max(1, math.ceil((self.high - self.low) / (most - 1)))
         powers = [p for p in range(int(self.low), int(self.high) + 1) if p % every == 0]
         return [
             (100 * (power - self.low) / (self.high - self.low), _ratio_words(power))

@@ -80,9 +80,9 @@ def _number(value: float) -> str:
 
 
 @register.inclusion_tag("tasks_app/drawings/ticks.html")
-def axis_ticks(axis: drawings.Axis) -> dict[str, Any]:
-    """The words of an axis, to be put above or below the rows that share it."""
-    return {"axis": axis}
+def axis_ticks(axis: drawings.Axis, most: int = drawings.MOST_TICKS) -> dict[str, Any]:
+    """The words of an axis, to be put above or below the rows that share it; at most so many."""
+    return {"ticks": axis.ticks(most)}
 
 
 @register.inclusion_tag("tasks_app/drawings/bar.html")

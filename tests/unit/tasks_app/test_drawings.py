@@ -57,9 +57,14 @@ def test_an_axis_holds_its_ratios_and_one() -> None:
     assert shared.place(0.25) == 0.0
     assert shared.place(8.0) == shared.place(100.0) == shared.width
     assert shared.one == pytest.approx(shared.width * 2 / 5)
-    assert [words for _, words in shared.ticks] == ["1/4×", "1/2×", "1×", "2×", "4×", "8×"]
-    assert shared.ticks[0][0] == 0.0
-    assert shared.ticks[-1][0] == 100.0
+    assert [words for _, words in shared.ticks()] == ["1/4×", "1/2×", "1×", "2×", "4×", "8×"]
+    assert shared.ticks()[0][0] == 0.0
+    assert shared.ticks()[-1][0] == 100.0
+
+
+def test_a_narrow_axis_has_fewer_words() -> None:
+    shared = drawings.axis([0.3, 3.0])
+    assert [words for _, words in shared.ticks(4)] == ["1/4×", "1×", "4×"]
 
 
 def test_an_axis_of_nothing_is_two_octaves_around_one() -> None:
@@ -67,7 +72,7 @@ def test_an_axis_of_nothing_is_two_octaves_around_one() -> None:
 
 
 def test_a_wide_axis_has_few_ticks() -> None:
-    assert 2 <= len(drawings.axis([1e-6, 1e6]).ticks) <= 6
+    assert 2 <= len(drawings.axis([1e-6, 1e6]).ticks()) <= 6
 
 
 @pytest.mark.parametrize(
