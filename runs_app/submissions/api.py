@@ -24,6 +24,7 @@ from runs_app.models import Status as JobStatus
 from runs_app.queue.find_device import resolve_device
 from runs_app.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.submissions.attempts import attempt
+from runs_app.submissions.identity import identity
 from runs_app.submissions.quota import quota as quota_of
 from runs_app.submissions.remarks import library_remark
 from runs_app.submissions.services import submit
@@ -229,7 +230,7 @@ def show_submission(
     ),
 ) -> dict[str, Any]:
     """Answer with a submission, its evaluations and their results."""
-    submission = find_submission(identity(submission_id), request.user)
+    submission = find_submission(identity(submission_id, request.user), request.user)
     if submission is None:
         raise Http404(f"there is no submission {submission_id!r} that you may see")
     return _submission(submission, request.user)
@@ -245,7 +246,7 @@ def create_audit(
 ) -> Status[dict[str, Any]]:
     """Queue an audit of a ranked result; the leader of a board gets one without being asked."""
     user = request.user
-    submission = find_submission(identity(submission_id), user)
+    submission = find_submission(identity(submission_id, user), user)
     if submission is None:
         raise Http404(f"there is no submission {submission_id!r} that you may see")
     evaluation = request_audit(
@@ -292,14 +293,6 @@ def _version(payload: SubmissionIn, user: Viewer) -> TaskVersion:
     if payload.abi and payload.abi != version.abi:
         raise SubmissionError("abi", f"task {task.slug} has the abi {version.abi}")
     return version
-
-
-def identity(text: str) -> UUID:
-    """The id that an address names; raises `Http404`."""
-    try:
-        return UUID(text)
-    except ValueError:
-        raise Http404(f"{text!r} is no id of a submission") from None
 
 
 def _submission(submission: Submission, user: Viewer) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from runs_app.api_body import one_of
 from runs_app.api_pages import WaitIn, newest_first
 from runs_app.models import Entry, Evaluation, Status, Submission
 from runs_app.queue.selectors import waiting_reason
-from runs_app.submissions.api import Problem, identity, router
+from runs_app.submissions.api import Problem, router
+from runs_app.submissions.identity import identity
 from runs_app.work.access import find_submission, public_reason, visible_evaluations
 from tasks_app.people import Viewer
 from tasks_app.selectors import find_task
@@ -126,7 +127,7 @@ def show_status(
     request: HttpRequest, submission_id: str, wanted: Query[StatusIn]
 ) -> dict[str, Any]:
     """Answer with the state of one evaluation, with `wait` once it is over."""
-    submission = find_submission(identity(submission_id), request.user)
+    submission = find_submission(identity(submission_id, request.user), request.user)
     rows = visible_evaluations(request.user).filter(submission=submission)
     if wanted.evaluation:
         found = rows.filter(pk=wanted.evaluation).first()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, Submission
 from tests import factories as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -80,6 +80,26 @@ def test_what_is_private_or_of_another_submission_is_not_there() -> None:
     assert get(path, make.make_token(ada)).status_code == 200
     assert get(f"{path}?evaluation={uuid4()}", make.make_token(ada)).status_code == 404
     assert get("submissions/nonsense/status").status_code == 404
+
+
+def test_the_beginning_that_pages_show_is_enough() -> None:
+    ada, eve = make.make_user(), make.make_user(username="eve")
+    key = make.make_evaluation(user=ada, private=True).submission_id
+    for path in (f"submissions/{key}/status", f"submissions/{str(key)[:8]}/status"):
+        assert get(path, make.make_token(ada)).json()["submission"] == str(key)
+    answer = get(f"submissions/{str(key)[:8]}", make.make_token(eve))
+    assert (answer.status_code, "no submission's id begins" in answer.json()["reason"]) == (
+        404,
+        True,
+    )
+    assert get(f"submissions/{str(key)[:7]}", make.make_token(ada)).status_code == 404
+    same = UUID(int=key.int ^ 1)
+    copy = Submission.objects.get(pk=key)
+    copy.pk = same
+    copy.save(force_insert=True)
+    answer = get(f"submissions/{str(key)[:8]}", make.make_token(ada))
+    assert (answer.status_code, "several" in answer.json()["reason"]) == (404, True)
+    assert get(f"submissions/{same}", make.make_token(ada)).status_code == 200
 
 
 def test_ones_own_submissions_come_a_page_at_a_time() -> None:

@@ -1,0 +1,35 @@
+"""Which submission an address of the API names: by its id, or by the id's beginning."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+from django.http import Http404
+
+from runs_app.work.access import visible_submissions
+from tasks_app.people import Viewer
+
+_SHORT = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}", re.IGNORECASE)
+"""Pages, badges and tables show the first eight digits."""
+
+
+def identity(text: str, user: Viewer) -> UUID:
+    """The id of a submission; raises `Http404`.
+
+    A beginning finds what `user` may see, if it is the only one that begins so.
+    """
+    try:
+        return UUID(text)
+    except ValueError:
+        pass
+    digits = text.replace("-", "").lower()
+    if not _SHORT.fullmatch(text) or len(digits) > 31:
+        raise Http404(f"{text!r} is no id of a submission, nor eight digits or more of one")
+    bounds = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+    rows = visible_submissions(user).filter(pk__range=bounds).order_by()
+    found = list(rows.values_list("pk", flat=True)[:2])
+    if len(found) == 1:
+        return found[0]
+    many = "there are several submissions whose ids begin" if found else "no submission's id begins"
+    raise Http404(f"{many} with {text!r}; give more of it")
