@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,12 +114,23 @@ def environment_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The environment as labels and values."""
     environment = document.get("environment", {})
     rows = [
-        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
+        (name.replace("_", " "), _words(value))
         for name, value in environment.items()
         if value not in (None, "", [], {}) and name not in ("peaks", "hardware")
     ]
     facts = hardware_lines(environment) if environment.get("hardware") else ()
-    return [*rows, *(("hardware", fact) for fact in facts)]
+    return [*rows, ("hardware", "; ".join(facts))] if facts else rows
+
+
+def _words(value: Any) -> str:
+    """A fact of an environment as people read it, without marks of JSON."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_words(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(_words(each) for each in value)
+    return str(value)
 
 
 def limit_sentences(document: Mapping[str, Any]) -> list[str]:

@@ -216,6 +216,7 @@ def _workbench(
     context = {
         "form": form,
         "opening": opening or page.Opening(),
+        "foreign": opening is not None and _is_foreign(opening, [q.device for q in queues]),
         "modes": [(mode.value, label, text) for mode, label, text in MODES],
         "chosen_mode": form["mode"].value(),
         "chosen_device": chosen.slug if chosen else "",
@@ -255,6 +256,12 @@ def _brief(
     version: TaskVersion | None, direction: str, device: Device | None, user: Viewer
 ) -> page.Brief | None:
     return None if version is None else page.brief(version, direction, device, user)
+
+
+def _is_foreign(opening: page.Opening, devices: list[Device]) -> bool:
+    """Whether the page opens with a source that no device of this site takes."""
+    wanted = opening.language
+    return bool(wanted and devices) and not any(wanted in device.languages for device in devices)
 
 
 def _device_for(language: str) -> str:

@@ -47,6 +47,15 @@ def test_both_limits_are_said_in_words() -> None:
     assert environment_rows(document(measured=MEASURED)) == [("torch", "2.0")]
 
 
+def test_an_environment_is_read_without_marks_of_json() -> None:
+    blocks = [{"name": "process 1", "before": {"cpu_mhz": 2445}, "throttled": False}]
+    assert environment_rows({"environment": {"tf32": False, "cpus": 2, "blocks": blocks}}) == [
+        ("tf32", "no"),
+        ("cpus", "2"),
+        ("blocks", "name process 1, before cpu mhz 2445, throttled no"),
+    ]
+
+
 def test_threads_with_which_outputs_were_verified_are_said_in_words() -> None:
     told = {"verified_with_threads": 4, "races": "none in 3 of 3 public workloads", "torch": "2.0"}
     said = "Outputs were verified with teams of 4 threads, too."

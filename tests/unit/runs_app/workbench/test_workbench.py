@@ -141,6 +141,16 @@ def test_it_opens_with_a_submission_and_its_verdict(client: Client) -> None:
     assert '"line": 1, "column": 14, "severity": "error"' in marks[1]
 
 
+def test_a_source_that_no_device_takes_says_so(client: Client) -> None:
+    version = factories.make_task_version()
+    factories.make_runner()
+    for language, is_told in (("cuda", True), ("cpp", False), ("python", False)):
+        made = factories.make_submission(task_version=version)
+        Submission.objects.filter(pk=made.pk).update(language=language)
+        page = shown(client, f"/submit/?submission={made.pk}")
+        assert ("No device of this site takes" in page) is is_told, language
+
+
 def test_a_private_submission_opens_for_its_author_alone(signed_in: Client, ada: User) -> None:
     mine = factories.make_submission(user=ada, private=True)
     assert signed_in.get(f"/submit/?submission={mine.pk}").status_code == 200
