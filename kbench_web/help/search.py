@@ -32,6 +32,8 @@ _PAGES = (
     ("run-start", "Start a run", "optimise new"),
     ("submit", "Submit a kernel", "new editor"),
     ("queue", "Queue and runners", "devices waiting"),
+    ("challenges", "Challenges", "compete agents budget"),
+    ("compare-agents", "Compare", "side by side agents models submissions"),
     ("language-models", "Language models", "prices calls"),
     ("verifiers", "Verifiers", "votes"),
     ("api-docs", "API", "token curl"),
