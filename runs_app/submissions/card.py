@@ -11,6 +11,7 @@ from django.conf import settings
 from PIL import Image, ImageDraw, ImageFont
 
 from runs_app.models import Evaluation
+from runs_app.submissions.citation import doubt
 from runs_app.submissions.pictures.plot import axis_of
 from runs_app.submissions.tags import verdict_words
 from tasks_app.templatetags.display import duration_text, significant
@@ -64,6 +65,8 @@ def badge(evaluation: Evaluation) -> Badge:
     """The verdict in few words."""
     number, unit = _number(evaluation)
     value = f"{number}{unit}" if unit == "×" else f"{number} {unit}".strip()
+    if doubted := doubt(evaluation):
+        value = f"{value}, {doubted}"
     label = f"kbench {evaluation.task_version.task.slug}"
     return Badge(label=label, value=value, kind=_kind(evaluation))
 
@@ -81,6 +84,8 @@ def card(evaluation: Evaluation) -> bytes:
     device = evaluation.device.name
     words = f"the speed of the best baseline on {device}" if unit == "×" else f"on {device}"
     _line(draw, 450, words, 36, _FAINT)
+    if doubted := doubt(evaluation):
+        _line(draw, 60, doubted, 34, colour, right=True)
     if evaluation.speedup_best:
         _interval(draw, evaluation.speedup_best, evaluation.speedup_spread or 0.0, colour)
     buffer = io.BytesIO()
@@ -99,7 +104,7 @@ def _number(evaluation: Evaluation) -> tuple[str, str]:
 
 def _kind(evaluation: Evaluation) -> str:
     if evaluation.is_correct:
-        return "good"
+        return "warn" if doubt(evaluation) else "good"
     return {"": "", "UNSTABLE": "warn", "SYSTEM_ERROR": "warn"}.get(evaluation.verdict, "bad")
 
 
@@ -121,14 +126,17 @@ def _interval(draw: ImageDraw.ImageDraw, speedup: float, spread: float, colour: 
     draw.ellipse([(x - 12, y - 12), (x + 12, y + 12)], fill=colour)
 
 
-def _line(draw: ImageDraw.ImageDraw, y: float, text: str, size: int, colour: str) -> None:
+def _line(
+    draw: ImageDraw.ImageDraw, y: float, text: str, size: int, colour: str, *, right: bool = False
+) -> None:
     """A line that is made smaller until it fits, and cut where even that does not do."""
     text, room = printable(text), _SIZE[0] - 2 * _MARGIN
     while size > 24 and draw.textlength(text, font=_font(size)) > room:
         size -= 2
     while draw.textlength(text, font=_font(size)) > room:
         text = f"{text[:-2]}…"
-    draw.text((_MARGIN, y), text, font=_font(size), fill=colour)
+    x, anchor = (_SIZE[0] - _MARGIN, "ra") if right else (_MARGIN, "la")
+    draw.text((x, y), text, font=_font(size), fill=colour, anchor=anchor)
 
 
 def printable(text: str) -> str:

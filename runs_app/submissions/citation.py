@@ -6,16 +6,31 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runs_app.models import Evaluation
+from runs_app.models import Audited, Evaluation, Quarantine
 from tasks_app.templatetags.display import duration_text, significant
 
 _SURROUNDINGS = ("device_name", "driver", "cuda", "torch", "cpus")
 
 
+_DOUBTS = {
+    Quarantine.OPEN.value: "in quarantine",
+    Quarantine.REJECTED.value: "rejected",
+    Audited.FAILED.value: "audit failed",
+    Audited.SUSPICIOUS.value: "audit in quarantine",
+}
+"""What keeps a correct result away from boards; none of these names is of both kinds."""
+
+
+def doubt(evaluation: Evaluation) -> str:
+    """Why a correct result counts nowhere, in a word or two; empty where nothing is doubted."""
+    return _DOUBTS.get(evaluation.quarantine) or _DOUBTS.get(evaluation.audited, "")
+
+
 def in_a_line(evaluation: Evaluation) -> str:
-    """A result in one line: its task, its author, its number and its device."""
-    task = evaluation.task_version.task.title
-    return f"{task} by {evaluation.submission.agent.name}: {outcome(evaluation)}"
+    """A result in one line: its task, its author, its number, its device, and a doubt about it."""
+    task, doubted = evaluation.task_version.task.title, doubt(evaluation)
+    line = f"{task} by {evaluation.submission.agent.name}: {outcome(evaluation)}"
+    return f"{line} ({doubted})" if doubted else line
 
 
 def outcome(evaluation: Evaluation) -> str:

@@ -78,6 +78,7 @@ def test_an_admin_decides_on_the_page_and_everybody_sees_who_and_why(admin: Clie
     case = evaluation.quarantine_case
     assert case is not None
     text = admin.get("/quarantine/").content.decode()
+    assert "#outside-clock" in text
     assert "includes &lt;dlfcn.h&gt;" in text
     assert "Quarantine (1)" in text
     refused = admin.post(

@@ -12,6 +12,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation
 from runs_app.submissions import card
 from tests import factories
+from tests.unit.runs_app.integrity.suspicious import held
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
 
@@ -73,6 +74,16 @@ def test_a_badge_says_the_verdict(client: Client) -> None:
     assert "kbench scale: 1.50×" in answer.content.decode()
     wrong = finished(verdict=Verdict.WRONG_RESULT, task_version=right.task_version)
     assert "Wrong result" in client.get(of(wrong, "badge.svg")).content.decode()
+
+
+def test_what_is_shared_of_a_result_in_quarantine_says_so(client: Client) -> None:
+    doubted = held(result={"speedups": {"best": 1.5}})
+    assert "1.50×, in quarantine" in client.get(of(doubted, "badge.svg")).content.decode()
+    text = client.get(of(doubted)).content.decode()
+    assert "1.50× the best baseline on CPU (in quarantine)" in text
+    fine = finished(task_version=doubted.task_version)
+    assert client.get(of(doubted, "card.png")).content != client.get(of(fine, "card.png")).content
+    assert (card.badge(doubted).kind, card.badge(fine).kind) == ("warn", "good")
 
 
 @pytest.mark.parametrize("title", ["Scale", "ß ∑ " * 40, "x" * 300])
