@@ -70,7 +70,11 @@ def submit(request: HttpRequest) -> HttpResponse:
         return _workbench(request, form, status=422)
     if not in_place:
         return redirect(submission)
-    fresh = {"is_fresh": True, "remark": library_remark(submission)}
+    fresh = {
+        "is_fresh": True,
+        "remark": library_remark(submission),
+        "quota": quota(request.user, timezone.now()),
+    }
     context = _console(submission, request.user, "") | fresh
     answer = render(request, f"{_FOLDER}/parts/console.html", context)
     return replace_url(answer, f"{reverse('submit')}?submission={submission.pk}")

@@ -170,6 +170,8 @@ def test_a_script_gets_the_console(signed_in: Client) -> None:
     assert f'data-submission="{submission.pk}"' in text
     assert 'id="live"' in text
     assert "<html" not in text
+    left = text[text.index('id="quota-left"') :].split("</span>")[0]
+    assert "1 of at most" in left, "what is left counts this one"
 
 
 def test_a_script_gets_the_reasons_of_a_refusal(signed_in: Client) -> None:
