@@ -39,9 +39,12 @@ _PATH_LIMIT_BYTES = 200
 _ARCHIVES = frozenset(
     {".7z", ".bz2", ".gz", ".jar", ".rar", ".tar", ".tgz", ".whl", ".xz", ".zip", ".zst"}
 )
+_ALMOST = frozenset({SPECIFICATION, f"{SPECIFICATION}.txt", "task.txt"})
+"""Names, without their case, that a specification has by mistake: Windows hides endings."""
 _KERNEL_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp"})
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_ENCRYPTED = 1  # a bit of ZipInfo.flag_bits
+_ENCRYPTED, _UTF8 = 1, 0x800  # bits of ZipInfo.flag_bits
+_CODE_PAGE = "cp437"  # of MS-DOS
 _BROKEN = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError),
     *(OSError, ValueError, zlib.error),
@@ -139,9 +142,8 @@ def _members(content: bytes, skipped: list[str]) -> Iterator[tuple[str, bytes]]:
                 raise DataError(_FIELD, f"are more than {ENTRIES_LIMIT} in the zip")
             left = UNPACKED_LIMIT_BYTES
             for entry in entries:
-                name = _slashed(entry.orig_filename)
-                _check_inside(name.removesuffix("/"))
-                if name.endswith("/"):
+                name = _file_name(entry)
+                if not name:
                     continue
                 if is_clutter(name):
                     skipped.append(_shown_name(name))
@@ -169,9 +171,34 @@ def _check_member(name: str, entry: zipfile.ZipInfo) -> None:
         raise DataError(name, "is compressed in another way than `deflate`")
 
 
+def _file_name(entry: zipfile.ZipInfo) -> str:
+    """The path of a file; empty for a folder's. Raises `DataError` where it leads elsewhere."""
+    written = _written(entry)
+    name = _slashed(written)
+    if name or not written:  # else it is "./" itself
+        _check_inside(name.removesuffix("/"))
+    return "" if name.endswith("/") else name
+
+
+def _written(entry: zipfile.ZipInfo) -> str:
+    """A name as it was written: macOS writes UTF-8 without saying so, others use an old code page.
+
+    zipfile reads the latter wherever it is told nothing.
+    """
+    if entry.flag_bits & _UTF8:
+        return entry.orig_filename
+    try:
+        return entry.orig_filename.encode(_CODE_PAGE).decode()
+    except UnicodeError:
+        return entry.orig_filename
+
+
 def _slashed(name: str) -> str:
-    """A name as Linux has it: Windows puts backslashes into zips, macOS accents apart."""
-    return unicodedata.normalize("NFC", name.replace("\\", "/"))
+    """A name as Linux has it: Windows puts backslashes into zips, macOS accents apart.
+
+    Some programs put `./` before every name.
+    """
+    return unicodedata.normalize("NFC", name.replace("\\", "/")).removeprefix("./")
 
 
 def _shown_name(name: str) -> str:
@@ -297,7 +324,12 @@ def _shown(error: DataError, row: Row, root: Path) -> DataError:
 def _without_specification(texts: Mapping[str, str]) -> DataError | None:
     """What to say of a task's folder that lacks the file by which it would be known."""
     names = {PurePosixPath(name).name: name for name in texts}
-    if REFERENCE not in names or SPECIFICATION in names:
+    if SPECIFICATION in names:
+        return None
+    for name, path in names.items():
+        if name.casefold() in _ALMOST:
+            return DataError(path, f"must be called {SPECIFICATION}")
+    if REFERENCE not in names:
         return None
     reason = f"stands without a {SPECIFICATION}, which says the task's name, abi and workloads"
     return DataError(names[REFERENCE], reason)

@@ -27,6 +27,11 @@ CLUTTER = {
     "kernels/roofline.JPG": b"\xff\xd8\xff",
     "kernels/._naive.cpp": b"\0\x05\x16\x07",
     "__pycache__/reference.cpython-312.pyc": b"\xcb\r\r\n",
+    "kernels/naive.so": b"\x7fELF\x02\0",
+    "a.out": b"\x7fELF\x02\0",
+    "Results.XLSX": b"PK\x03\x04\0",
+    "~$notes.docx": b"\0\x01",
+    "reference.py:Zone.Identifier": b"[ZoneTransfer]\r\n\0",
 }
 """What Windows, macOS and people leave between a task's files."""
 
@@ -67,6 +72,39 @@ def test_names_from_macos_are_those_that_a_specification_lists() -> None:
     files = NATIVE | {"task.toml": listed, apart: NATIVE["kernels/naive.cpp"]}
     assert names(read_upload([zipped(files)])) == ["row_sum"]
     assert "is there twice" in refused(zipped({apart: "", "kernels/naïve.cpp": ""})).reason
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("größe.txt".encode(), "größe.txt"),  # as macOS
+        ("größe.txt".encode("cp437"), "größe.txt"),  # as Windows, years ago
+        ("größe.txt".encode("latin-1"), "gr÷▀e.txt"),  # as nobody can know
+    ],
+)
+def test_names_in_zips_that_say_nothing_of_their_encoding(raw: bytes, name: str) -> None:
+    place = "x" * len(raw)
+    upload = zipped(NATIVE | {place: "a note"})
+    assert upload.content.count(place.encode()) == 2
+    content = upload.content.replace(place.encode(), raw)
+    (folder,) = read_upload([Upload(name="t.zip", content=content)]).folders
+    assert folder[name] == "a note"
+
+
+def test_a_zip_may_say_that_names_begin_here() -> None:
+    entries = {"./": "", **{f"./{name}": text for name, text in under("top").items()}}
+    assert read_upload([zipped(entries)]).folders == [NATIVE]
+    assert (
+        "leads out"
+        in refused(zipped({f"./.{name}": text for name, text in entries.items()})).reason
+    )
+
+
+@pytest.mark.parametrize("wrong", ["Task.toml", "task.toml.txt", "TASK.TXT"])
+def test_a_specification_of_another_name_is_told_its_own(wrong: str) -> None:
+    files = {wrong if name == "task.toml" else name: text for name, text in NATIVE.items()}
+    error = refused(zipped({f"top/{name}": text for name, text in files.items()}))
+    assert (error.field, error.reason) == (f"top/{wrong}", "must be called task.toml")
 
 
 def as_windows(text: str) -> str:

@@ -189,7 +189,7 @@ def test_single_files_of_other_formats() -> None:
         ("a/../x.py", "leads out"),
         ("/etc/x.py", "leads out"),
         ("a//x.py", "leads out"),
-        ("./x.py", "leads out"),
+        ("a/./x.py", "leads out"),
         ("..\\x.py", "leads out"),
         ("a\\..\\..\\x.py", "leads out"),
         ("\\\\host\\share\\x.py", "leads out"),
