@@ -9,6 +9,7 @@ while it holds the lock that whoever measures holds.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import socket
@@ -37,10 +38,13 @@ def main(argv: list[str]) -> None:
     # Its idle threads would otherwise spin on cores on which a runner is being timed. OpenMP reads
     # this when PyTorch is imported, and so the imports come after it.
     os.environ["OMP_WAIT_POLICY"] = "passive"
+    gc.disable()  # PyTorch makes objects by the hundred thousand, and none of them is garbage
     from gpu_runner.engine import torch_settings
     from gpu_runner.engine.heap import keep_freed_memory
     from gpu_runner.engine.oracle import Oracle
 
+    gc.freeze()
+    gc.enable()
     control, handles = map(int, argv[:2])
     torch_settings.settle()
     torch_settings.settle_reproducibly()

@@ -250,7 +250,6 @@ def run(control: socket.socket, beginning: Beginning, support: Path, device: str
     keep_freed_memory()
     torch_settings.settle(1 if device == "cuda" else 0)
     clock = make_clock(device, support)
-    gc.disable()
     gc.freeze()
     with torch.no_grad():
         opened = Arenas.open(beginning)
