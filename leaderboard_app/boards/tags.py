@@ -1,18 +1,35 @@
-"""Small boards that other pages show."""
+"""Small boards that other pages show, and the cells of a matrix."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django import template
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from leaderboard_app.boards import recent, selectors
 from leaderboard_app.boards.board import top
+from leaderboard_app.boards.matrix import Cell
 from tasks_app import drawings
+from tasks_app.templatetags.display import ratio
 
 register = template.Library()
 
 _ROWS = 10
+_NOBODY = UUID(int=0)
+"""In place of a submission's key in its address, which is looked up once for a row."""
+_SOLVED = '<td class="{}"><a href="{}?evaluation={}">{}</a></td>'
+_ATTEMPTED = SafeString(
+    '<td class="failed"><span aria-hidden="true">✗</span>'
+    '<span class="visually-hidden">attempted, not solved</span></td>'
+)
+_NOT_ATTEMPTED = SafeString(
+    '<td class="none"><span class="visually-hidden">not attempted</span></td>'
+)
 
 
 @register.inclusion_tag("leaderboard_app/boards/parts/task_boards.html")
@@ -35,3 +52,19 @@ def solved_by() -> dict[str, selectors.Solved]:
 def solved_axis(solvers: dict[str, selectors.Solved]) -> drawings.Axis:
     """An axis that holds the best speedups of all tasks."""
     return drawings.axis(solved.speedup for solved in solvers.values())
+
+
+@register.simple_tag
+def matrix_cells(cells: Iterable[Cell]) -> SafeString:
+    """A row of a matrix: of thousands of cells in its template a page took twice as long."""
+    anywhere = reverse("submission", args=[_NOBODY])
+    return SafeString("".join(_cell(cell, anywhere) for cell in cells))
+
+
+def _cell(cell: Cell, anywhere: str) -> SafeString:
+    entry = cell.entry
+    if entry is None:
+        return _ATTEMPTED if cell.attempted else _NOT_ATTEMPTED
+    words = ratio(entry.speedup.value) if entry.speedup else "?"
+    address = anywhere.replace(str(_NOBODY), entry.submission_id)
+    return format_html(_SOLVED, cell.shade, address, entry.evaluation_id, words)
