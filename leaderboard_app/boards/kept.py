@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 from time import time
 from typing import TypeVar
 
@@ -22,6 +22,8 @@ _MAKING_S = 60
 """After so long somebody else makes it: who was at it has ended or takes too long."""
 
 log = logging.getLogger(__name__)
+
+_maker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boards")
 
 T = TypeVar("T")
 
@@ -59,12 +61,14 @@ def _made(key: str, find: Callable[[], T], seconds: int, worth: Callable[[T], bo
 
 
 def beside(work: Callable[[], object]) -> None:
-    """Do some work in a thread, with connections to the database of its own."""
+    """Do some work in the thread that does one after another, with connections of its own."""
 
     def done() -> None:
         try:
             work()
+        except Exception:  # nobody waits for it; until it can be made the old answer is shown
+            log.exception("an answer about a board was not made anew")
         finally:
             connections.close_all()
 
-    Thread(target=done, name="boards", daemon=True).start()
+    _maker.submit(done)

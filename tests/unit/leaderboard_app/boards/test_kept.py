@@ -89,6 +89,17 @@ def test_a_thread_makes_it_and_closes_its_connections(monkeypatch: pytest.Monkey
     assert where != [get_ident()]
 
 
+def test_what_cannot_be_made_is_logged_and_the_thread_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "connections", SimpleNamespace(close_all=lambda: None))
+    gone_on = Event()
+    module.beside(lambda: 1 // 0)
+    module.beside(gone_on.set)
+    assert gone_on.wait(60)
+    assert "was not made anew" in caplog.text
+
+
 def _audit(evaluation: Evaluation) -> None:
     audit = BoardAudit.objects.get(submission=evaluation.submission)
     audit_state.change(audit, Audited.FAILED, "too good", now=make.NOW)
