@@ -40,10 +40,5 @@ def heads(
                 yield Head(problem, leads, led)
 
 
-def leading(rows: QuerySet[Evaluation], problems: Collection[Problem]) -> QuerySet[Evaluation]:
-    """Those that lead these problems among the rows of a device."""
-    return Evaluation.objects.filter(pk__in=[head.leads for head in heads(rows, problems)])
-
-
 def _fastest(rows: QuerySet[Evaluation]) -> Subquery:
     return Subquery(rows.order_by("latency_ns").values("pk")[:1])

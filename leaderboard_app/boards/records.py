@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from leaderboard_app.boards import filtering
-from leaderboard_app.boards.heads import heads
-from leaderboard_app.boards.query import Query
-from leaderboard_app.boards.selectors import board_tasks
 from runs_app.integrity.eligibility import eligible_evaluations
 from runs_app.models import Evaluation
-from runs_app.queue.devices import devices
 
 DAY = timedelta(days=1)
 
@@ -30,9 +27,12 @@ class Record:
     """How many times as fast it is as what led before; None for the first on its board."""
 
 
-def record_of_the_day(now: datetime) -> Record | None:
-    """Of the last day's new leaders the one with the largest speedup; else the latest leader."""
-    leaders = _leaders()
+def record_of_the_day(now: datetime, keys: Collection[UUID]) -> Record | None:
+    """Of those that lead, the last day's with the largest speedup; else the latest.
+
+    `keys` are those of all evaluations that lead a board of one task.
+    """
+    leaders = _shown(Evaluation.objects.filter(pk__in=keys))
     newest = leaders.filter(finished_at__gt=now - DAY)
     today = newest.order_by("-speedup_best", "pk").first()
     found = today or leaders.order_by("-finished_at").first()
@@ -61,16 +61,6 @@ def fastest_evaluations() -> QuerySet[Evaluation]:
         latency_ns__lt=OuterRef("latency_ns"),
     )
     return eligible_evaluations().filter(~Exists(faster))
-
-
-def _leaders() -> QuerySet[Evaluation]:
-    """One for each board, found by one look into an index."""
-    tasks, keys = board_tasks(), []
-    for device in devices():
-        query = Query(device=device.slug)
-        found = heads(filtering.eligible(query), filtering.problems_of(query, tasks))
-        keys += [head.leads for head in found]
-    return _shown(Evaluation.objects.filter(pk__in=keys))
 
 
 def _shown(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
-from leaderboard_app.boards.recent import leaders
-from leaderboard_app.boards.records import record_of_the_day
+from leaderboard_app.boards.recent import leaders, record
 from leaderboard_app.home.page import live
 from runs_app.integrity.eligibility import leader
 from runs_app.models import Evaluation
@@ -42,7 +41,7 @@ def test_the_record_is_the_new_leader_furthest_ahead() -> None:
     ranked("slow", 2.0, timedelta(hours=5), task_version=version)
     best = ranked("fast", 4.0, timedelta(hours=1), task_version=version)
     ranked("other", 3.0, task_version=factories.make_task_version(name="other"))
-    found = record_of_the_day(timezone.now())
+    found = record(timezone.now())
     assert found is not None
     assert found.evaluation == best
     assert found.of_today
@@ -53,7 +52,7 @@ def test_who_does_not_lead_has_no_record() -> None:
     version = factories.make_task_version()
     old = ranked("old", 8.0, timedelta(days=3), task_version=version)
     ranked("new", 4.0, task_version=version)
-    found = record_of_the_day(timezone.now())
+    found = record(timezone.now())
     assert found is not None
     assert found.evaluation == old
     assert not found.of_today
@@ -79,7 +78,7 @@ def test_imported_results_are_no_record_and_fall_nowhere() -> None:
     made = ranked("far", 9.0)
     made.device.imported_from = "elsewhere"
     made.device.save()
-    assert record_of_the_day(timezone.now()) is None
+    assert record(timezone.now()) is None
     assert live(made.submission.author, timezone.now()).verdicts == []
 
 
