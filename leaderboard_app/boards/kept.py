@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from django.core.cache import cache
 from django.db import connections
-from redis.exceptions import RedisError
 
 from runs_app.work import withdrawn
 
@@ -36,19 +35,15 @@ def kept(
 ) -> T:
     """What is kept under this name, else what is found: that is kept if it is worth it.
 
-    Who finds it older than `seconds` still gets it, and has it made anew beside the answer. Without
-    a cache nothing is kept, and nothing from before something was withdrawn.
+    Who finds it older than `seconds` still gets it, and has it made anew beside the answer. Nothing
+    is shown from before something was withdrawn.
     """
-    try:
-        key = f"boards:{withdrawn.latest()}:{name}"
-        known: tuple[float, T] | None = cache.get(key)
-        if known is None:
-            return _made(key, find, seconds, worth)
-        if time() - known[0] > seconds and cache.add(f"{key}:making", 1, timeout=_MAKING_S):
-            beside(lambda: _made(key, find, seconds, worth))
-    except RedisError as error:
-        log.warning("answers about boards are not kept: %s", error)
-        return find()
+    key = f"boards:{withdrawn.latest()}:{name}"
+    known: tuple[float, T] | None = cache.get(key)
+    if known is None:
+        return _made(key, find, seconds, worth)
+    if time() - known[0] > seconds and cache.add(f"{key}:making", 1, timeout=_MAKING_S):
+        beside(lambda: _made(key, find, seconds, worth))
     return known[1]
 
 

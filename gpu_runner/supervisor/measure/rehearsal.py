@@ -36,7 +36,7 @@ class Rehearsal:
 
         Raises `FaultError` where a call fails, takes too long, or compiles too much.
         """
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - its measurements come after
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - open until `close`: measurements read it
         archive = self._archives.enter_context(file).fileno()
         try:
             self._bench.run_rehearsal(replace(target, keeping=archive), workloads)

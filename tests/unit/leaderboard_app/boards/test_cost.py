@@ -89,12 +89,14 @@ def test_the_first_page_ranks_boards_once_in_half_a_minute(client: Client) -> No
 def test_pages_answer_where_nothing_can_be_kept(client: Client, settings: Any) -> None:
     settings.CACHES = {
         "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "BACKEND": "kbench_web.patient_cache.PatientRedisCache",
             "LOCATION": "redis://127.0.0.1:1/0",
         }
     }
     fill(2)
     assert "robot1" in client.get("/").content.decode()
+    for path in ("/leaderboard/?by=agent", "/queue/"):
+        assert client.get(path).status_code == 200
 
 
 def test_the_default_device_is_asked_only_without_one(client: Client) -> None:
