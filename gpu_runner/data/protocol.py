@@ -142,6 +142,12 @@ VARIED_SHARE = 1 / 16
 Source: docs/decisions/0033-other-values.
 """
 
+SAME_PLACE_SHARE = 0.5
+"""Part of the single calls whose tensors lie where those of the call before lay, with new content.
+
+As in a program that calls a kernel in a loop. Source: judgement.
+"""
+
 MOST_BURST_CALLS = {DeviceKind.CUDA: 64, DeviceKind.CPU: 1}
 """Calls of a burst. On a device one starts and ends late, and nothing of that is accounted.
 

@@ -32,6 +32,7 @@ from gpu_runner.supervisor.measure.layout import Layout, arena_sizes, tensor_byt
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, counted, mean_ns
 from gpu_runner.supervisor.measure.sampled_outputs import Sample, SampledOutputs
 from gpu_runner.supervisor.measure.staging import Batch, Memory, draw_id, draw_seed
+from gpu_runner.supervisor.measure.turns import stays_in_place, whose_turn
 from gpu_runner.supervisor.measure.verification import verify
 from gpu_runner.supervisor.oracle.client import Description, Oracle
 from gpu_runner.supervisor.oracle.distributions import InputDistributions
@@ -126,7 +127,7 @@ class Bench:
             while pending:
                 if self.manners.is_wanted():
                     raise Interrupted
-                workload = self._whose_turn(pending, collected)
+                workload = whose_turn(pending, collected, self._rng)
                 state = collected[workload.name]
                 began = time.monotonic()
                 self._next(session, workload, workloads.index(workload), plan, state)
@@ -217,17 +218,6 @@ class Bench:
             reason = f"its calls take too long: measuring them is given up after {limit:g} s"
             raise FaultError(Fault(Verdict.TIME_LIMIT, reason))
 
-    def _whose_turn(
-        self, pending: Sequence[Workload], collected: Mapping[str, Collected]
-    ) -> Workload:
-        """Random, but for each workload's first call, which comes in the task's order.
-
-        What a kernel allocates then may decide for the whole process where its memory lies, and so
-        how fast it is: a kernel with vectors was nearly twice as slow in every other process.
-        """
-        new = (workload for workload in pending if not collected[workload.name].seeds)
-        return next(new, None) or self._rng.choice(pending)
-
     def _nothing_yet(self, workload: Workload, plan: Plan, target: Target) -> Collected:
         most = self._most[workload.name]
         is_clocked = workload.name in self._empty and self._config.kind is DeviceKind.CUDA
@@ -264,8 +254,12 @@ class Bench:
     def _is_cut(self, state: Collected) -> bool:
         return burst_sizes.cut_short(state.bursts, state.most, state.counted_ns)
 
-    def _one_call(self, session: Session, workload: Workload, setup: int) -> tuple[Batch, Answer]:
-        batch = self._batch(workload, 1, setup)
+    def _one_call(
+        self, session: Session, workload: Workload, setup: int, state: Collected
+    ) -> tuple[Batch, Answer]:
+        layouts = state.layouts if stays_in_place(state.calls, self._rng) else ()
+        batch = self._batch(workload, 1, setup, layouts)
+        state.layouts = batch.layouts
         self._memory.stage(batch)
         answer = session.call(batch.calls[0])
         if session.target.python:
@@ -278,7 +272,7 @@ class Bench:
     ) -> None:
         """A call like any other, with values that the workload is not drawn with."""
         varied = self._distributions.draw(workload)
-        batch, _ = self._one_call(session, varied, setup)
+        batch, _ = self._one_call(session, varied, setup, state)
         index = len(state.varied)
         state.varied.append((varied.values, batch.seeds[0]))
         slot = self._samples.draw_slot(workload.name, index, Sample.VARIED)
@@ -286,7 +280,7 @@ class Bench:
             self._retain(session, state, batch, 0, (Sample.VARIED, slot, index))
 
     def _single(self, session: Session, workload: Workload, setup: int, state: Collected) -> None:
-        batch, answer = self._one_call(session, workload, setup)
+        batch, answer = self._one_call(session, workload, setup, state)
         margin = MARGINS[self._config.kind, session.target.abi]
         counted_ns = counted_time(answer, self._empty.get(workload.name), margin)
         extremes = state.new_extremes(answer, counted_ns) if self._keeps_extremes else []
@@ -353,9 +347,10 @@ class Bench:
         held_ns = session.burst(draw_id(self._rng), batch.calls).held_ns
         return Burst(calls=size, held_ns=held_ns)
 
-    def _batch(self, workload: Workload, count: int, setup: int) -> Batch:
-        description = self._described[workload.name]
-        layouts = Layout.draw(description, self._rng, count)
+    def _batch(
+        self, workload: Workload, count: int, setup: int, layouts: Sequence[Layout] = ()
+    ) -> Batch:
+        layouts = layouts or Layout.draw(self._described[workload.name], self._rng, count)
         return Batch.of(workload, self._direction, layouts, setup, self._rng)
 
     def _setup(self, workload: Workload, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpu_runner.data.durations import duration
@@ -14,6 +14,7 @@ from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import LEAST_CALLS, Margin
 from gpu_runner.data.task import Values
 from gpu_runner.data.verdict import Verdict
+from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, least_of_call
 from gpu_runner.supervisor.measure.plan import is_done
 from gpu_runner.supervisor.measure.sampled_outputs import Sample
@@ -39,6 +40,7 @@ class Collected:
     threads: int = 0
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
+    layouts: Sequence[Layout] = ()  # of the last single call
     sampled: dict[Sample, dict[int, int]] = field(default_factory=dict)  # slot -> index of the call
     bursts: list[Burst] = field(default_factory=list)
     burst_seeds: list[int] = field(default_factory=list)
