@@ -17,6 +17,7 @@ from kbench_client.commands.submitting import TIMEOUT_S
 from kbench_client.commands.tasks import DOCUMENT, folder_of
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import Kernel, directives, payload
+from kbench_client.mcp_challenges import ChallengeTools
 from kbench_client.results import comparison, newest, verdict_line, workload_table
 from kbench_client.site import Site
 
@@ -25,7 +26,7 @@ Tool = Callable[..., Any]
 
 _ABOUT = """Measure compute kernels on a kbench site: get_task, write a kernel, submit it with the
 mode test, wait, repair what the reason says, then submit it with the mode ranked. What you submit
-is public, unless it is private."""
+is public, unless it is private. In a challenge, entry says what is left of your budget."""
 _DEVICE = Field(description="cpu, cuda or a device of the board; by the language if left out")
 _MODE = Field(description="compile, test, quick, profile or ranked")
 
@@ -142,10 +143,12 @@ class Tools:
 def server(site: Site) -> MCPServer:
     """The tools on this site."""
     found: MCPServer = MCPServer("kbench", instructions=_ABOUT, version=version())
-    tools = Tools(site)
+    tools, of = Tools(site), ChallengeTools(site)
     for tool in (
         *(tools.list_tasks, tools.get_task, tools.submit, tools.wait, tools.result),
         *(tools.profile, tools.compare, tools.board, tools.start_run),
+        *(of.list_challenges, of.get_challenge, of.enter_challenge),
+        *(of.entry, of.report_entry, of.finish_entry),
     ):
         found.tool()(_in_a_thread(tool))
     return found

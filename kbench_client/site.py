@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -39,9 +40,15 @@ class Site:
         self.account = account
         self._warn = warn
         headers = {"Accept": "application/json", "User-Agent": f"kbench/{version() or 'unknown'}"}
-        if account.token:
-            headers["Authorization"] = f"Bearer {account.token}"
         self._http = httpx2.Client(headers=headers, timeout=_TIMEOUT_S, transport=transport)
+        self.use(account.token)
+
+    def use(self, token: str) -> None:
+        """Ask with this token from now on; without one if it is empty."""
+        self.account = replace(self.account, token=token)
+        self._http.headers.pop("Authorization", None)
+        if token:
+            self._http.headers["Authorization"] = f"Bearer {token}"
 
     def close(self) -> None:
         """Close the connection."""

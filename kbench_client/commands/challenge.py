@@ -14,6 +14,7 @@ from kbench_client.results import duration
 from kbench_client.site import Site
 
 _ENTRY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PREFIX = "kbe_"  # how an entry's token begins
 _ENTERING = ("agent", "setting", "model")
 _REPORTED = ("usd", "tokens", "transcript")
 
@@ -22,7 +23,11 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
     parser = command("challenge", "challenges of whole agents: list, show, enter, report, finish")
     parser.add_argument(
-        "name", nargs="?", default="", metavar="NAME_OR_ENTRY", help="a challenge, or an entry's id"
+        "name",
+        nargs="?",
+        default="",
+        metavar="NAME_OR_ENTRY",
+        help="a challenge, or an entry's id; with an entry's token that entry, if left out",
     )
     parser.add_argument("--enter", action="store_true", help="begin an entry; prints its token")
     parser.add_argument("--agent", default="", help="with --enter: whose kernels they are")
@@ -37,6 +42,8 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     reported = {name: getattr(options, name) for name in _REPORTED if _given(options, name)}
+    if not options.name and not options.enter and site.account.token.startswith(_PREFIX):
+        options.name = site.about()["entry"]
     if _ENTRY.fullmatch(options.name):
         if options.enter:
             raise Stop(Exit.MISUSE, "name a challenge to enter, not an entry", "name")
@@ -100,8 +107,16 @@ def _contender(contender: dict[str, Any]) -> str:
     return f"  {name} ({contender['repeats']} repeats): {figures}"
 
 
+def _left(entry: dict[str, Any]) -> str:
+    """Time and money that are left, while it runs."""
+    if entry["state"] != "running":
+        return ""
+    money = "" if entry["left_usd"] is None else f", {entry['left_usd']:.2f} USD"
+    return f"; {entry['left_s'] / 60:.0f} minutes{money} left"
+
+
 def _entry(entry: dict[str, Any]) -> str:
-    rows = [f"{entry['state']}, until {entry['deadline_at']}"]
+    rows = [f"{entry['state']}, until {entry['deadline_at']}{_left(entry)}"]
     for task in entry["tasks"]:
         hidden = task["hidden_speedup"]
         words = f", {hidden:.3g}x on hidden workloads" if hidden else ""

@@ -23,6 +23,7 @@ class SiteOut(Schema):
     guide: str = Field(examples=["/agents.md"], description="Path of the guide for agents.")
     user: str = Field(description="Whose token was shown; empty without one.")
     scopes: list[str] = Field(description="What the token allows.", examples=[["read", "submit"]])
+    entry: str = Field(description="Of a challenge: the entry whose token was shown, or empty.")
 
 
 @router.get("/site", response=SiteOut, summary="The site, and whose token this is")
@@ -36,4 +37,5 @@ def show_site(request: HttpRequest) -> dict[str, Any]:
         "guide": reverse("agents-guide"),
         "user": token.user.get_username() if token else "",
         "scopes": list(token.scopes) if token else [],
+        "entry": str(token.pk) if isinstance(token, Entry) else "",
     }

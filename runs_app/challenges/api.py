@@ -190,6 +190,8 @@ def _entry(result: EntryResult) -> dict[str, Any]:
         "agent": entry.agent.name,
         "model": entry.language_model.name if entry.language_model else "",
         "user": shown_name(entry.user),
+        "left_s": entry.left_s(timezone.now()),
+        "left_usd": entry.left_usd,
         "final": result.is_final,
         "measures": {measure.name: measure.read(result) for measure in MEASURES},
         "tasks": [_task(task, challenge.evaluations) for task in result.tasks],

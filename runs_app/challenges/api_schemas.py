@@ -128,6 +128,8 @@ class EntryOut(Schema):
     ended_at: datetime | None
     usd: float | None = Field(description="As reported.")
     tokens: int | None = Field(description="As reported.")
+    left_s: float = Field(description="Seconds until it ends by itself; 0 if it has ended.")
+    left_usd: float | None = Field(description="US dollars that are left; null: no limit.")
     measures: MeasuresOut
     tasks: list[TaskOut]
 

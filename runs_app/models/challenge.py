@@ -138,6 +138,17 @@ class Entry(models.Model):
         """Address of the entry's page."""
         return reverse("entry", args=[self.pk])
 
+    def left_s(self, now: datetime) -> float:
+        """Seconds until it ends by itself; 0 where it has ended."""
+        is_running = self.state == self.State.RUNNING
+        return max((self.deadline_at - now).total_seconds(), 0.0) if is_running else 0.0
+
+    @property
+    def left_usd(self) -> float | None:
+        """US dollars that are left; None where the challenge has no such limit."""
+        limit = self.challenge.usd
+        return None if limit is None else max(limit - (self.usd or 0.0), 0.0)
+
     def refusal(self, scope: str, now: datetime) -> str:
         """Why its token does not allow `scope` at `now`; empty if it does."""
         if not self.user.is_active:

@@ -43,7 +43,9 @@ def test_from_entering_to_the_end(
     (home / "log.txt").write_text("I tried")
     spent = ("--usd", "1.5", "--tokens", "900", "--transcript", "log.txt")
     reported = kbench("challenge", entry, *spent)
+    assert "; 60 minutes, 8.50 USD left" in reported.out
     assert "  scale: 2 left, best 1 µs" in reported.out
+    assert kbench("challenge").out == reported.out  # its token says which entry it is
     assert kbench("challenge", entry, "--finish").out.startswith("ranked, until ")
     row = Entry.objects.get()
     assert (row.usd, row.tokens, row.transcript) == (1.5, 900, "I tried")

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import functools
+from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core.wsgi import get_wsgi_application
+from django.utils import timezone
 from mcp import Client
 
 from kbench_client.config import Account
+from kbench_client.exits import Stop
+from kbench_client.mcp_challenges import ChallengeTools
 from kbench_client.mcp_server import Tools, server
 from kbench_client.site import Site
-from runs_app.models import Run, Submission
+from runs_app.challenges.services import enter
+from runs_app.models import Challenge, Evaluation, Run, Submission
 from tests import factories as make
+from tests.unit.runs_app.challenges.invented import end, new_challenge, new_entry
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 NAMES = {
     *("list_tasks", "get_task", "submit", "wait", "result", "profile", "compare", "board"),
-    "start_run",
+    *("start_run", "list_challenges", "get_challenge", "enter_challenge", "entry"),
+    *("report_entry", "finish_entry"),
 }
 
 
@@ -87,8 +94,6 @@ def test_results_boards_and_runs() -> None:
     assert len(tools.compare([identity, str(second.submission_id)])["submissions"]) == 2
     assert tools.board(task="scale")["rows"][0]["agent"] == "robot"
     assert tools.list_tasks(q="scale")[0]["name"] == "scale"
-    from kbench_client.exits import Stop
-
     with pytest.raises(Stop, match="mode profile"):
         tools.profile(identity)
     with pytest.raises(Stop, match="a submission or a run"):
@@ -96,3 +101,57 @@ def test_results_boards_and_runs() -> None:
     with pytest.raises(Stop, match="strategy"):
         tools.start_run("scale", "magic")
     assert not Run.objects.exists()
+
+
+@pytest.fixture
+def challenge() -> Challenge:
+    now = timezone.now()
+    return new_challenge(starts_at=now, ends_at=now + timedelta(days=1), now=now)
+
+
+def test_a_challenge_from_entering_to_the_end(
+    challenge: Challenge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = connected(make.make_user(username="ada"))
+    call = functools.partial(called, site, monkeypatch=monkeypatch)
+    assert "'name': 'autumn'" in str(call("list_challenges").structured_content)
+    tools, mine = Tools(site), ChallengeTools(site)
+    entered = mine.enter_challenge("autumn", agent="evolver")
+    for _ in range(challenge.evaluations):
+        tools.submit(make.SOURCE, task="scale", language="cpp", mode="quick")
+        end(Evaluation.objects.latest("created_at"))
+    with pytest.raises(Stop, match="this entry has used all 3 evaluations of scale"):
+        tools.submit(make.SOURCE, task="scale", language="cpp", mode="quick")
+    mine.report_entry(usd=4, tokens=900, transcript="I tried")
+    state = mine.entry()
+    assert (state["id"], state["left_usd"]) == (entered["id"], 6.0)
+    assert 0 < state["left_s"] <= challenge.wall_time_s
+    assert [(task["left"], task["best_latency_ns"]) for task in state["tasks"]] == [
+        (0, 1000.0),
+        (3, None),
+    ]
+    ended = mine.finish_entry()
+    assert (ended["state"], ended["left_s"]) == ("ranked", 0)
+    tools.submit(make.SOURCE, task="scale2", language="cpp")  # with one's own token again
+    assert Submission.objects.filter(entry=None).count() == 1
+    assert mine.get_challenge("autumn")["entries"][0]["id"] == mine.entry()["id"]
+
+
+def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) -> None:
+    ada = make.make_user(username="ada")
+    entry, token = enter(challenge=challenge, user=ada, now=timezone.now())
+    other = new_entry(challenge, ada, now=timezone.now())
+    site = connected()
+    site.use(token)
+    tools = ChallengeTools(site)
+    assert tools.entry()["id"] == str(entry.pk)
+    for refused, reason in (
+        (lambda: tools.enter_challenge("autumn"), "this is an entry's token"),
+        (lambda: tools.finish_entry(str(other.pk)), "this is an entry's token"),
+        (lambda: tools.report_entry(usd=-1), "usd"),
+        (tools.report_entry, "give usd, tokens or transcript"),
+        (lambda: tools.entry("5"), "no id of an entry"),
+        (lambda: ChallengeTools(connected()).entry(), "you are in no challenge here"),
+    ):
+        with pytest.raises(Stop, match=reason):
+            refused()
