@@ -159,8 +159,8 @@ def _read_only_paths(paths: Sequence[str]) -> list[str]:
 
 
 def _read_only(path: str) -> list[str]:
-    if os.path.islink(path):  # merged /usr: /bin -> usr/bin
-        return ["--symlink", os.readlink(path), path]
+    if os.path.islink(path):  # such as /bin; what lies between it and its target may be unseen
+        return ["--symlink", os.path.realpath(path), path]
     return ["--ro-bind-try", path, path]
 
 

@@ -35,8 +35,9 @@ def test_is_nobody_without_capabilities() -> None:
 def test_python_runs_from_an_environment_that_is_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    link = tmp_path / "environment"
-    link.symlink_to(sys.prefix)
+    between, link = tmp_path / "between", tmp_path / "environment"
+    between.symlink_to(sys.prefix)
+    link.symlink_to(between)
     monkeypatch.setattr(sys, "prefix", str(link))
     status, output = shell(f"{link}/bin/python -c 'print(1 + 1)'", paths=tuple(jail.python_paths()))
     assert (status, output.strip()) == (0, "2")
