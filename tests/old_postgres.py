@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from django.db.backends.utils import CursorWrapper
+    from django.db.migrations.loader import MigrationLoader
 
 Key = tuple[str, str]
 """An app and the name of a migration of it."""
@@ -34,14 +35,12 @@ def new_database(server: str, name: str) -> Iterator[str]:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
 
 
-def last_of(applied: list[Key]) -> list[Key]:
+def last_of(applied: list[Key], loader: MigrationLoader) -> list[Key]:
     """The last migration of each app, or the one of today that stands for it."""
-    from django.db import connection
-    from django.db.migrations.loader import MigrationLoader
-
-    on_disk = MigrationLoader(connection).disk_migrations
+    on_disk = loader.disk_migrations
     instead = {tuple(old): key for key, each in on_disk.items() for old in each.replaces}
-    return [instead.get((app, name), (app, name)) for app, name in dict(applied).items()]
+    last = [(app, name) for app, name in dict(applied).items()]
+    return [key if key in on_disk else instead[key] for key in last]
 
 
 def copy(old: sqlite3.Connection, table: str, cursor: CursorWrapper) -> None:
@@ -74,7 +73,10 @@ def main() -> None:
     applied: list[Any] = old.execute(
         "SELECT app, name FROM django_migrations ORDER BY id"
     ).fetchall()
-    MigrationExecutor(connection).migrate(last_of(applied))
+    executor = MigrationExecutor(connection)
+    executor.loader.replace_migrations = False  # the steps, not what makes today's tables at once
+    executor.loader.build_graph()
+    executor.migrate(last_of(applied, executor.loader))
     found = old.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     )

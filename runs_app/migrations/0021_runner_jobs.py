@@ -22,9 +22,19 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('runs_app', '0020_submission_origin'),
+        ('tasks_app', '0009_audit_entry'),
     ]
 
     operations = [
+        migrations.SeparateDatabaseAndState(  # 0018 made the column
+            state_operations=[
+                migrations.AddField(
+                    model_name='evaluation',
+                    name='reevaluation',
+                    field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='tasks_app.auditentry'),
+                ),
+            ],
+        ),
         migrations.AddField(
             model_name='evaluation',
             name='last_seq',

@@ -19,7 +19,7 @@ from tasks_app.models import TaskVersion
 class Evaluation(RunnerJob):
     """One measurement of one solution on one task version and device.
 
-    `task_version`, `direction` repeat the submission's, for the leaderboard's index. A re-run is a
+    `task_version`, `direction` repeat the submission's, for the indexes of boards. A re-run is a
     new row. The spreads are half the 95 % confidence interval over the value: 0.01 means +- 1 %.
     """
 
@@ -106,10 +106,6 @@ class Evaluation(RunnerJob):
             ),
         )
         indexes = (
-            models.Index(
-                fields=("task_version", "device", "direction", "verdict", "-speedup_best"),
-                name="evaluation_board",
-            ),
             models.Index(fields=("device", "status", "queued_at"), name="evaluation_queue"),
             models.Index(fields=("-finished_at",), name="evaluation_newest"),
             models.Index(fields=("device", "-created_at"), name="evaluation_of_device"),

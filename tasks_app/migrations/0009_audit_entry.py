@@ -14,10 +14,7 @@ def _kept(to: str) -> models.ForeignKey:
 
 
 class Migration(migrations.Migration):
-    dependencies = [
-        ("tasks_app", "0008_cancelled_act"),
-        ("runs_app", "0018_runner_compiler"),  # whose evaluations refer to it by its old name
-    ]
+    dependencies = [("tasks_app", "0008_cancelled_act")]
 
     operations = [
         migrations.RenameModel("Act", "AuditEntry"),
