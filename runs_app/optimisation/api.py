@@ -28,7 +28,7 @@ from runs_app.optimisation.api_schemas import (
     RunOut,
 )
 from runs_app.optimisation.disclosure import public_candidate
-from runs_app.optimisation.selectors.claims import claim_of
+from runs_app.optimisation.selectors.confirmation import confirmation_of
 from runs_app.optimisation.selectors.runs import (
     EVENTS_AT_ONCE,
     filtered_runs,
@@ -206,8 +206,12 @@ def _find(request: HttpRequest, run_id: str) -> Run:
 def _run(run: Run) -> dict[str, Any]:
     now = timezone.now()
     listed = _listed(run, run_budgets([run])[run.pk], now)
-    claim = asdict(claim_of(run))
-    return listed | {"waiting_reason": run_waiting_reason(run, now), "claim": claim}
+    found = asdict(confirmation_of(run))
+    return listed | {
+        "waiting_reason": run_waiting_reason(run, now),
+        "confirmation": found,
+        "claim": found,  # its name until 0.1.0: programs may still read it
+    }
 
 
 def _listed(run: Run, budget: dict[str, Any], now: datetime) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from runs_app.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.evolve.config import MOST, MOST_ANSWER_TOKENS, ProfileMode
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.models import Run
-from runs_app.optimisation.selectors.claims import ClaimState
+from runs_app.optimisation.selectors.confirmation import ConfirmationState
 from runs_app.optimisation.services.request import (
     HOTTEST,
     MOST_AT_ONCE,
@@ -195,10 +195,10 @@ class RankingOut(Schema):
     is_refusal: bool = Field(description="The candidate is not right, and the next took its place.")
 
 
-class ClaimOut(Schema):
+class ConfirmationOut(Schema):
     """What stands behind the best candidate."""
 
-    state: str = Field(examples=["audited"], json_schema_extra=one_of(*ClaimState))
+    state: str = Field(examples=["audited"], json_schema_extra=one_of(*ConfirmationState))
     words: str
     rankings: list[RankingOut]
 
@@ -207,7 +207,11 @@ class RunOut(RunListed):
     """A run by itself."""
 
     waiting_reason: str = Field(description="Why it does not get on; empty if it does.")
-    claim: ClaimOut
+    confirmation: ConfirmationOut
+    claim: ConfirmationOut = Field(
+        description="The same as `confirmation`, under its former name.",
+        json_schema_extra={"deprecated": True},
+    )
 
 
 class EventOut(Schema):

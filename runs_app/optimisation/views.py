@@ -24,7 +24,7 @@ from runs_app.models import Candidate, Run
 from runs_app.optimisation import candidate_page
 from runs_app.optimisation import page as run_page
 from runs_app.optimisation.disclosure import public_call, public_candidate
-from runs_app.optimisation.selectors.claims import claim_of
+from runs_app.optimisation.selectors.confirmation import confirmation_of
 from runs_app.optimisation.selectors.runs import (
     EVENTS_AT_ONCE,
     RUN_FILTERS,
@@ -241,7 +241,7 @@ def _head_context(request: HttpRequest, run: Run, form: BudgetForm) -> dict[str,
         "meters": run_page.meters(run, active_s),
         "active_s": active_s,
         "waiting_reason": run_waiting_reason(run, now),
-        "claim": claim_of(run),
+        "confirmation": confirmation_of(run),
         "may_control": controls,
         "budget_form": form,
         "most_usd": None if sees_hidden(request.user) else settings.MAX_RUN_USD,

@@ -1,4 +1,4 @@
-"""Call a language model once: claimed in the database before it is sent, stored when it ends."""
+"""Call a language model once: taken in the database before it is sent, stored when it ends."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def answer_call(*, call_id: UUID | str, clock: Callable[[], datetime] = timezone
     WAITING to SENT, so never twice; and none is sent of a run that is not running. Whatever may
     have been paid is charged, at its worst if need be.
     """
-    call = next(filter(None, (_claim(key, clock()) for key in _turns(call_id))), None)
+    call = next(filter(None, (_take(key, clock()) for key in _turns(call_id))), None)
     if call is None:
         return False
     with _Heartbeat(call, clock):
@@ -175,7 +175,7 @@ def _turns(call_id: UUID | str) -> Iterator[UUID | str]:
 
 
 @transaction.atomic
-def _claim(call_id: UUID | str, now: datetime) -> LanguageModelCall | None:
+def _take(call_id: UUID | str, now: datetime) -> LanguageModelCall | None:
     waiting = LanguageModelCall.objects.filter(pk=call_id, status=_Status.WAITING)
     call = waiting.select_related("language_model").first()
     if call is None:

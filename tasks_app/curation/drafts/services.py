@@ -122,7 +122,7 @@ def snapshot(*, draft: Draft, now: datetime) -> TaskVersion:
     if refusal := title_refusal(data.title):  # before the database, which holds no longer one
         raise CurationError("title", refusal)
     task, version, _ = store_version(data, now, state=Task.State.DRAFT)
-    # asked behind the task's lock: two drafts may claim a name in the same moment
+    # asked behind the task's lock: two drafts may take a name in the same moment
     _must_fit(locked, data)
     locked.task, locked.version, locked.name = task, version, data.name
     locked.save()

@@ -14,7 +14,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, Run
-from runs_app.optimisation.selectors.claims import ClaimState, claim_of
+from runs_app.optimisation.selectors.confirmation import ConfirmationState, confirmation_of
 from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
 from runs_app.optimisation.services.replay import replay_run
 from tests import factories as make
@@ -67,7 +67,7 @@ def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world:
     run = searched(start, world)
     assert (run.status, waiting(run)) == ("RUNNING", [(4, "ranked")])
     assert run.reason == "its best are being ranked, as the search has ended: all is asked"
-    assert claim_of(run).state is ClaimState.RANKING
+    assert confirmation_of(run).state is ConfirmationState.RANKING
     assert "Ranking its best" in page(run)
     end(run, 4, Mode.RANKED, 690.0)
     world.advance(run)
@@ -76,10 +76,10 @@ def test_the_best_is_ranked_and_audited_before_the_run_ends(start: Start, world:
     world.advance(run)
     assert (run.status, run.reason) == ("FINISHED", "all is asked")
     assert (run.best_latency_ns, run.evaluations) == (690.0, 4)
-    claim = claim_of(run)
-    assert claim.state is ClaimState.AUDITED
-    assert claim.words == "Candidate 4 was ranked and audited; nothing else came near it."
-    assert claim.words in page(run)
+    found = confirmation_of(run)
+    assert found.state is ConfirmationState.AUDITED
+    assert found.words == "Candidate 4 was ranked and audited; nothing else came near it."
+    assert found.words in page(run)
 
 
 def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
@@ -96,7 +96,7 @@ def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
     world.advance(run)
     assert (run.status, run.best_latency_ns) == ("FINISHED", 790.0)
     assert [c.number for c in run.candidates.exclude(entry=None)] == [3]
-    refused = claim_of(run).refused
+    refused = confirmation_of(run).refused
     assert [(each.candidate, each.how, each.reason) for each in refused] == [(4, "ranked", REASON)]
     text = page(run)
     assert "was refused when it was ranked" in text
@@ -106,14 +106,14 @@ def test_a_refused_best_gives_its_place_away_and_the_page_says_so(
     assert replay_run(run).differences == ()
 
 
-def test_a_suspicion_is_told_beside_the_claim(start: Start, world: World) -> None:
+def test_a_suspicion_is_told_beside_the_confirmation(start: Start, world: World) -> None:
     run = searched(start, world)
     doubt = Suspicion(check=Check.CLOCK, reason="the clock saw twice of it")
     end(run, 4, Mode.RANKED, 690.0, suspicions=(doubt,))
     world.advance(run)
     end(run, 4, Mode.AUDIT, 695.0)
     world.advance(run)
-    words = claim_of(run).words
+    words = confirmation_of(run).words
     assert words.endswith("look at it once it is submitted: the clock saw twice of it.")
 
 
@@ -122,8 +122,8 @@ def test_the_api_tells_what_the_best_rests_on(start: Start, world: World) -> Non
     end(run, 4, Mode.RANKED, Verdict.WRONG_RESULT)
     world.advance(run)
     told = Client().get(f"/api/v1/runs/{run.pk}").json()
-    assert told["claim"]["state"] == "ranking"
-    [ranking] = told["claim"]["rankings"]
+    assert told["confirmation"]["state"] == "ranking"
+    [ranking] = told["confirmation"]["rankings"]
     assert (ranking["candidate"], ranking["mode"], ranking["is_refusal"]) == (4, "ranked", True)
     assert told["best"] == 3
 
@@ -140,7 +140,7 @@ def test_where_everything_is_refused_the_run_has_no_best(start: Start, world: Wo
     end(run, 2, Mode.RANKED, Verdict.WRONG_RESULT)
     world.advance(run)
     assert (run.status, run.best, run.best_latency_ns) == ("FINISHED", None, None)
-    assert claim_of(run).state is ClaimState.NONE
+    assert confirmation_of(run).state is ConfirmationState.NONE
     assert "was refused when it was ranked" in page(run)
     assert replay_run(run).differences == ()
 
@@ -166,7 +166,7 @@ def test_at_the_end_of_its_time_a_run_takes_back_what_waits_and_ranks_its_best(
     world.advance(run, make.later(90))
     assert (run.status, run.reason) == ("RUNNING", "")
     assert_rows_tell_what_the_log_tells(run)
-    assert claim_of(run).state is ClaimState.AUDITED  # it is the best still
+    assert confirmation_of(run).state is ConfirmationState.AUDITED  # it is the best still
     assert replay_run(run).differences == ()
 
 
@@ -189,5 +189,5 @@ def test_without_ranking_the_page_says_what_was_not_done(start: Start, world: Wo
     world.measure(run, 900.0)
     world.advance(run)
     assert run.status == "FINISHED"
-    assert claim_of(run).state is ClaimState.MEASURED
+    assert confirmation_of(run).state is ConfirmationState.MEASURED
     assert "was measured on public workloads alone" in page(run)

@@ -14,7 +14,7 @@ from tasks_app.disclosure import public_text
 _LAST = sorted(mode.value for mode in LAST_MODES)
 
 
-class ClaimState(StrEnum):
+class ConfirmationState(StrEnum):
     """How far a run's best is proven."""
 
     NONE = "none"  # nothing correct was measured
@@ -42,10 +42,10 @@ class Ranking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class Confirmation:
     """What a run may say of its best, in a sentence, and every evaluation that it rests on."""
 
-    state: ClaimState
+    state: ConfirmationState
     words: str
     rankings: tuple[Ranking, ...] = ()
 
@@ -55,16 +55,16 @@ class Claim:
         return tuple(ranking for ranking in self.rankings if ranking.is_refusal)
 
 
-def claim_of(run: Run) -> Claim:
+def confirmation_of(run: Run) -> Confirmation:
     """What stands behind the run's best; two queries, however many candidates there are."""
     rows = run.events.filter(kind__in=("searched", "extended", "chosen")).order_by("seq")
     last = run.events.filter(kind="measured", payload__mode__in=_LAST).order_by("seq")
     found = list((rows | last).values_list("kind", "payload"))
     rankings = tuple(_ranking(run, payload) for kind, payload in found if kind == "measured")
     state, words = _state(run, [(kind, payload) for kind, payload in found if kind != "measured"])
-    if state in (ClaimState.RANKED, ClaimState.AUDITED) and (doubt := _doubt(run)):
+    if state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
         words = f"{words} A person has to look at it once it is submitted: {doubt}."
-    return Claim(state=state, words=words, rankings=rankings)
+    return Confirmation(state=state, words=words, rankings=rankings)
 
 
 def _doubt(run: Run) -> str:
@@ -90,11 +90,14 @@ def _ranking(run: Run, payload: dict[str, Any]) -> Ranking:
     )
 
 
-def _state(run: Run, life: list[tuple[str, dict[str, Any]]]) -> tuple[ClaimState, str]:
+def _state(run: Run, life: list[tuple[str, dict[str, Any]]]) -> tuple[ConfirmationState, str]:
     if life and life[-1][0] == "searched" and not run.is_over:
-        return ClaimState.RANKING, "The search is over, and its best are ranked and audited now."
+        return (
+            ConfirmationState.RANKING,
+            "The search is over, and its best are ranked and audited now.",
+        )
     if run.best is None:
-        return ClaimState.NONE, ""
+        return ConfirmationState.NONE, ""
     name = f"Candidate {run.best.number}"
     chosen = [payload for kind, payload in life if kind == "chosen"]
     if chosen and chosen[-1]["candidate"] == run.best.number:
@@ -103,16 +106,16 @@ def _state(run: Run, life: list[tuple[str, dict[str, Any]]]) -> tuple[ClaimState
         words = f"{name} is the fastest so far. It is ranked when the search is over."
     else:
         words = f"{name} was measured on public workloads alone. Submit it to have it ranked."
-    return ClaimState.MEASURED, words
+    return ConfirmationState.MEASURED, words
 
 
-def _chosen(name: str, payload: dict[str, Any]) -> tuple[ClaimState, str]:
+def _chosen(name: str, payload: dict[str, Any]) -> tuple[ConfirmationState, str]:
     reason = payload["reason"]
     if not payload.get("is_ranked"):
-        return ClaimState.MEASURED, f"{name} was not ranked: {reason}."
+        return ConfirmationState.MEASURED, f"{name} was not ranked: {reason}."
     if not payload.get("is_audited"):
         return (
-            ClaimState.RANKED,
+            ConfirmationState.RANKED,
             f"{name} was ranked; its audit said nothing. {reason.capitalize()}.",
         )
-    return ClaimState.AUDITED, f"{name} was ranked and audited; {reason}."
+    return ConfirmationState.AUDITED, f"{name} was ranked and audited; {reason}."
