@@ -28,8 +28,12 @@ class ChallengeTools:
         return self._site.challenges()
 
     def get_challenge(self, challenge: str) -> Document:
-        """A challenge, its entries, and what came of each agent and setting, the best first."""
+        """A challenge, and what came of each agent and setting, the best first."""
         return self._site.challenge(challenge)
+
+    def list_entries(self, challenge: str) -> list[Document]:
+        """A challenge's entries, the newest first, each as `entry` tells it."""
+        return self._site.entries(challenge)
 
     def enter_challenge(
         self,

@@ -147,7 +147,7 @@ def server(site: Site) -> MCPServer:
     for tool in (
         *(tools.list_tasks, tools.get_task, tools.submit, tools.wait, tools.result),
         *(tools.profile, tools.compare, tools.board, tools.start_run),
-        *(of.list_challenges, of.get_challenge, of.enter_challenge),
+        *(of.list_challenges, of.get_challenge, of.list_entries, of.enter_challenge),
         *(of.entry, of.report_entry, of.finish_entry),
     ):
         found.tool()(_in_a_thread(tool))

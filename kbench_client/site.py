@@ -102,6 +102,10 @@ class Site:
         """A challenge with what came of it."""
         return dict(self.get(f"/challenges/{_segment(name)}"))
 
+    def entries(self, name: str) -> list[Document]:
+        """A challenge's entries, the newest first."""
+        return list(self._pages(f"/challenges/{_segment(name)}/entries", {}))
+
     def enter(self, name: str, payload: Mapping[str, Any]) -> Document:
         """Begin an entry to a challenge; the answer holds its token."""
         return self._post(f"/challenges/{_segment(name)}/entries", payload)

@@ -29,26 +29,33 @@ class WaitIn(Schema):
 
 
 def newest_first(
-    rows: QuerySet[Row], request: HttpRequest, response: HttpResponse, *, after: str, limit: int
+    rows: QuerySet[Row],
+    request: HttpRequest,
+    response: HttpResponse,
+    *,
+    after: str,
+    limit: int,
+    by: str = "created_at",
 ) -> list[Row]:
     """At most `limit` rows that are older than the row `after`, which is empty for the first page.
 
-    Puts the address of the next page on the response. Rows that come while somebody turns pages
-    move nothing. Raises `SubmissionError` where `after` is no id of one of `rows`.
+    `by` is the field that says when a row came to be. Puts the address of the next page on the
+    response. Rows that come while somebody turns pages move nothing. Raises
+    `SubmissionError` where `after` is no id of one of `rows`.
     """
     if after:
-        last = _row(rows, after)
-        same = Q(created_at=last["created_at"], pk__lt=last["pk"])
-        rows = rows.filter(Q(created_at__lt=last["created_at"]) | same)
-    found = list(rows.order_by("-created_at", "-pk")[: limit + 1])
+        last = _row(rows, after, by)
+        same = Q(**{by: last[by]}, pk__lt=last["pk"])
+        rows = rows.filter(Q(**{f"{by}__lt": last[by]}) | same)
+    found = list(rows.order_by(f"-{by}", "-pk")[: limit + 1])
     if len(found) > limit:
         link_next(request, response, found[limit - 1].pk)
     return found[:limit]
 
 
-def _row(rows: QuerySet[Row], after: str) -> dict[str, object]:
+def _row(rows: QuerySet[Row], after: str, by: str) -> dict[str, object]:
     try:
-        row = rows.order_by().filter(pk=UUID(after)).values("pk", "created_at").first()
+        row = rows.order_by().filter(pk=UUID(after)).values("pk", by).first()
     except ValueError:
         row = None
     if row is None:

@@ -108,18 +108,18 @@ def _contender(contender: dict[str, Any]) -> str:
 
 
 def _left(entry: dict[str, Any]) -> str:
-    """Time and money that are left, while it runs."""
-    if entry["state"] != "running":
-        return ""
+    """Time and money that are left."""
     money = "" if entry["left_usd"] is None else f", {entry['left_usd']:.2f} USD"
-    return f"; {entry['left_s'] / 60:.0f} minutes{money} left"
+    return f"until {entry['deadline_at']}; {entry['left_s'] / 60:.0f} minutes{money} left"
 
 
 def _entry(entry: dict[str, Any]) -> str:
-    rows = [f"{entry['state']}, until {entry['deadline_at']}{_left(entry)}"]
+    is_over = entry["state"] != "running"
+    rows = [f"{entry['state']}: {entry['reason']}" if is_over else f"running, {_left(entry)}"]
     for task in entry["tasks"]:
+        count = f"{task['used']} used" if is_over else f"{task['left']} left"
         hidden = task["hidden_speedup"]
         words = f", {hidden:.3g}x on hidden workloads" if hidden else ""
         best = duration(task["best_latency_ns"])
-        rows.append(f"  {task['task']}: {task['left']} left, best {best}{words}")
+        rows.append(f"  {task['task']}: {count}, best {best}{words}")
     return "\n".join(rows)

@@ -58,14 +58,33 @@ def list_challenges(
     "/challenges/{slug}", response={200: ChallengeOut, 404: Problem}, summary="One challenge"
 )
 def show_challenge(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """Answer with a challenge, its entries, and what came of each agent and setting."""
+    """Answer with a challenge, and what came of each agent and setting."""
     challenge = _challenge(slug)
     results = entry_results(challenge, list(entries_of(challenge)))
     return {
         **_listed(challenge),
+        "entered": len(results),
         "contenders": [_contender(each) for each in contenders(results)],
-        "entries": [_entry(result) for result in results],
     }
+
+
+@router.get(
+    "/challenges/{slug}/entries",
+    response={200: list[EntryOut], 404: Problem, 422: Problem},
+    summary="A challenge's entries, newest first",
+)
+def list_entries(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    after: str = Query("", max_length=40),  # type: ignore[type-arg]
+    limit: int = Query(20, ge=1, le=100),  # type: ignore[type-arg]
+) -> list[dict[str, Any]]:
+    """Answer with what each entry has left, and what came of it so far."""
+    challenge = _challenge(slug)
+    rows = entries_of(challenge)
+    page = newest_first(rows, request, response, after=after, limit=limit, by="started_at")
+    return [_entry(result) for result in entry_results(challenge, page)]
 
 
 @router.post(

@@ -143,5 +143,5 @@ class EntryCreated(EntryOut):
 class ChallengeOut(ChallengeListed):
     """A challenge with what came of it."""
 
+    entered: int = Field(description="How many entries it has; they have a list of their own.")
     contenders: list[ContenderOut] = Field(description="By agent and setting, the best first.")
-    entries: list[EntryOut]

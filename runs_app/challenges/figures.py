@@ -107,8 +107,14 @@ class EntryResult:
         return None if self.kept is None else self.kept / len(self.tasks)
 
     @property
-    def fast(self) -> float:
-        """fast_1: share of tasks that are right, and faster than the best baseline."""
+    def fast(self) -> float | None:
+        """fast_1: share of tasks that are right, and faster than the best baseline.
+
+        None while it runs and the baselines of a task that is solved have not been measured.
+        """
+        unknown = any(task.best is not None and task.speedup_best is None for task in self.tasks)
+        if unknown and not self.is_final:
+            return None
         return self._share(task.speedup_best for task in self.tasks)
 
     @property

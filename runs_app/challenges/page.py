@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_runner.data.verdict import Mode
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.challenges.figures import MEASURES, Contender, EntryResult, Measure, Spread
 from runs_app.models import Entry, Evaluation, Quarantine
 from runs_app.submissions.pictures.plot import Plot, PlotRow, axis_of, plot, times
@@ -106,20 +106,26 @@ def picture(contenders: Sequence[Contender]) -> Plot | None:
 
 
 def figures(result: EntryResult) -> list[tuple[str, str, str]]:
-    """The measures of one entry: name, note and value."""
+    """The measures of one entry: name, note and value; those of hidden workloads at its end."""
     found = []
     for measure in MEASURES:
+        if measure.hidden and not result.is_final:
+            continue
         value = measure.read(result)
         found.append((*_WORDS[measure.name], "–" if value is None else _shown(measure, value)))
     return found
 
 
 def curves(result: EntryResult, attempts: Sequence[Evaluation]) -> list[Curve]:
-    """One curve for each task that has attempts."""
+    """One curve for each task that has attempts; those that failed by our fault are left out."""
     budget = result.entry.challenge.evaluations
     found = []
     for task in result.tasks:
-        own = [row for row in attempts if row.task_version_id == task.version.pk]
+        own = [
+            row
+            for row in attempts
+            if row.task_version_id == task.version.pk and row.verdict != Verdict.SYSTEM_ERROR
+        ]
         if own:
             found.append(_curve(task.version.task.slug, own, budget))
     return found

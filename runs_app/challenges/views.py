@@ -76,6 +76,7 @@ def challenge_new(request: AuthenticatedRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@takes("page")
 def challenge(request: HttpRequest, slug: str) -> HttpResponse:
     """A challenge with its contenders side by side; an entry is begun here."""
     found = _challenge(slug)
@@ -98,7 +99,8 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
         "contenders": groups,
         "lines": page.lines(groups),
         "picture": page.picture(groups),
-        "results": results,
+        "page": Paginator(results, _PER_PAGE).get_page(request.GET.get("page")),
+        "host": _host(request),
         "form": form,
     }
     status = 422 if form.is_bound else 200
@@ -189,6 +191,7 @@ def _entry_page(
         "result": result,
         "figures": page.figures(result),
         "spent": page.spent(found),
+        "budget": found.challenge.evaluations * len(result.tasks),
         "curves": page.curves(result, attempts),
         "attempts": list(enumerate(attempts, 1))[: -_ATTEMPTS - 1 : -1],
         "all_attempts": len(attempts),
@@ -200,10 +203,14 @@ def _entry_page(
         "may_report": is_mine and found.challenge.closed_at is None,
         "form": form,
         "token": token,
-        "host": request.build_absolute_uri("/").rstrip("/"),
+        "host": _host(request),
         "now": timezone.now(),
     }
     return render(request, f"{_FOLDER}/entry.html", context, status=status)
+
+
+def _host(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/").rstrip("/")
 
 
 def _may_make(user: Viewer) -> bool:

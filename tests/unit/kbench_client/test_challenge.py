@@ -46,7 +46,7 @@ def test_from_entering_to_the_end(
     assert "; 60 minutes, 8.50 USD left" in reported.out
     assert "  scale: 2 left, best 1 µs" in reported.out
     assert kbench("challenge").out == reported.out  # its token says which entry it is
-    assert kbench("challenge", entry, "--finish").out.startswith("ranked, until ")
+    assert kbench("challenge", entry, "--finish").out.startswith("ranked: finished\n")
     row = Entry.objects.get()
     assert (row.usd, row.tokens, row.transcript) == (1.5, 900, "I tried")
     end(Evaluation.objects.get(mode="ranked"))

@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 NAMES = {
     *("list_tasks", "get_task", "submit", "wait", "result", "profile", "compare", "board"),
-    *("start_run", "list_challenges", "get_challenge", "enter_challenge", "entry"),
-    *("report_entry", "finish_entry"),
+    *("start_run", "list_challenges", "get_challenge", "list_entries"),
+    *("enter_challenge", "entry", "report_entry", "finish_entry"),
 }
 
 
@@ -134,7 +134,8 @@ def test_a_challenge_from_entering_to_the_end(
     assert (ended["state"], ended["left_s"]) == ("ranked", 0)
     tools.submit(make.SOURCE, task="scale2", language="cpp")  # with one's own token again
     assert Submission.objects.filter(entry=None).count() == 1
-    assert mine.get_challenge("autumn")["entries"][0]["id"] == mine.entry()["id"]
+    assert mine.get_challenge("autumn")["entered"] == 1
+    assert mine.list_entries("autumn")[0]["id"] == mine.entry()["id"]
 
 
 def test_an_entrys_token_knows_its_entry_and_no_other_one(challenge: Challenge) -> None:

@@ -60,7 +60,7 @@ def test_challenges_are_listed_and_shown_to_everybody(challenge: Challenge) -> N
     assert (listed["name"], listed["title"], listed["open"]) == ("autumn", "Autumn", True)
     assert (listed["tasks"], listed["evaluations"]) == (["scale", "scale2"], 3)
     shown = get("challenges/autumn").json()
-    assert (shown["contenders"], shown["entries"]) == ([], [])
+    assert (shown["contenders"], shown["entered"]) == ([], 0)
     assert get("challenges/winter").status_code == 404
     assert get("challenges?after=x").json()["field"] == "after"
     assert get("challenges?limit=0").status_code == 422
@@ -166,7 +166,7 @@ def test_it_reports_and_finishes(entered: dict[str, Any], ada: User) -> None:
     assert post(f"{path}/finish", make.make_token(ada)).status_code == 409
     assert post("submissions", token, KERNEL).json()["reason"] == "this entry has ended: finished"
     end(Evaluation.objects.get(mode="ranked"))
-    (entry,) = get("challenges/autumn").json()["entries"]
+    (entry,) = get("challenges/autumn/entries").json()
     assert entry["final"]
     assert entry["measures"]["hidden_speedup"] == pytest.approx(1.6)
     (contender,) = get("challenges/autumn").json()["contenders"]
@@ -196,4 +196,11 @@ def test_a_state_costs_few_queries(
         tried(new_entry(challenge, ada, now=timezone.now()), now=timezone.now())
     assert Entry.objects.count() == 4
     with django_assert_max_num_queries(12):
-        assert len(get("challenges/autumn").json()["entries"]) == 4
+        assert get("challenges/autumn").json()["entered"] == 4
+    with django_assert_max_num_queries(12):
+        newest = get("challenges/autumn/entries?limit=3")
+    onward = newest["Link"].split(">")[0].removeprefix("</api/v1/")
+    rows = [*newest.json(), *get(onward).json()]
+    assert [row["repeat"] for row in rows] == [4, 3, 2, 1]
+    assert get("challenges/autumn/entries?after=x").json()["field"] == "after"
+    assert get("challenges/winter/entries").status_code == 404

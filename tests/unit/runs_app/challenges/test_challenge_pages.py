@@ -248,3 +248,36 @@ def test_a_rough_time_is_no_best(challenge: Challenge, ada: User) -> None:
 )
 def test_what_is_not_there(path: str) -> None:
     assert Client().get(path).status_code == 404
+
+
+def test_entries_have_pages(
+    challenge: Challenge, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs_app.challenges.views._PER_PAGE", 2)
+    for _ in range(3):
+        entry_of(challenge, ada)
+    first, second = (text(Client().get(f"{PAGE}?page={number}")) for number in (1, 2))
+    assert ("Page 1 of 2" in first, "repeat 3 ·" in first) == (True, False)
+    assert "repeat 3 ·" in second
+    assert "evolver" in first.split("h-entries")[0]  # all repeats stand side by side
+    assert "3 repeats" in second
+    assert Client().get(f"{PAGE}?sort=up").status_code == 400
+
+
+def test_what_failed_by_our_fault_is_no_attempt_of_the_curve(
+    challenge: Challenge, ada: User
+) -> None:
+    entry = entry_of(challenge, ada)
+    end(try_once(entry, now=timezone.now()), Verdict.SYSTEM_ERROR)
+    tried(entry, now=timezone.now())
+    result = entry_results(challenge, [entry])[0]
+    (curve,) = curves(result, list(attempts_of(entry)))
+    assert (curve.attempts, curve.best_at, curve.wrong) == (1, 1, ())
+    shown = text(Client().get(entry.get_absolute_url()))
+    assert "1 of 6 used; 3 on each task" in shown
+    assert "on hidden ones, too" not in shown  # it has not ended
+    assert '<h2 id="h-figures">So far</h2>' in shown
+
+
+def test_the_page_says_how_programs_enter(challenge: Challenge) -> None:
+    assert "kbench challenge autumn --enter --agent NAME" in text(Client().get(PAGE))
