@@ -192,7 +192,7 @@ def in_dtype(value: Any, dtype: str) -> Any:
     """`value` with real tensors cast to the dtype of that name, and all made contiguous.
 
     Eight-bit floats stay, and so does everything under an integer's or an eight-bit float's name.
-    Raises `ProblemError` on sparse tensors.
+    Raises `ProblemError` on sparse and on complex tensors.
     """
     target: torch.dtype = getattr(torch, dtype)
     is_real = target.is_floating_point and target not in STORED
@@ -200,6 +200,8 @@ def in_dtype(value: Any, dtype: str) -> Any:
     def change(tensor: Tensor) -> Tensor:
         if tensor.layout is not torch.strided:
             raise ProblemError(f"tensors must be dense, not of the layout {tensor.layout}")
+        if tensor.is_complex():
+            raise ProblemError(f"tensors must hold real numbers, not {tensor.dtype}")
         tensor = tensor.detach()
         real = is_real and tensor.is_floating_point() and tensor.dtype not in STORED
         return (tensor.to(target) if real else tensor).contiguous()
@@ -220,7 +222,8 @@ def in_float64(value: Any) -> Any:
 def outputs_of(result: Any) -> tuple[Tensor, ...]:
     """The tensors of a function's result in order, nested ones flattened and None left out.
 
-    Raises `ProblemError` on anything else, and on no tensor at all.
+    Those of a dictionary in its own order. Raises `ProblemError` on anything else, and on no tensor
+    at all.
     """
     flat: list[Tensor] = []
 
@@ -230,6 +233,8 @@ def outputs_of(result: Any) -> tuple[Tensor, ...]:
         elif isinstance(value, tuple | list):
             for item in value:
                 visit(item)
+        elif isinstance(value, dict):
+            visit(list(value.values()))
         elif value is not None:
             raise ProblemError(f"returned {type(value).__name__}, not a tensor or tuple of tensors")
 

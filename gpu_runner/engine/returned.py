@@ -32,7 +32,8 @@ class CallError(Exception):
 def returned_tensors(result: Any, device: str) -> list[Tensor]:
     """The tensors of a result in order, nested ones flattened and None left out.
 
-    Raises `CallError` (SHAPE) on anything that is not a dense tensor on the device.
+    Those of a dictionary in its own order. Raises `CallError` (SHAPE) on anything that is not a
+    dense tensor on the device.
     """
     found: list[Tensor] = []
     _collect(result, device, found)
@@ -47,6 +48,9 @@ def _collect(value: Any, device: str, found: list[Tensor]) -> None:
     if type(value) in (tuple, list):  # no others: they may do work when they are read
         for item in value:
             _collect(item, device, found)
+        return
+    if type(value) is dict:
+        _collect(list(value.values()), device, found)
         return
     if type(value) not in (Tensor, torch.nn.Parameter):
         name = type(value).__name__

@@ -12,8 +12,9 @@ _PICTURES = ".bmp .gif .heic .ico .jpeg .jpg .pdf .png .tif .tiff .webp .avi .mk
 _OFFICE = ".doc .docx .lnk .ods .odt .ppt .pptx .xls .xlsx"
 _BUILT = ".a .cubin .dll .dylib .exe .fatbin .lib .o .obj .out .pyc .pyo .so"
 _PROFILES = ".ncu-rep .nsys-rep .qdrep .sqlite"
-_SUFFIXES = frozenset(f"{_PICTURES} {_OFFICE} {_BUILT} {_PROFILES}".split())
-"""Of pictures, films, links, office documents, profiles and what compilers make: no text."""
+_DATA = ".arrow .ckpt .feather .gguf .h5 .hdf5 .npy .npz .onnx .parquet .pickle .pkl .pt .pth"
+_SUFFIXES = frozenset(f"{_PICTURES} {_OFFICE} {_BUILT} {_PROFILES} {_DATA} .safetensors".split())
+"""Of pictures, films, links, office documents, profiles, what compilers make, data: no text."""
 _MARK = ":zone.identifier"
 """Ends the name of the file that Windows keeps beside one from elsewhere, where others see it."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.codec import DataError, DataErrors, caught, refuse
+from gpu_runner.data.formats.complex_numbers import complex_errors
 from gpu_runner.data.formats.follow import Followed, Tensor, Unfollowed, Unknown
 from gpu_runner.data.formats.further import further_workloads, own_workload
 from gpu_runner.data.formats.init_inputs import InitCall, init_calls, is_number
@@ -49,7 +50,7 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
         tree = parse_module(files[path.name], path.name)
         model, forward = _parts(tree, path.name)
         check_imports(files)
-        refuse(_call_errors(tree, path.name))
+        refuse([*_call_errors(tree, path.name), *complex_errors(tree, forward, path.name)])
         call = _init_call(Followed(tree))
         sizes = Sizes.read(tree)
         workloads = further_workloads(sizes) if further else (own_workload(sizes),)
@@ -70,7 +71,7 @@ def read_kernelbench(path: Path, *, further: bool = True) -> Reading:
         tolerance=UNKNOWN_REDUCTION,
     )
     adaptations = [_KERNELBOOK] if call is not None and call.keywords else []
-    adaptations += [*_added(workloads), *_restricted(sizes, workloads[0]), *_changed(tree)]
+    adaptations += [*_added(workloads), *_restricted(sizes, workloads[0]), *_changed(tree, forward)]
     remarks = (_alone(sizes),) if further and len(workloads) == 1 else ()
     return Reading(task=usable_task(task), adaptations=tuple(adaptations), remarks=remarks)
 
@@ -94,13 +95,15 @@ def _restricted(sizes: Sizes, default: Workload) -> Iterator[str]:
         yield f"the file's own sizes are for CUDA devices only{why}"
 
 
-def _changed(tree: ast.Module) -> Iterator[str]:
+def _changed(tree: ast.Module, forward: ast.FunctionDef) -> Iterator[str]:
     """What the engine does in another way than the file says."""
     nodes = list(ast.walk(tree))
     if any(sets_seed(node) for node in nodes if isinstance(node, ast.Call)):
         yield "a seed that a function sets follows from each call's own: inputs are always new"
     if any(node.attr in _NARROW for node in nodes if isinstance(node, ast.Attribute)):
         yield "floating tensors come as float32, narrower ones too"
+    if any(isinstance(n, ast.Return) and isinstance(n.value, ast.Dict) for n in ast.walk(forward)):
+        yield "forward() gives a dictionary: its values are the outputs, in their order"
 
 
 def _call_errors(tree: ast.Module, name: str) -> Iterator[DataError]:
@@ -120,8 +123,13 @@ def _call_errors(tree: ast.Module, name: str) -> Iterator[DataError]:
         inputs = followed.inputs({})
     except Unfollowed:
         return
+    line = functions(tree)["get_inputs"].lineno
     if not isinstance(inputs, tuple | list | Unknown):
-        yield DataError(name, f"get_inputs() must return a list, not {_what(inputs)}")
+        words = f"get_inputs() must return a list, not {_what(inputs)} (line {line})"
+        yield DataError(name, words, line)
+    elif not isinstance(inputs, Unknown) and any(isinstance(each, dict) for each in inputs):
+        words = "get_inputs() gives a dictionary, which no kernel takes: give its values one by one"
+        yield DataError(name, f"{words} (line {line})", line)
     elif not isinstance(inputs, Unknown) and not followed.takes(tuple(inputs)):
         words = f"get_inputs() gives {len(inputs)}, which Model's forward() does not take"
         yield DataError(name, words)
@@ -158,7 +166,7 @@ def size_errors(task: Task) -> Iterator[DataError]:
     ((name, text),) = task.files.items()
     try:
         tree = parse_module(text, name)
-        _parts(tree, name)
+        _, forward = _parts(tree, name)
     except DataErrors as error:
         yield from error.errors
         return
@@ -167,6 +175,7 @@ def size_errors(task: Task) -> Iterator[DataError]:
         return
     yield from import_errors(task.files)
     yield from _call_errors(tree, name)
+    yield from complex_errors(tree, forward, name)
     sizes = Sizes.read(tree)
     for index, workload in enumerate(task.workloads):
         yield from _workload_errors(sizes, workload, f"workloads[{index}].parameters")

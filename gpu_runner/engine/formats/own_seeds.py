@@ -1,7 +1,8 @@
 """Seeds that a task's functions set themselves follow from those of a draw.
 
 A reference that says `torch.manual_seed(0)` would give every call the same inputs, and a kernel
-could remember the answer.
+could remember the answer. Its own generators are seeded so, too. PyTorch's functions draw from the
+default generator in their place: that one is there for each device.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import importlib
 from types import ModuleType
 
 from gpu_runner.data.formats.source import sets_seed
-from gpu_runner.engine.seeding import drawn_seed
+from gpu_runner.engine.seeding import drawn_seed, follow
 
 _DRAWN = "_kbench_drawn_seed"
 
@@ -19,6 +20,7 @@ _DRAWN = "_kbench_drawn_seed"
 def settle(module: ModuleType) -> None:
     """Give a module that is to be executed what `OwnSeeds` names."""
     vars(module)[_DRAWN] = drawn_seed
+    follow(module)
     importlib.import_module("numpy.random")  # numpy loads it late, and it would miss its seed
 
 
@@ -40,4 +42,6 @@ class OwnSeeds(ast.NodeTransformer):
             values = [*node.args, *(keyword.value for keyword in node.keywords)]
             drawn = ast.Call(ast.Name(_DRAWN, ast.Load()), values[:1], [])
             node.args, node.keywords = [ast.copy_location(drawn, node)], []
+        elif self._depth and isinstance(node.func, ast.Attribute):
+            node.keywords = [each for each in node.keywords if each.arg != "generator"]
         return node

@@ -41,6 +41,8 @@ _ARCHIVES = frozenset(
 )
 _ALMOST = frozenset({SPECIFICATION, f"{SPECIFICATION}.txt", "task.txt"})
 """Names, without their case, that a specification has by mistake: Windows hides endings."""
+_TASK_SUFFIXES = frozenset({".py", ".toml", ".json", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h"})
+"""Files without which a task may mean something else: one that is no text refuses the upload."""
 _KERNEL_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp"})
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED, _UTF8 = 1, 0x800  # bits of ZipInfo.flag_bits
@@ -78,26 +80,33 @@ class Uploaded:
 def read_upload(uploads: Sequence[Upload]) -> Uploaded:
     """Read one zip, or several files, as tasks of any format that can be imported.
 
-    A variant becomes a folder of its own. A native task with faults is kept as it is, without its
+    A variant becomes a folder of its own. Files that are no text, and no part of a task by their
+    names, are left out and named. A native task with faults is kept as it is, without its
     variants, so that it can be mended. Raises `DataError` where the upload is unsafe, too large or
     no text, naming the file, and where there is no task in it.
     """
     if not uploads:
         raise DataError(_FIELD, "are missing: choose a zip, or the files of a task")
-    if sum(len(upload.content) for upload in uploads) > UNPACKED_LIMIT_BYTES:
+    if (
+        sum(len(each.content) for each in uploads if not is_clutter(each.name))
+        > UNPACKED_LIMIT_BYTES
+    ):
         raise DataError(_FIELD, f"have more than {_UNPACKED_MIB} MiB")
     top = "upload"
     skipped: list[str] = []
+    no_texts: list[DataError] = []
     if not any(map(_is_zip, uploads)):
-        texts = _texts(_arranged(uploads, skipped))
+        texts = _texts(_arranged(uploads, skipped), no_texts)
     elif len(uploads) == 1:
-        texts = _texts(_members(uploads[0].content, skipped))
+        texts = _texts(_members(uploads[0].content, skipped), no_texts)
         stem = re.sub(r"[^\w.-]+", "_", PurePosixPath(uploads[0].name).stem)
         top = stem.strip("._")[: _PATH_LIMIT_BYTES // 4] or top
     else:
         raise DataError(_FIELD, "are a zip and others: choose one zip, or files without one")
     with TemporaryDirectory(prefix="kbench-upload-") as scratch:
-        return replace(_read(Path(scratch) / top, texts), skipped=skipped)
+        found = _read(Path(scratch) / top, texts)
+    refused = [*found.refused, *no_texts, *_missed(skipped, texts)]
+    return replace(found, refused=refused, skipped=skipped)
 
 
 def _is_zip(upload: Upload) -> bool:
@@ -222,8 +231,24 @@ def _check_path(name: str) -> None:
         raise DataError(name, f"is a path of more than {_PATH_LIMIT_BYTES} bytes")
 
 
-def _texts(entries: Iterable[tuple[str, bytes]]) -> dict[str, str]:
-    """The entries as texts by path; raises `DataError` naming the one that is none."""
+def _missed(skipped: Iterable[str], texts: Mapping[str, str]) -> Iterator[DataError]:
+    """Files that were skipped although Python of the upload names them."""
+    modules = {name: text for name, text in texts.items() if name.endswith(".py")}
+    for path in skipped:
+        base = PurePosixPath(path).name
+        for name, text in modules.items():
+            if re.search(rf"""["'/]{re.escape(base)}["']""", text):
+                line = text[: text.index(base)].count("\n") + 1
+                reason = f"is no text, and a task holds texts alone, but {name} names it"
+                yield DataError(path, f"{reason} (line {line}): make the data in the code")
+                break
+
+
+def _texts(entries: Iterable[tuple[str, bytes]], no_texts: list[DataError]) -> dict[str, str]:
+    """The entries as texts by path; `no_texts` gets those that no task needs by their names.
+
+    Raises `DataError` naming one that must be a text and is none.
+    """
     texts: dict[str, str] = {}
     seen: dict[str, str] = {}  # as a system sees them that tells no case
     for name, content in entries:
@@ -233,12 +258,25 @@ def _texts(entries: Iterable[tuple[str, bytes]]) -> dict[str, str]:
         same = seen.setdefault(name.casefold(), name)
         if name in texts or same != name:
             raise DataError(name, f"is there twice, also as {same}")
-        texts[name] = decoded(content, name)
+        text = _text(name, content, no_texts)
+        if text is not None:
+            texts[name] = text
     for name in texts:
         for folder in PurePosixPath(name.casefold()).parents:
             if str(folder) in seen:
                 raise DataError(name, f"is inside {seen[str(folder)]}, which is a file")
     return texts
+
+
+def _text(name: str, content: bytes, no_texts: list[DataError]) -> str | None:
+    """The text of one file, or None where it is none and no task needs it."""
+    try:
+        return decoded(content, name)
+    except DataError as error:
+        if PurePosixPath(name).suffix.lower() in _TASK_SUFFIXES:
+            raise
+        no_texts.append(DataError(name, f"{error.reason}; a task holds texts alone"))
+        return None
 
 
 def _read(folder: Path, texts: Mapping[str, str]) -> Uploaded:

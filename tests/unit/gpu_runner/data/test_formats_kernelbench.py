@@ -84,6 +84,60 @@ def test_a_file_that_cannot_serve(tmp_path: Path, old: str, new: str, reason: st
     assert reason in caught.value.reason
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (
+            "[torch.rand(rows, 8), torch.rand(rows, 2)]",
+            '{"x": torch.rand(rows, 8)}',
+            "get_inputs() must return a list, not a dictionary (line 20)",
+        ),
+        (
+            "torch.rand(rows, 2)]",
+            '{"mask": torch.rand(rows, 2)}]',
+            "get_inputs() gives a dictionary, which no kernel takes",
+        ),
+        (
+            "torch.rand(rows, 2)]",
+            "torch.rand(rows, 2, dtype=torch.complex64)]",
+            "get_inputs() gives complex numbers, which no kernel has here",
+        ),
+        (
+            "return torch.relu(self.norm(self.project(x)) * mask)",
+            "y = torch.fft.rfft(x)\n        return y, x",
+            "Model's forward() returns complex numbers",
+        ),
+    ],
+)
+def test_what_kernels_cannot_have_is_refused_with_its_line(
+    tmp_path: Path, old: str, new: str, reason: str
+) -> None:
+    path = tmp_path / "p.py"
+    text = PROBLEM.replace(old, new)
+    assert text != PROBLEM
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"line \d+\)") as caught:
+        load_task(path)
+    assert reason in caught.value.reason
+    assert f"(line {caught.value.line})" in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.rand(rows, 2)]", "torch.view_as_real(torch.polar(x, x))]"),
+        ("return torch.relu(", "return torch.fft.irfft(torch.fft.rfft(x)) + (x * mask"),
+        ("return torch.relu(", "return torch.fft.fft(x).real + (x * mask"),
+    ],
+)
+def test_complex_numbers_on_the_way_are_nobodys_business(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    path = tmp_path / "p.py"
+    path.write_text(PROBLEM.replace(old, new))
+    assert load_task(path).name == "p"
+
+
 def test_what_model_inherits_is_its_own(tmp_path: Path) -> None:
     path = tmp_path / "p.py"
     path.write_text(PROBLEM.replace("class Model(", "class Net(") + "class Model(Net):\n    pass\n")
@@ -124,6 +178,11 @@ def test_what_asks_for_cuda_by_name_is_for_cuda(
             "seed",
         ),
         ("torch.rand(rows, 2)", "torch.rand(rows, 2).half()", "float32"),
+        (
+            "return torch.relu(self.norm(self.project(x)) * mask)",
+            'return {"out": self.project(x) * mask}',
+            "its values are the outputs, in their order",
+        ),
     ],
 )
 def test_what_is_done_in_another_way_is_said(

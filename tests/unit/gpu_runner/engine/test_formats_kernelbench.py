@@ -13,6 +13,7 @@ from gpu_runner.data.formats import load_task
 from gpu_runner.data.verdict import Direction
 from gpu_runner.engine.compare import Limit, compare
 from gpu_runner.engine.problem import ProblemError, load_problem, outputs_of
+from gpu_runner.engine.returned import returned_tensors
 
 PROBLEM = """
 import torch
@@ -102,6 +103,39 @@ def test_inputs_are_new_whatever_the_file_seeds(make: Make, inputs: str) -> None
     assert text != PROBLEM
     text = f"import random\nimport numpy as np\n{text}"
     test_draws_follow_from_the_seed(lambda _: make(text))
+
+
+@pytest.mark.parametrize(
+    ("generator", "drawn"),
+    [
+        ("torch.Generator().manual_seed(0)", "torch.rand(4, n, generator=own)"),
+        ("np.random.default_rng(0)", "torch.tensor(own.random((4, n)))"),
+        ("np.random.RandomState(0)", "torch.tensor(own.rand(4, n))"),
+        ("random.Random(0)", "torch.full((4, n), own.random())"),
+    ],
+)
+def test_a_modules_own_generator_follows_the_seed(make: Make, generator: str, drawn: str) -> None:
+    inputs = f"return [{drawn} for n in (8, 2)]"
+    text = PROBLEM.replace("return [torch.rand(4, 8), torch.rand(4, 2)]", inputs)
+    text = f"import random\nimport numpy as np\nimport torch\nown = {generator}\n{text}"
+    test_draws_follow_from_the_seed(lambda _: make(text))
+
+
+def test_a_dictionary_is_its_values_in_order(make: Make) -> None:
+    text = PROBLEM.replace("return out * self.scale", 'return {"b": out, "a": (out.sum(), None)}')
+    problem, workload = make(text)
+    outputs = problem.expected(workload, FORWARD, 1, "cpu")
+    assert [tuple(each.shape) for each in outputs] == [(4, 2), ()]
+    drawn = problem.draw(workload, FORWARD, 1, "cpu")
+    returned = returned_tensors(problem.function(FORWARD)(*drawn.arguments), "cpu")
+    assert [each.shape for each in returned] == [each.shape for each in outputs]
+
+
+def test_complex_inputs_that_no_text_told_are_refused(make: Make) -> None:
+    text = PROBLEM.replace("torch.rand(4, 2)]", "torch.fft.fft(torch.rand(4, 2))]")
+    problem, workload = make(text)
+    with pytest.raises(ProblemError, match=r"must hold real numbers, not torch.complex64"):
+        problem.draw(workload, FORWARD, 1, "cpu")
 
 
 def test_the_function_reads_nothing_but_its_arguments(make: Make) -> None:

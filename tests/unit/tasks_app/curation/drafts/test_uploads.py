@@ -227,10 +227,27 @@ def test_a_path_that_is_refused(path: str, reason: str) -> None:
     ],
 )
 def test_what_is_no_text_is_named(content: bytes, reason: str) -> None:
-    error = refused(zipped({**under("top"), "top/x.dat": content}))
-    assert error.field == "top/x.dat"
+    error = refused(zipped({**under("top"), "top/x.json": content}))
+    assert error.field == "top/x.json"
     assert reason in error.reason
     assert refused(Upload(name="x.py", content=content)).field == "x.py"
+    uploaded = read_upload([zipped({**under("top"), "top/x.dat": content})])  # nothing needs it
+    assert (uploaded.folders, len(uploaded.refused)) == ([NATIVE], 1)
+    assert str(uploaded.refused[0]).startswith("top/x.dat: ")
+    assert reason in uploaded.refused[0].reason
+
+
+def test_data_is_left_out_and_named_where_python_reads_it() -> None:
+    data = {"top/w.npy": b"\x93NUMPY\0", "top/big.PT": bytes(UNPACKED_LIMIT_BYTES + 1)}
+    reference = f"import numpy\nw = lambda: numpy.load('w.npy')\n{REFERENCE}"
+    uploaded = read_upload([zipped(under("top") | data | {"top/reference.py": reference})])
+    assert len(uploaded.folders) == 1
+    assert uploaded.skipped == list(data)
+    (told,) = uploaded.refused
+    assert told.field == "top/w.npy"
+    assert "but top/reference.py names it (line 2): make the data in the code" in told.reason
+    single = Upload(name="big.pt", content=data["top/big.PT"])
+    assert read_upload([*singles(NATIVE), single]).skipped == ["big.pt"]
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK])
