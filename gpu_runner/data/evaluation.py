@@ -90,7 +90,8 @@ class ProcessRun:
     host needed to queue a call on a device, as the process says. held_ns: of each single call,
     how long it held the process: on a GPU by the supervisor's clock, on a CPU by processor time.
     gate_ns: of each, as the supervisor saw it pass the gate, where there is
-    one. threads: of the process, at most, after a call on a CPU. varied: how many calls with other
+    one. late_ns: of each, how long others kept the supervisor from its processor meanwhile.
+    threads: of the process, at most, after a call on a CPU. varied: how many calls with other
     families of values were verified, besides these; they are not timed.
     """
 
@@ -104,6 +105,7 @@ class ProcessRun:
     host_ns: float = 0.0
     held_ns: tuple[float, ...] = ()
     gate_ns: tuple[float, ...] = ()
+    late_ns: tuple[int, ...] = ()
     threads: int = 0
     varied: int = 0
 

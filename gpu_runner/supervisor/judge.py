@@ -157,18 +157,22 @@ def luck_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
     Neighbours on the same core make calls slower by 30 to 60 %; a kernel that guesses and is
     seldom right at once, or that rests between its good calls, differs by more in every process.
     Of times that are claimed, only the fastest must be true, so processor time is looked at, too.
+    A process may spin while the supervisor waits for a processor: that is no luck.
     """
     found = []
     for workload in workloads:
         if len(workload.processes) < LUCKY_PROCESSES:  # one bad moment of the host accuses nobody
             continue
-        runs = [sorted(_seen(run)) for run in workload.processes]
-        lucky = [t for t in runs if _tenth(t) > max(LUCKY_RATIO * t[0], t[0] + LUCKY_NS)]
-        if len(lucky) > len(runs) / 2:
+        if sum(map(_is_lucky, workload.processes)) > len(workload.processes) / 2:
             ratio = f"more than {LUCKY_RATIO:g} times the fastest"
             reason = f"nine of ten calls of {workload.name} take {ratio}"
             found.append(Suspicion(check=Check.LUCK, reason=reason))
     return found
+
+
+def _is_lucky(run: ProcessRun) -> bool:
+    seen = sorted(_seen(run))
+    return _tenth(seen) > max(LUCKY_RATIO * seen[0], seen[0] + LUCKY_NS)
 
 
 def _seen(run: ProcessRun) -> list[float]:
@@ -176,15 +180,22 @@ def _seen(run: ProcessRun) -> list[float]:
     if not run.held_ns:
         return list(run.times_ns)
     beside_ns = min(run.held_ns) - min(run.times_ns) + BESIDE_NS
-    calls = zip(run.times_ns, run.held_ns, strict=True)
-    return [max(time_ns, held_ns - beside_ns) for time_ns, held_ns in calls]
+    calls = zip(run.times_ns, _needed(run), strict=True)
+    return [max(time_ns, needed_ns - beside_ns) for time_ns, needed_ns in calls]
+
+
+def _needed(run: ProcessRun) -> list[float]:
+    """The processor time of each call, less what it may have spun while the supervisor waited."""
+    late = run.late_ns or [0] * len(run.held_ns)  # results of before have none
+    return [held_ns - late_ns for held_ns, late_ns in zip(run.held_ns, late, strict=True)]
 
 
 def clock_suspicions(workloads: Sequence[WorkloadResult]) -> list[Suspicion]:
     """Public workloads whose claims are far below what the supervisor's own clock saw.
 
     Not where threads that only waited may explain it: a team of many more threads than processors
-    costs processor time beside its kernel. Nor where a host may that is slow to queue what a call
+    costs processor time beside its kernel, and one that spins costs it until the supervisor has
+    stopped it, which others may delay. Nor where a host may that is slow to queue what a call
     launches: its time was raised, so that who lies about the host gains nothing. So it is with
     hidden workloads: they are measured in one process, which one bad moment of the host can hold.
     """
@@ -210,7 +221,8 @@ def _elsewhere_ns(workload: WorkloadResult) -> float:
     outside = workload.outside
     if outside is None or outside.cpu_ns is None or outside.bound_ns != outside.cpu_ns:
         return 0.0
-    return WAITING_NS * max(run.threads for run in workload.processes)
+    waiting_ns = WAITING_NS * max(run.threads for run in workload.processes)
+    return waiting_ns + max(min(run.held_ns) - min(_needed(run)) for run in workload.processes)
 
 
 def _tenth(ordered: Sequence[float]) -> float:

@@ -44,6 +44,11 @@ def measured_cpus() -> list[int]:
     return measured_of(os.sched_getaffinity(0))
 
 
+def has_own_cpu() -> bool:
+    """Whether the calling thread may use a processor that measured processes cannot take."""
+    return not os.sched_getaffinity(0) <= set(measured_cpus())
+
+
 def team_size(team: int = 0) -> int:
     """Threads that a runner's OpenMP teams have: one for each measured processor.
 

@@ -37,6 +37,7 @@ class Collected:
     host_ns: list[int] = field(default_factory=list)
     held_ns: list[float] = field(default_factory=list)
     gate_ns: list[float] = field(default_factory=list)
+    late_ns: list[int] = field(default_factory=list)
     threads: int = 0
     others_ns: list[int] = field(default_factory=list)  # of the empty kernel's other threads
     seeds: list[int] = field(default_factory=list)
@@ -71,6 +72,7 @@ class Collected:
         self.counted_ns.append(counted_ns)
         self.host_ns.append(answer.done.host_ns)
         self.held_ns.append(answer.held_ns)
+        self.late_ns.append(answer.late_ns)
         self.threads = max(self.threads, answer.threads)
         if answer.gate_ns is not None:
             self.gate_ns.append(answer.gate_ns)
@@ -105,6 +107,7 @@ class Collected:
             host_ns=statistics.median(self.host_ns) if self.host_ns else 0.0,
             held_ns=tuple(self.held_ns),
             gate_ns=tuple(self.gate_ns),
+            late_ns=tuple(self.late_ns),
             threads=self.threads,
             varied=len(self.verified(Sample.VARIED)),
         )

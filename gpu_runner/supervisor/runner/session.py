@@ -18,7 +18,7 @@ from gpu_runner.supervisor.host.arena import Arena, DeviceArena
 from gpu_runner.supervisor.host.channel import ChannelClosed, ChannelTimeout
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.killed import KilledFromOutside, signal_of
-from gpu_runner.supervisor.host.processors import keeping_off, measured_cpus
+from gpu_runner.supervisor.host.processors import has_own_cpu, keeping_off, measured_cpus
 from gpu_runner.supervisor.oracle.client import Completion
 from gpu_runner.supervisor.runner.faults import Fault, FaultError, RunnerUnfit
 from gpu_runner.supervisor.runner.freeze import Freezer, NotStopped, observer_delay_ns
@@ -64,6 +64,12 @@ class Answer:
     """
     gate_ns: float | None = None
     """From when the call was let begin until it said that it was over, where it passes a gate."""
+    late_ns: int = 0
+    """How long others kept this thread from a processor meanwhile.
+
+    A runner may spin for so long: before its call is let begin, or until it is stopped. 0 where a
+    runner itself could keep this thread waiting.
+    """
     threads: int = 0
     """Of the process, after the call."""
 
@@ -111,6 +117,7 @@ class Session:
         self._channel, self._child = self._process.channel, self._process.child
         self._allowed_s = 0.0
         self._measured = measured_cpus()  # of those that this thread has before it leaves them
+        self._has_own_cpu = has_own_cpu()
         self._elsewhere = ExitStack()
         self._freezer: Freezer | None = None
         if ncu is None:  # a profiler runs beside the program, and needs no clock of ours
@@ -238,12 +245,13 @@ class Session:
             wall_ns = ended_ns - began_ns
             delayed_ns = observer_delay_ns() - delay_ns
         self._freeze()
+        late_ns = observer_delay_ns() - delay_ns if self._has_own_cpu else 0
         if not isinstance(reply, wire.Done) or reply.call_id != number:
             raise FaultError(Fault(Verdict.VIOLATION, "answered something that was not asked"))
         threads = 0 if self._freezer is None else self._freezer.threads
         held_ns = self._held_ns(wall_ns, delayed_ns)
         gate_ns = None if gate is None else self._passed(gate)
-        return Answer(reply, wall_ns, held_ns, gate_ns, threads)
+        return Answer(reply, wall_ns, held_ns, gate_ns, late_ns, threads)
 
     def _passed(self, gate: Gate) -> float:
         """Time of the call that has just passed the gate, in ns."""
@@ -383,5 +391,4 @@ def keeping_output(session: Session) -> Iterator[None]:
 
 def _gate_of(target: Target, arenas: Arenas) -> Gate | None:
     """The gate of calls that are timed; who watches it spins, and needs a processor of its own."""
-    alone = os.sched_getaffinity(0) - set(measured_cpus())
-    return arenas.gate if alone and not target.python else None
+    return arenas.gate if has_own_cpu() and not target.python else None

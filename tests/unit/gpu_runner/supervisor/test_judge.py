@@ -99,6 +99,21 @@ def test_a_kernel_with_few_fast_calls_is_suspicious(
     assert [suspicion.check for suspicion in found] == [Check.LUCK] * suspicious
 
 
+@pytest.mark.parametrize(("late_ns", "suspicious"), [(0, True), (310_000, False)])
+def test_spinning_while_the_supervisor_waits_is_no_luck(late_ns: int, suspicious: bool) -> None:
+    run = ProcessRun(
+        process=0,
+        times_ns=(100_000.0,) * 12,
+        seeds=(),
+        verified=(),
+        held_ns=(110_000.0, *(400_000.0,) * 11),
+        late_ns=(0, *(late_ns,) * 11),
+    )
+    known = Facts(DeviceKind.CPU, runs=[run] * 3)
+    result = workload_result(TASK, SMALL, Direction.FORWARD, known, None)
+    assert bool(luck_suspicions([result])) is suspicious
+
+
 def test_noise_below_the_clocks_resolution_is_none() -> None:
     result = workload_result(TASK, SMALL, Direction.FORWARD, facts(100.0), None)
     tight = Measurement(time_ns=500.0, low_ns=450.0, high_ns=550.0, calls=9)

@@ -47,7 +47,7 @@ class Answering(Session):
         self._freezer = cast(Freezer, self.tree)
         self._config = SupervisorConfig(kind=DeviceKind.CUDA, device="test")
         self._conditions = Conditions(completion=completion)
-        self._gate, self._ncu = None, None
+        self._gate, self._ncu, self._has_own_cpu = None, None, True
         self._reply = reply
 
     def _send(self, data: bytes) -> None:
