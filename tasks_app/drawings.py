@@ -136,11 +136,11 @@ def _ratio_words(power: int) -> str:
 class Interval:
     """A value and its interval on an axis of ratios."""
 
-    start: float
+    start: float  # places on the axis: of both ends, the value, and 1
     end: float
     value: float
     one: float
-    width: float
+    width: float  # of the axis
     kind: str
     """"faster", "slower", or "neutral" while the interval holds 1."""
 

@@ -44,16 +44,11 @@ def record_of_the_day(now: datetime, keys: Collection[UUID]) -> Record | None:
     return Record(evaluation=found, of_today=today is not None, gain=gain)
 
 
-def leading_evaluations() -> QuerySet[Evaluation]:
-    """The fastest of each board of one task; marked tasks and imported results are left out.
+def fastest_evaluations() -> QuerySet[Evaluation]:
+    """The fastest of each board of one task, wherever it was measured.
 
     Each row is compared with its board: ask for few, such as those of an author or of a day.
     """
-    return _shown(fastest_evaluations())
-
-
-def fastest_evaluations() -> QuerySet[Evaluation]:
-    """The fastest of each board of one task, wherever it was measured; again, ask for few."""
     faster = eligible_evaluations().filter(
         task_version=OuterRef("task_version"),
         direction=OuterRef("direction"),

@@ -23,11 +23,11 @@ class Asked:
     temperature: float
     prompt: str
     prompt_version: int
-    max_tokens: int
+    max_tokens: int  # of the answer
     worst_usd: float  # what it costs at most; held back from the budget until it is answered
-    worst_tokens: int
-    parents: tuple[int, ...] = ()
-    about: int | None = None
+    worst_tokens: int  # of prompt and answer at most
+    parents: tuple[int, ...] = ()  # numbers of candidates that are to be changed
+    about: int | None = None  # number of the candidate to be judged, mended or advised about
     verifier: str = ""
     edit: Edit = Edit.REWRITE
 
@@ -36,7 +36,7 @@ class Asked:
 class Answered:
     """The answer came. `problem` says why no kernel, or no vote, could be read from it."""
 
-    ask: int
+    ask: int  # number of the `Asked`
     tokens_in: int
     tokens_out: int
     cost_usd: float
@@ -48,7 +48,7 @@ class Answered:
 class Failed:
     """No whole answer came. The cost is the worst case where the call may have been paid."""
 
-    ask: int
+    ask: int  # number of the `Asked`
     reason: str
     tokens_in: int = 0
     tokens_out: int = 0
@@ -60,13 +60,13 @@ class Drafted:
     """A candidate exists; `number` counts a run's candidates from 1."""
 
     number: int
-    digest: str
+    digest: str  # of its source without comments and layout; see `parser.digest_of`
     edit: Edit
     place: Place
-    ask: int | None = None
+    ask: int | None = None  # number of the `Asked` that it answers; None: no model wrote it
     model: str = ""
-    parents: tuple[int, ...] = ()
-    knobs: Mapping[str, str] = field(default_factory=dict)
+    parents: tuple[int, ...] = ()  # numbers of candidates
+    knobs: Mapping[str, str] = field(default_factory=dict)  # values by name
     title: str = ""
     techniques: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ class Measured:
     latency_ns: float | None = None
     spread: float | None = None  # half the 95 % interval over the time
     speedup: float | None = None  # against the best baseline, where the runner knows it
-    floor_fraction: float | None = None
+    floor_fraction: float | None = None  # the physical limit over the time
     bottleneck: str = ""
     best: bool = False
 

@@ -31,17 +31,17 @@ class Feedback:
     verdict: str
     reason: str
     latency_ns: float | None = None
-    spread: float | None = None
-    speedups: Mapping[str, float] = field(default_factory=dict)
-    floor_fraction: float | None = None
+    spread: float | None = None  # half a 95 % interval over the time; the widest of all
+    speedups: Mapping[str, float] = field(default_factory=dict)  # over each baseline, and `best`
+    floor_fraction: float | None = None  # the physical limit over the time
     workloads: tuple[WorkloadTime, ...] = ()
     mismatch: Mismatch | None = None
     build_log: str = ""
     resources: tuple[str, ...] = ()  # one line for each kernel: registers, shared memory, spills
-    output: str = ""
+    output: str = ""  # what the kernel printed
     profile_tool: str = ""
     profile_workload: str = ""
-    profile: Mapping[str, float] = field(default_factory=dict)
+    profile: Mapping[str, float] = field(default_factory=dict)  # of `profile_workload`, by name
     profile_kernels: tuple[str, ...] = ()  # one line for each kernel of a call
     profile_notes: tuple[str, ...] = ()
 

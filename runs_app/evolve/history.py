@@ -41,27 +41,27 @@ class AskState(StrEnum):
 class Candidate:
     """A candidate as strategies see it; its source and feedback are in the history's details."""
 
-    number: int
-    digest: str
+    number: int  # counts a run's candidates from 1
+    digest: str  # of its source without comments and layout; see `parser.digest_of`
     edit: Edit
     place: Place
-    parents: tuple[int, ...] = ()
-    ask: int | None = None
+    parents: tuple[int, ...] = ()  # numbers of the candidates that it was made from
+    ask: int | None = None  # number of the question that it answers; None: no model wrote it
     model: str = ""
     title: str = ""
-    knobs: Mapping[str, str] = field(default_factory=dict)
-    techniques: tuple[str, ...] = ()
+    knobs: Mapping[str, str] = field(default_factory=dict)  # values by name
+    techniques: tuple[str, ...] = ()  # what its code does; see `techniques`
     state: CandidateState = CandidateState.DRAFTED
-    reason: str = ""
-    votes: dict[str, bool] = field(default_factory=dict)
-    verdict: str = ""
+    reason: str = ""  # why it was dropped, or what its verdict says
+    votes: dict[str, bool] = field(default_factory=dict)  # by verifier: may it be measured?
+    verdict: str = ""  # of its newest evaluation that counts
     latency_ns: float | None = None
-    spread: float | None = None
-    speedup: float | None = None
-    floor_fraction: float | None = None
-    bottleneck: str = ""
-    measured: set[Mode] = field(default_factory=set)
-    measuring: set[Mode] = field(default_factory=set)
+    spread: float | None = None  # half the 95 % interval over the time
+    speedup: float | None = None  # over the best baseline
+    floor_fraction: float | None = None  # the physical limit over the time
+    bottleneck: str = ""  # what its profile says limits it
+    measured: set[Mode] = field(default_factory=set)  # in these it was measured
+    measuring: set[Mode] = field(default_factory=set)  # in these it is under way
 
     @property
     def is_correct(self) -> bool:
@@ -83,20 +83,20 @@ class Candidate:
 class Question:
     """An ask as strategies see it; the answer's text is in the history's details."""
 
-    number: int
+    number: int  # counts a run's asks from 1
     role: Role
     place: Place
-    model: str
-    parents: tuple[int, ...]
-    about: int | None
-    verifier: str
+    model: str  # name of the language model
+    parents: tuple[int, ...]  # numbers of candidates that are to be changed
+    about: int | None  # number of the candidate to be judged, mended or advised about
+    verifier: str  # which one is asked, if any
     edit: Edit
-    worst_usd: float
-    worst_tokens: int
+    worst_usd: float  # what it may cost at most
+    worst_tokens: int  # of prompt and answer at most
     state: AskState = AskState.WAITING
     problem: str = ""  # why it failed, or why the answer could not be used
     candidate: int | None = None  # what the answer became
-    tokens: int = 0
+    tokens: int = 0  # of prompt and answer, once it has ended
     cost_usd: float = 0.0
 
 

@@ -59,9 +59,9 @@ class Plan:
     verifier: str
     start: str
     generations: int = 5
-    population: int = 4
+    population: int = 4  # prompts of a generation
     seed: int = 0
-    shown_mistakes: int = 6
+    shown_mistakes: int = 6  # in a call for a better one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,13 +92,13 @@ class Variant:
     """One prompt: its text, and votes by the example's index; None is an answer without one."""
 
     generation: int
-    slot: int
+    slot: int  # its place in the generation
     text: str = ""
-    parent: tuple[int, int] | None = None
-    problem: str = ""
+    parent: tuple[int, int] | None = None  # generation and slot of the prompt that it improves
+    problem: str = ""  # why there is no text
     votes: dict[int, bool | None] = field(default_factory=dict)
-    words: dict[int, str] = field(default_factory=dict)
-    failed: set[int] = field(default_factory=set)
+    words: dict[int, str] = field(default_factory=dict)  # by example: the answer that voted
+    failed: set[int] = field(default_factory=set)  # examples whose call failed
 
     def count(self, examples: Sequence[Example], *, held_out: bool) -> Count | None:
         """Its votes on one of the two sets; None before there is any."""

@@ -40,7 +40,7 @@ class Curve:
     unit: str
     parts: tuple[str, ...]
     """Points of each unbroken stretch; a gap is where the runner said nothing."""
-    least: float
+    least: float  # in `unit`, as the two below
     most: float
     latest: float
 

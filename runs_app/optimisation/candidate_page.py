@@ -21,15 +21,15 @@ class WorkloadTime:
     """A candidate's time in one workload, with what it is compared to; times in nanoseconds."""
 
     name: str
-    parameters: str
+    parameters: str  # in words, such as N=4096
     time_ns: float
     low_ns: float
     high_ns: float
-    over_seed: float | None
-    over_parent: float | None
-    over_baseline: float | None
+    over_seed: float | None  # the seed kernel's time over this one: 2 is twice as fast
+    over_parent: float | None  # the same of the parent
+    over_baseline: float | None  # the same of the fastest baseline
     baseline_ns: float | None
-    floor_fraction: float | None
+    floor_fraction: float | None  # the physical limit over the time
 
     @property
     def half_width(self) -> float:

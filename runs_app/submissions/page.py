@@ -35,9 +35,9 @@ class Comparison:
     """A baseline's time in one workload, and the speedup against it with its interval."""
 
     name: str
-    measurement: Mapping[str, Any] | None
+    measurement: Mapping[str, Any] | None  # an encoded `Measurement`
     speedup: float | None
-    low: float | None = None
+    low: float | None = None  # ends of the speedup's 95 % interval
     high: float | None = None
 
 
@@ -46,18 +46,18 @@ class WorkloadRow:
     """One workload of a result, ready to print."""
 
     name: str
-    parameters: str
+    parameters: str  # in words, such as N=4096
     hidden: bool
-    measurement: Mapping[str, Any] | None
+    measurement: Mapping[str, Any] | None  # an encoded `Measurement` of the kernel
     comparisons: tuple[Comparison, ...]
-    best: Comparison | None
-    floor_ns: float | None
-    floor_fraction: float | None
+    best: Comparison | None  # against the faster baseline
+    floor_ns: float | None  # the physical limit
+    floor_fraction: float | None  # the physical limit over the time
     measured_fraction: float | None  # of the peak that the device was measured to reach
-    scaled_error: float | None
-    processes: int = 0
-    verified: int = 0
-    errors: tuple[Mapping[str, Any], ...] = field(default=())
+    scaled_error: float | None  # the largest error over its bound; at most 1 passes
+    processes: int = 0  # in how many it was measured
+    verified: int = 0  # how many of its calls were verified
+    errors: tuple[Mapping[str, Any], ...] = field(default=())  # encoded `OutputError`s
 
 
 def stage_rows(

@@ -24,9 +24,9 @@ class Quota:
     `why` is what to add to a refusal where the limits are lower than usual.
     """
 
-    waiting: int
+    waiting: int  # queued or running now
     waiting_limit: int
-    today: int
+    today: int  # entered within 24 hours
     daily_limit: int
     resets_at: datetime
     why: str = ""

@@ -26,9 +26,9 @@ class WorkloadRecord:
     measurement: Measurement | None = None
     baselines: Mapping[str, Measurement]
     errors: tuple[OutputError, ...] = ()
-    flops: float | None = None
-    bytes: float | None = None
-    weight: float = 1.0
+    flops: float | None = None  # of a call
+    bytes: float | None = None  # that a call has to move
+    weight: float = 1.0  # in the P score
     floor_ns: float | None = None
     claimed_ns: float | None = None
 
@@ -63,8 +63,8 @@ class ResultRecord:
     evaluation: str
     submission: str
     task: str
-    task_version: int
-    task_digest: str
+    task_version: int  # its number on that site
+    task_digest: str  # of the version's content, by which sites find their own
     direction: Direction
     device: str
     device_kind: DeviceKind
@@ -81,8 +81,8 @@ class ResultRecord:
     reason: str = ""
     latency_ns: float | None = None
     speedup_best: float | None = None
-    hidden_speedups: Mapping[str, float]
-    pending_baselines: tuple[str, ...] = ()
+    hidden_speedups: Mapping[str, float]  # as in `EvaluationResult`
+    pending_baselines: tuple[str, ...] = ()  # that were not measured yet
     workloads: tuple[WorkloadRecord, ...]
     environment: Mapping[str, Any]
     entered_at: str

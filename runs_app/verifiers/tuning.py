@@ -40,15 +40,15 @@ _MODELS_OWN = ("refused", "empty")  # failures that say something about the prom
 class TuningRequest:
     """What a person wants tuned, and the most that it may cost."""
 
-    verifier: str
-    model: str
+    verifier: str  # name of the verifier whose prompt it is
+    model: str  # name of the language model that votes and writes prompts
     generations: int = 5
-    population: int = 4
-    examples: int = 30
-    held_out: int = 20
+    population: int = 4  # prompts of a generation
+    examples: int = 30  # kernels to train on
+    held_out: int = 20  # kernels to check with
     seed: int = 0
     max_usd: float = 5.0
-    concurrency: int = 4
+    concurrency: int = 4  # calls at the same time, at most
 
 
 Report = Callable[[Tuning, dict[str, Any]], None]

@@ -72,11 +72,6 @@ class DeviceLog:
             seconds = time.monotonic() - began
             self.blocks.append(_block(name, seconds, before, self._reading()))
 
-    @property
-    def throttled(self) -> list[str]:
-        """Names of the blocks that were throttled."""
-        return [str(block["name"]) for block in self.blocks if block["throttled"]]
-
     def _reading(self) -> Reading:
         try:
             return self._read(self._config)

@@ -28,9 +28,9 @@ def sense() -> Iterator[None]:
 class OutputFacts:
     """Of an output; see `engine.filters.facts_of`."""
 
-    zeros: float
-    other_draw: float
-    axes: tuple[float | None, ...]
+    zeros: float  # share of its elements for which zero is within the bound
+    other_draw: float  # share for which the element of another draw is
+    axes: tuple[float | None, ...]  # by axis: share for which the neighbour is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +38,10 @@ class FactsAnswer:
     """Of a workload; see `engine.filters.facts_of`."""
 
     outputs: Mapping[str, OutputFacts]
-    arguments: Mapping[str, bool]
-    bytes: float
-    flops: float
-    uncounted: tuple[str, ...]
+    arguments: Mapping[str, bool]  # by name: does it matter for the result?
+    bytes: float  # that a call reads and writes
+    flops: float  # of its floating-point arithmetic
+    uncounted: tuple[str, ...]  # operations whose arithmetic nobody can count
     eager_ns: float
 
     @classmethod

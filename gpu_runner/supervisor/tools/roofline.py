@@ -18,8 +18,8 @@ class Timed:
 
     name: str
     latency_ns: float
-    bytes: float
-    flops: float
+    bytes: float  # that a call moves
+    flops: float  # operations of a call
 
 
 def largest(timed: Sequence[Timed]) -> Timed:

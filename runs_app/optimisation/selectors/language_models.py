@@ -37,15 +37,15 @@ class Usage:
 
     calls: int = 0
     answered: int = 0
-    failed: int = 0
-    tokens: int = 0
+    failed: int = 0  # calls without a whole answer
+    tokens: int = 0  # of prompts and answers
     usd: float = 0.0
     latency_s: float | None = None
-    proposals: int = 0
-    valid: int = 0
+    proposals: int = 0  # ended calls that asked for a kernel
+    valid: int = 0  # of these, those whose kernel was correct
     improvement: float | None = None
-    improvements: int = 0
-    roles: dict[str, int] = field(default_factory=dict)
+    improvements: int = 0  # candidates behind `improvement`
+    roles: dict[str, int] = field(default_factory=dict)  # calls by role
 
     @property
     def valid_share(self) -> float | None:

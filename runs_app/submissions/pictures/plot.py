@@ -17,9 +17,9 @@ _MOST_TICKS = 8
 class Tick:
     """A line across all rows."""
 
-    at: float
+    at: float  # percent of the width
     label: str
-    is_one: bool = False
+    is_one: bool = False  # whether it is the line of 1
 
 
 @dataclass(frozen=True, kw_only=True)

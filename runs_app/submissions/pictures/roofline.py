@@ -37,7 +37,7 @@ class Point:
     """A workload: what it reaches at its intensity, and its share of the lowest roof."""
 
     name: str
-    x: float
+    x: float  # percent of the picture, as y
     y: float
     words: str
 
@@ -48,7 +48,7 @@ class Roofline:
 
     roofs: tuple[Roof, ...]
     points: tuple[Point, ...]
-    x_ticks: tuple[tuple[float, str], ...]
+    x_ticks: tuple[tuple[float, str], ...]  # place in percent, and label; as below
     y_ticks: tuple[tuple[float, str], ...]
 
 
