@@ -13,7 +13,7 @@ from dataclasses import dataclass
 TREND_WIDTH, TREND_HEIGHT = 120.0, 28.0
 AXIS_WIDTH = 200.0
 NOISE = 0.02
-"""A ratio within this of 1 is neither faster nor slower, where its interval is a point."""
+"""A ratio within this of 1 is neither faster nor slower, where no interval is known."""
 
 MOST_TICKS = 6
 """Where there is room for so many words; a narrow column asks for fewer."""

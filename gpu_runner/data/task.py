@@ -82,8 +82,9 @@ class Tolerance:
 
     With eps the machine epsilon of the output's dtype and L the value of `reduction` (the number
     of terms that an output element sums up), an element passes if
-    `|actual - expected| <= eps * (constant + growth * sqrt(L)) * scale`, where `scale` is the
-    reference's `error_scale`, or `|expected| + rms(expected)` where it defines none. No error as
+    `|actual - expected| <= eps * (constant + growth * sqrt(L)) * scale`, where `scale` is what
+    the reference's `forward_scale` or `backward_scale` returns, else
+    `|expected| + rms(expected)`. No error as
     small as `NEGLIGIBLE` counts.
     """
 

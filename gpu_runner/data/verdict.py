@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class Mode(StrEnum):
-    """How much of the protocol an evaluation runs (DESIGN section 4)."""
+    """How much of the protocol an evaluation runs."""
 
     COMPILE = "compile"
     TEST = "test"
@@ -56,7 +56,7 @@ class Direction(StrEnum):
 
 
 class Abi(StrEnum):
-    """How the runner calls a kernel (DESIGN section 3)."""
+    """How the runner calls a kernel."""
 
     TORCH = "torch"
     C = "c"

@@ -58,8 +58,7 @@ def c_arguments(task: Task, workload: Workload, drawn: Drawn) -> tuple[tuple[CPa
 
     Raises `ProblemError` where the reference draws no tensor or number for a parameter.
     """
-    values = {**workload.parameters, **dict(zip(drawn.names, drawn.arguments, strict=True))}
-    values |= drawn.values
+    values = {**workload.parameters, **drawn.named, **drawn.values}
     return tuple((p, _c_value(p, values)) for p in task.c_signature.parameters)
 
 

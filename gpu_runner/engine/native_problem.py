@@ -108,7 +108,7 @@ class NativeProblem(Problem):
         if function is None:
             return None
         drawn = self.draw(workload, direction, seed, device)
-        values = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+        values = {**drawn.values, **drawn.named}
         values.setdefault("inner_eps", inner_eps(self.task.real_dtype or "float32"))
         chosen = _drawn(function, values, workload)
         with exact(device):
@@ -133,8 +133,7 @@ class NativeProblem(Problem):
         if not self.has_verifier(direction):
             return None
         drawn = self.draw(workload, direction, seed, device)
-        inputs = {**workload.parameters, **drawn.values}
-        inputs |= dict(zip(drawn.names, drawn.arguments, strict=True))
+        inputs = {**workload.parameters, **drawn.values, **drawn.named}
         eps = torch.finfo(getattr(torch, self.task.real_dtype or "float32")).eps
         reseed((seed ^ _VERIFIER_SEED) & _SEED_MASK)
         with exact(device):

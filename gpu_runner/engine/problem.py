@@ -50,6 +50,11 @@ class Drawn:
     arguments: tuple[Any, ...]
     values: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The arguments by name."""
+        return dict(zip(self.names, self.arguments, strict=True))
+
 
 @runtime_checkable
 class TwoStep(Protocol):

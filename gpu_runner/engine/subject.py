@@ -273,6 +273,6 @@ def _arrangement(drawn: Drawn, names: list[str] | None) -> Arrange:
 
 def _warm_inputs(drawn: Drawn, inputs: list[Described], *, by_name: bool) -> list[Tensor]:
     if by_name:
-        found = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+        found = {**drawn.values, **drawn.named}
         return [found[entry["name"]] for entry in inputs]
     return list(leaves(drawn.arguments))

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from leaderboard_app.boards.groups import Tally
 from leaderboard_app.boards.ranking import Entry, Problem
+from tasks_app.drawings import NOISE
 
 MOST_COLUMNS = 24
 """Agents shown; those that solved most."""
-NOISE = 0.02
-"""A speedup within this of 1 is neither faster nor slower, where no interval is known."""
 DEEPEST = 4
 """Doublings after which the colour does not change any more."""
 SHADES = (

@@ -31,7 +31,7 @@ from runs_app.models import BaselineMeasurement, Evaluation, Runner, RunnerJob, 
 
 log = logging.getLogger(__name__)
 
-JOB_FUNCTION = "gpu_runner.daemon.jobs.evaluate"
+EVALUATE_FUNCTION = "gpu_runner.daemon.jobs.evaluate"
 CHECK_FUNCTION = "gpu_runner.daemon.jobs.filter_task"
 BASELINES_FUNCTION = "gpu_runner.daemon.jobs.measure_baselines"
 ADVANCE_FUNCTION = "runs_app.jobs.advance_run"
@@ -145,7 +145,7 @@ def urgency(job: RunnerJob) -> Urgency:
 def order(job: RunnerJob) -> tuple[str, Any]:
     """The function that does it, and what it needs to know."""
     if isinstance(job, Evaluation):
-        return JOB_FUNCTION, request_of(job)
+        return EVALUATE_FUNCTION, request_of(job)
     if isinstance(job, TaskCheck):
         check = CheckRequest(
             check_id=str(job.pk), task=job.version.data, device=job.device_id, attempt=job.attempt

@@ -70,7 +70,7 @@ class _Batch:
         self.now = now
         ids = {_identity(event) for event in events if event.job is JobKind.EVALUATION}
         known = [found for found in ids if found is not None]
-        self.locked: dict[UUID, RunnerJob] = {**lifecycle.lock_evaluations(known)} if known else {}
+        self.locked: dict[UUID, RunnerJob] = dict(lifecycle.lock_evaluations(known))
         self.moved: dict[UUID, RunnerJob] = {}
         self.outdated = False
 

@@ -28,9 +28,7 @@ def live_context(evaluation: Evaluation, user: Viewer, now: datetime) -> dict[st
     """What the template of the part that changes while an evaluation runs needs."""
     document = result_document(evaluation, user)
     events = stored_events(evaluation)
-    mine = user.is_authenticated and (
-        user.pk == evaluation.submission.author_id or bool(getattr(user, "is_staff", False))
-    )
+    mine = user.is_authenticated and (user.pk == evaluation.submission.author_id or user.is_staff)
     started_at, ended_at = evaluation.started_at, evaluation.finished_at or now
     return (
         evaluation_context(evaluation, document, user)

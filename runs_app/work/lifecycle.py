@@ -43,11 +43,9 @@ def find(condition: Q) -> list[RunnerJob]:
 SPOOL = "spool:"
 """With this and the spool's name begins, in place of a runner's boot, who holds a job."""
 
-_MOVING = (
-    *("status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at"),
-)
-_OF_EVALUATIONS = (*_MOVING, "events_stored")
+_MOVING = ("status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at")
 """Columns that change while a runner works."""
+_OF_EVALUATIONS = (*_MOVING, "events_stored")
 
 
 def _lockable(model: type[J]) -> QuerySet[J]:

@@ -13,13 +13,11 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from tasks_app.drawings import NOISE
 from tasks_app.people import shown_name
 
 register = template.Library()
 register.filter(shown_name)
-
-NOISE = 0.02
-"""A speedup within this of 1 is neither faster nor slower where no interval is known."""
 
 _TIMES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BINARY = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"))

@@ -13,7 +13,8 @@ from runs_app.models import Evaluation
 from runs_app.submissions.page import WorkloadRow
 from runs_app.submissions.pictures.plot import Plot, PlotRow, axis_of, plot, times
 from runs_app.submissions.selectors import Rival
-from tasks_app.templatetags.display import NOISE, duration_text, significant
+from tasks_app.drawings import NOISE
+from tasks_app.templatetags.display import duration_text, significant
 
 WIDE = 0.10
 """Half an interval over its value from which on the page says that the host was noisy."""

@@ -4,7 +4,6 @@ import { resolve } from "../charts.js";
 const NOISE = 0.02; // a speedup this close to 1 is no difference where no interval is known
 const NAMES = ["--scale-slow-2", "--scale-slow-1", "--scale-even", "--scale-fast-1", "--scale-fast-2", "--scale-fast-3", "--scale-fast-4"];
 const LIMITS = [-1, 0, 0.5, 1, 2]; // log2 of the speedup at which a step of the scale ends
-export const SCALE_WORDS = ["below 0.5×", "0.5× to 1×", "as fast, within the noise", "1× to 1.4×", "1.4× to 2×", "2× to 4×", "above 4×"];
 
 export function palette() {
   const named = (name) => resolve(`var(${name})`);

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import UNDER_WAY, Evaluation, Reevaluation, Status
 from tasks_app.curation.reevaluation.selectors import Key, key_of, with_names
-
-NOISE = 0.02  # a change below this is none where no interval is looked at
+from tasks_app.drawings import NOISE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ TABLES = {"cosines", "sines"}
 @pytest.mark.parametrize("case", BACKWARD, ids=str)
 def test_backward_equals_autograd(case: Case) -> None:
     drawn = case.draw(5)
-    values = {**drawn.values, **dict(zip(drawn.names, drawn.arguments, strict=True))}
+    values = {**drawn.values, **drawn.named}
     gradient = in_float64(values["grad_output"])
     inputs = _inputs(case, values)
     leaves = [v.requires_grad_() for n, v in inputs.items() if _is_real(v) and n not in TABLES]
