@@ -42,8 +42,9 @@ class ChallengeTools:
         setting: Annotated[str, Field(description="tells settings of one agent apart")] = "",
         model: Annotated[str, Field(description="your language model")] = "",
     ) -> Document:
-        """Begin an entry: its time runs from now. Until finish_entry each submit is an attempt of
-        it, and uses its budget. Its token is told only here; keep it to go on after a restart."""
+        """Begin an entry: its time runs from now. Until finish_entry each submit is one
+        of its submissions, and uses its budget. Its token is told only here; keep it to go on
+        after a restart."""
         given = {"agent": agent, "setting": setting, "model": model}
         entry = self._site.enter(challenge, given)
         self._entry = entry["id"]
@@ -70,7 +71,7 @@ class ChallengeTools:
         return self._site.report(entry or self._own(), spent)
 
     def finish_entry(self, entry: Annotated[str, _ENTRY] = "") -> Document:
-        """End your entry: it takes no more attempts, and its best correct kernels are ranked."""
+        """End your entry: it takes no more submissions, and its best correct kernels are ranked."""
         ended = self._site.finish(entry or self._own())
         if ended["id"] == self._entry:
             self._site.use(self._token)

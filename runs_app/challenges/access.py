@@ -16,7 +16,7 @@ _SUBMISSIONS = re.compile(r"/api/v1/submissions")
 _SUBMISSION = re.compile(rf"/api/v1/submissions/{_ID}(?:/status)?")
 _ENTRY = re.compile(rf"/api/v1/entries/{_ID}(?:/\w+)?")
 
-REFUSAL = "this is an entry's token: it submits attempts, reports and finishes its entry, no more"
+REFUSAL = "this is an entry's token: it submits for its entry, reports and finishes it, no more"
 
 
 def viewer_of(entry: Entry, path: str, *, reading: bool) -> Viewer | None:

@@ -142,7 +142,7 @@ def create_report(
     "/entries/{entry_id}/finish", response={200: EntryOut, **_REFUSALS}, summary="End an entry"
 )
 def finish_entry(request: AuthenticatedRequest, entry_id: str) -> dict[str, Any]:
-    """Take no more attempts; the best correct kernel of each task is ranked."""
+    """Take no more submissions; the best correct kernel of each task is ranked."""
     entry = finish(entry=_find(entry_id), user=request.user, now=timezone.now())
     return _entry_out(entry)
 

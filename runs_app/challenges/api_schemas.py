@@ -50,7 +50,7 @@ class ChallengeListed(Schema):
     direction: str = Field(json_schema_extra=one_of(*Direction))
     device: str
     evaluations: int = Field(description="Evaluations on each task.")
-    wall_time_s: int = Field(description="Seconds from entering to the last attempt.")
+    wall_time_s: int = Field(description="Seconds from entering to the last submission.")
     usd: float | None = Field(description="US dollars, as reported; null: no limit.")
     starts_at: datetime
     ends_at: datetime
@@ -95,7 +95,7 @@ class TaskOut(Schema):
     task: str
     used: int
     left: int = Field(description="Evaluations that are left.")
-    best_latency_ns: float | None = Field(description="Of the fastest correct attempt.")
+    best_latency_ns: float | None = Field(description="Of the fastest correct submission.")
     verdict: str = Field(
         description="Of its ranked evaluation, after the entry's end; empty before.",
         json_schema_extra=one_of("", *Verdict),

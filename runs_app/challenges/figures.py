@@ -9,7 +9,7 @@ from uuid import UUID
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.challenges.selectors import (
-    best_attempts,
+    best_evaluations,
     ranked_results,
     undoubted,
     used_evaluations,
@@ -22,7 +22,7 @@ from tasks_app.models import TaskVersion
 class TaskResult:
     """One task of one entry.
 
-    `best` is its fastest correct attempt. `ranked` is the ranked evaluation after the entry's end,
+    `best` is its fastest correct evaluation. `ranked` is the ranked one after the entry's end,
     `is_doubted` whether a suspicion or an audit keeps that one away.
     """
 
@@ -34,7 +34,7 @@ class TaskResult:
 
     @property
     def best_latency_ns(self) -> float | None:
-        """Time of the best attempt."""
+        """Time of the best evaluation before the end."""
         return self.best.latency_ns if self.best else None
 
     @property
@@ -49,7 +49,7 @@ class TaskResult:
 
     @property
     def speedup(self) -> float | None:
-        """Over eager on public workloads: of the ranked evaluation, else of the best attempt."""
+        """Over eager on public workloads: of the ranked evaluation, else of the best one."""
         source = self.ranked if self.is_kept else self.best
         return source.speedup_eager if source else None
 
@@ -88,7 +88,7 @@ class EntryResult:
 
     @property
     def solved(self) -> int:
-        """Tasks with a correct attempt."""
+        """Tasks with a correct submission."""
         return sum(task.best is not None for task in self.tasks)
 
     @property
@@ -210,7 +210,7 @@ def entry_results(challenge: Challenge, entries: Sequence[Entry]) -> list[EntryR
     """What came of each of these entries of one challenge, in a handful of queries."""
     keys = [entry.pk for entry in entries]
     versions = list(challenge.versions.select_related("task").order_by("task__slug"))
-    used, best, ranked = used_evaluations(keys), best_attempts(keys), ranked_results(keys)
+    used, best, ranked = used_evaluations(keys), best_evaluations(keys), ranked_results(keys)
     fine = undoubted(ranked.values())
 
     def result(entry: UUID, version: TaskVersion) -> TaskResult:

@@ -48,7 +48,7 @@ class Line:
 class Curve:
     """Best-so-far of one task, in a box of 600 by 90: the whole width is the budget.
 
-    `steps` are points of a polyline; `right` are dots at the times of correct attempts, `wrong`
+    `steps` are points of a polyline; `right` are dots at the times of correct evaluations, `wrong`
     places of all others. A lower time is drawn higher up. As where kernels are chosen, rough times
     of the mode test count only where there is no other, and those in quarantine never.
     """
@@ -60,7 +60,7 @@ class Curve:
     first_ns: float | None
     best_ns: float | None
     best_at: int
-    attempts: int
+    evaluations: int
     budget: int
 
 
@@ -116,14 +116,14 @@ def figures(result: EntryResult) -> list[tuple[str, str, str]]:
     return found
 
 
-def curves(result: EntryResult, attempts: Sequence[Evaluation]) -> list[Curve]:
-    """One curve for each task that has attempts; those that failed by our fault are left out."""
+def curves(result: EntryResult, evaluations: Sequence[Evaluation]) -> list[Curve]:
+    """One curve for each task that has evaluations; those that failed by our fault are left out."""
     budget = result.entry.challenge.evaluations
     found = []
     for task in result.tasks:
         own = [
             row
-            for row in attempts
+            for row in evaluations
             if row.task_version_id == task.version.pk and row.verdict != Verdict.SYSTEM_ERROR
         ]
         if own:
@@ -142,9 +142,9 @@ def spent(entry: Entry) -> list[tuple[str, str]]:
     return words
 
 
-def _curve(task: str, attempts: Sequence[Evaluation], budget: int) -> Curve:
-    width = _WIDTH / max(budget, len(attempts))
-    known = [(place, row.latency_ns) for place, row in enumerate(attempts) if row.latency_ns]
+def _curve(task: str, evaluations: Sequence[Evaluation], budget: int) -> Curve:
+    width = _WIDTH / max(budget, len(evaluations))
+    known = [(place, row.latency_ns) for place, row in enumerate(evaluations) if row.latency_ns]
     logs = [math.log(value) for _, value in known]
     low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
 
@@ -155,8 +155,8 @@ def _curve(task: str, attempts: Sequence[Evaluation], budget: int) -> Curve:
     best: float | None = None
     best_at = 0
     points: list[tuple[float, float]] = []
-    counted = [(place, value) for place, value in known if attempts[place].quarantine in _FINE]
-    timed = [(place, value) for place, value in counted if attempts[place].mode != Mode.TEST]
+    counted = [(place, value) for place, value in known if evaluations[place].quarantine in _FINE]
+    timed = [(place, value) for place, value in counted if evaluations[place].mode != Mode.TEST]
     for place, value in timed or counted:
         if best is None or value < best:
             x, y = at(place, value)
@@ -164,9 +164,9 @@ def _curve(task: str, attempts: Sequence[Evaluation], budget: int) -> Curve:
             points.append((x, y))
             best, best_at = value, place + 1
     if points:
-        points.append((round(len(attempts) * width, 1), points[-1][1]))
+        points.append((round(len(evaluations) * width, 1), points[-1][1]))
     right = {place for place, _ in known}
-    over = [place for place, row in enumerate(attempts) if row.is_over and place not in right]
+    over = [place for place, row in enumerate(evaluations) if row.is_over and place not in right]
     return Curve(
         task=task,
         steps=" ".join(f"{x},{y}" for x, y in points),
@@ -175,7 +175,7 @@ def _curve(task: str, attempts: Sequence[Evaluation], budget: int) -> Curve:
         first_ns=(timed or counted)[0][1] if counted else None,
         best_ns=best,
         best_at=best_at,
-        attempts=len(attempts),
+        evaluations=len(evaluations),
         budget=budget,
     )
 

@@ -1,4 +1,4 @@
-"""Questions about challenges, their entries, and what came of the entries' attempts."""
+"""Questions about challenges, their entries, and what came of the entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.integrity.eligibility import without_doubts, without_replaced
 from runs_app.models import Challenge, Entry, Evaluation
-from runs_app.submissions.attempts import attempts
+from runs_app.submissions.for_entries import counted_evaluations
 from tasks_app.disclosure import sees_hidden
 from tasks_app.people import Viewer
 
@@ -43,37 +43,37 @@ def entry_rows() -> QuerySet[Entry]:
     return Entry.objects.select_related(*related).defer("transcript")
 
 
-def sees_attempts(user: Viewer, entry: Entry) -> bool:
+def sees_sources(user: Viewer, entry: Entry) -> bool:
     """Whether `user` may see sources of an entry that runs: its owner and admins may."""
     return sees_hidden(user) or entry.user_id == user.pk
 
 
 def sees_transcript(user: Viewer, entry: Entry) -> bool:
     """Whether `user` may read a transcript: everybody may, once the challenge is closed."""
-    return sees_attempts(user, entry) or entry.challenge.closed_at is not None
+    return sees_sources(user, entry) or entry.challenge.closed_at is not None
 
 
 def used_evaluations(entries: Iterable[UUID]) -> dict[Key, int]:
     """By entry and version: how many evaluations count against the budget."""
-    rows = attempts().filter(submission__entry__in=list(entries)).order_by()
+    rows = counted_evaluations().filter(submission__entry__in=list(entries)).order_by()
     counted = rows.values_list("submission__entry", "task_version").annotate(n=Count("pk"))
     return {(entry, version): number for entry, version, number in counted}
 
 
-def attempts_of(entry: Entry) -> QuerySet[Evaluation]:
-    """All attempts of one entry in their order, those included that do not count."""
+def evaluations_of(entry: Entry) -> QuerySet[Evaluation]:
+    """All evaluations of one entry in their order, those included that do not count."""
     rows = Evaluation.objects.filter(submission__entry=entry, background=False)
     rows = rows.exclude(mode__in=(Mode.RANKED.value, Mode.AUDIT.value))
     light = rows.select_related("submission", "task_version__task")
     return light.defer("submission__source", "task_version__document").order_by("created_at", "pk")
 
 
-def best_attempts(entries: Iterable[UUID]) -> dict[Key, Evaluation]:
-    """By entry and version: the fastest correct attempt without doubts.
+def best_evaluations(entries: Iterable[UUID]) -> dict[Key, Evaluation]:
+    """By entry and version: the fastest correct evaluation without doubts.
 
-    Times of the mode test are rough: one counts only where there is no better timed attempt.
+    Times of the mode test are rough: one counts only where there is no better timed one.
     """
-    rows = without_doubts(attempts()).filter(
+    rows = without_doubts(counted_evaluations()).filter(
         submission__entry__in=list(entries), verdict=Verdict.CORRECT.value
     )
     is_rough = Case(When(mode=Mode.TEST.value, then=1), default=0)

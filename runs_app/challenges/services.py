@@ -17,8 +17,8 @@ from runs_app.challenges.settle import end_entry
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.models import Challenge, Entry
 from runs_app.queue.find_device import resolve_device
-from runs_app.submissions.attempts import lock_entry
 from runs_app.submissions.authors import agent_of, language_model_of
+from runs_app.submissions.for_entries import lock_entry
 from runs_app.text import storable
 from tasks_app.models import TaskVersion
 from tasks_app.selectors import find_task
@@ -179,7 +179,7 @@ def report(
 
 @transaction.atomic
 def finish(*, entry: Entry, user: User, now: datetime) -> Entry:
-    """End an entry; its best correct kernel of each task is ranked once all attempts have ended."""
+    """End an entry; its best correct kernel of each task is ranked once nothing is measured."""
     locked = lock_entry(entry)
     if locked.user_id != user.pk and not user.is_staff:
         raise NotAllowed("", "only its owner and admins may do this")

@@ -7,10 +7,10 @@ from datetime import datetime
 from django.db import transaction
 
 from gpu_runner.data.verdict import Mode
-from runs_app.challenges.selectors import best_attempts, ranked_evaluations
+from runs_app.challenges.selectors import best_evaluations, ranked_evaluations
 from runs_app.integrity import audits
 from runs_app.models import UNDER_WAY, Challenge, Entry, Submission
-from runs_app.submissions.attempts import lock_entry
+from runs_app.submissions.for_entries import lock_entry
 from runs_app.work import lifecycle
 
 
@@ -50,12 +50,12 @@ def _rank(entry: Entry, now: datetime) -> bool:
 
 
 def _rank_locked(entry: Entry, now: datetime) -> bool:
-    """Queue a ranked evaluation of the best kernel of each task; False while attempts run."""
+    """Queue a ranked evaluation of the best kernel of each task; False while others run."""
     own = Submission.objects.filter(entry=entry)
     if entry.state != Entry.State.ENDED or own.filter(evaluations__status__in=UNDER_WAY).exists():
         return False
     device = entry.challenge.device
-    for best in best_attempts([entry.pk]).values():
+    for best in best_evaluations([entry.pk]).values():
         submission = Submission.objects.select_related("task_version").get(pk=best.submission_id)
         lifecycle.evaluate(
             submission=submission, device=device, mode=Mode.RANKED, background=True, now=now

@@ -21,11 +21,11 @@ from runs_app.challenges.figures import contenders, entry_results
 from runs_app.challenges.forms import ChallengeForm, EntryForm, ReportForm
 from runs_app.challenges.selectors import (
     all_challenges,
-    attempts_of,
     entries_of,
     entry_rows,
+    evaluations_of,
     find_challenge,
-    sees_attempts,
+    sees_sources,
     sees_transcript,
 )
 from runs_app.challenges.services import (
@@ -44,7 +44,7 @@ from tasks_app.people import AuthenticatedRequest, Viewer
 
 _FOLDER = "runs_app/challenges"
 _PER_PAGE = 20
-_ATTEMPTS = 200
+_SHOWN = 200
 
 
 @require_safe
@@ -122,7 +122,7 @@ def challenge_end(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def entry(request: HttpRequest, entry_id: UUID) -> HttpResponse:
-    """An entry: what it has left, its attempts, and what came of it; its owner reports here."""
+    """An entry: what it has left, what it submitted, what came of it; its owner reports here."""
     found = _entry(entry_id)
     if request.method != "POST":
         return _entry_page(request, found, ReportForm())
@@ -183,7 +183,7 @@ def _entry_page(
 ) -> HttpResponse:
     user = request.user
     result = entry_results(found.challenge, [found])[0]
-    attempts = list(attempts_of(found))
+    evaluations = list(evaluations_of(found))
     is_mine = found.user_id == user.pk
     context: dict[str, Any] = {
         "entry": found,
@@ -192,10 +192,10 @@ def _entry_page(
         "figures": page.figures(result),
         "spent": page.spent(found),
         "budget": found.challenge.evaluations * len(result.tasks),
-        "curves": page.curves(result, attempts),
-        "attempts": list(enumerate(attempts, 1))[: -_ATTEMPTS - 1 : -1],
-        "all_attempts": len(attempts),
-        "sees_attempts": sees_attempts(user, found),
+        "curves": page.curves(result, evaluations),
+        "evaluations": list(enumerate(evaluations, 1))[-_SHOWN:][::-1],
+        "all_evaluations": len(evaluations),
+        "sees_sources": sees_sources(user, found),
         "sees_transcript": sees_transcript(user, found),
         "has_transcript": Entry.objects.filter(pk=found.pk).exclude(transcript="").exists(),
         "is_mine": is_mine,

@@ -70,7 +70,7 @@ class Challenge(models.Model):
 
 
 class Entry(models.Model):
-    """One agent's one try at a challenge; what its token submits are its attempts.
+    """One agent's one try at a challenge; what its token submits is of this entry.
 
     It is the bearer of that token, of which it holds the digest alone. Money and tokens are what
     the agent reports.
@@ -80,11 +80,11 @@ class Entry(models.Model):
         """How far it is."""
 
         RUNNING = "running", "Running"
-        ENDED = "ended", "Ended"  # takes no more attempts; some may still be measured
+        ENDED = "ended", "Ended"  # takes no more submissions; some may still be measured
         RANKED = "ranked", "Ranked"  # its best kernels were sent to be ranked
 
     scopes = ("read", "submit")
-    """What its token allows, within its own attempts."""
+    """What its token allows, beside what visitors read."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     challenge = models.ForeignKey(Challenge, on_delete=models.CASCADE, related_name="entries")

@@ -58,7 +58,7 @@ class Submission(models.Model):
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, blank=True, related_name="candidate_submissions"
     )
-    # The entry to a challenge whose attempt it is.
+    # The entry to a challenge for which it was submitted.
     entry = models.ForeignKey(
         Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="submissions"
     )

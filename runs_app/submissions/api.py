@@ -23,7 +23,7 @@ from runs_app.models import Audited, BoardAudit, Entry, Evaluation, Submission
 from runs_app.models import Status as JobStatus
 from runs_app.queue.find_device import resolve_device
 from runs_app.queue.selectors import waiting_reason as reason_to_wait
-from runs_app.submissions.attempts import attempt
+from runs_app.submissions.for_entries import submit_for_entry
 from runs_app.submissions.identity import identity
 from runs_app.submissions.quota import quota as quota_of
 from runs_app.submissions.remarks import library_remark
@@ -195,7 +195,7 @@ class AuditCreated(Schema):
 def create_submission(
     request: AuthenticatedRequest, response: HttpResponse, payload: SubmissionIn
 ) -> Status[dict[str, Any]]:
-    """Queue a kernel for evaluation; with an entry's token, as an attempt of that entry."""
+    """Queue a kernel for evaluation; with an entry's token, for that entry."""
     now = timezone.now()
     user = request.user
     submission = _submitted(request, payload, now)
@@ -274,7 +274,7 @@ def _submitted(request: AuthenticatedRequest, payload: SubmissionIn, now: dateti
     }
     bearer = getattr(request, "auth", None)
     if isinstance(bearer, Entry):
-        return attempt(entry=bearer, task=payload.task, **fields)
+        return submit_for_entry(entry=bearer, task=payload.task, **fields)
     return submit(
         user=request.user,
         task_version=_version(payload, request.user),

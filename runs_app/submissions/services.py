@@ -88,7 +88,7 @@ def rerun(
     """
     _check_owner(submission, user)
     if submission.entry_id is not None and not user.is_staff:
-        raise NotAllowed("", "only admins measure attempts of a challenge again")
+        raise NotAllowed("", "only admins measure what an entry has submitted again")
     if submission.origin == Submission.Origin.RUN:
         reason = "this is a candidate of a run; enter it to have it measured again"
         raise NotAllowed("", reason)

@@ -97,7 +97,7 @@ def list_own(
 ) -> list[dict[str, Any]]:
     """Answer with what the token's owner has entered, without candidates of runs.
 
-    With an entry's token: with the entry's attempts.
+    With an entry's token: what was submitted for the entry.
     """
     user = request.user
     if not user.is_authenticated:

@@ -143,7 +143,7 @@ make_challenge(
 
 
 def check_that_an_agent_competes(installation: DemoInstallation, client: Client) -> None:
-    """Enter a challenge, and finish it while an attempt is under way: the site ranks it later."""
+    """Enter a challenge, and finish it while a submission is under way: the site ranks it later."""
     kbench = (sys.executable, "-P", "-m", "kbench_client.main")
     told = client.run(*kbench, "challenge", "cup", "--enter", "--agent", "racer", "--json")
     entered = json.loads(told.stdout)

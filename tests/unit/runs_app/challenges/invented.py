@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from gpu_runner.data.verdict import Verdict
 from runs_app.challenges.services import enter, make_challenge
 from runs_app.models import Challenge, Entry, Evaluation
-from runs_app.submissions.attempts import attempt
+from runs_app.submissions.for_entries import submit_for_entry
 from tasks_app.models import Task
 from tests import factories as make
 
@@ -52,7 +52,7 @@ def new_entry(challenge: Challenge, user: User, **overrides: Any) -> Entry:
 
 
 def try_once(entry: Entry, **overrides: Any) -> Evaluation:
-    """A queued attempt in the mode quick."""
+    """A queued evaluation in the mode quick."""
     fields: dict[str, Any] = {
         "task": "scale",
         "source": make.SOURCE,
@@ -64,7 +64,7 @@ def try_once(entry: Entry, **overrides: Any) -> Evaluation:
         "language_model": "",
         "now": make.NOW,
     }
-    return attempt(entry=entry, **{**fields, **overrides}).evaluations.get()
+    return submit_for_entry(entry=entry, **{**fields, **overrides}).evaluations.get()
 
 
 def end(evaluation: Evaluation, verdict: Verdict = Verdict.CORRECT, **result: Any) -> Evaluation:
@@ -75,5 +75,5 @@ def end(evaluation: Evaluation, verdict: Verdict = Verdict.CORRECT, **result: An
 
 
 def tried(entry: Entry, time_ns: float = 1000.0, **overrides: Any) -> Evaluation:
-    """A correct attempt of that time."""
+    """A correct evaluation of that time."""
     return end(try_once(entry, **overrides), latency_ns=time_ns)

@@ -77,7 +77,7 @@ def test_an_entry_begins_with_a_token_of_its_own(entered: dict[str, Any]) -> Non
     assert (site["user"], site["scopes"]) == ("ada", ["read", "submit"])
 
 
-def test_what_it_submits_is_an_attempt(entered: dict[str, Any]) -> None:
+def test_what_it_submits_is_of_its_entry(entered: dict[str, Any]) -> None:
     token = entered["token"]
     created = post("submissions", token, KERNEL)
     assert created.status_code == 201
@@ -125,18 +125,18 @@ def test_its_token_does_nothing_else(
     token = entered["token"]
     other = new_entry(challenge, ada, now=timezone.now())
     private = make.make_submission(user=ada, private=True, task_version=make.make_task_version())
-    attempt = tried(other, now=timezone.now()).submission
+    mine = tried(other, now=timezone.now()).submission
     for path in (
         "runs",
         "challenges/autumn/entries",
         f"entries/{other.pk}/finish",
         f"entries/{other.pk}/report",
-        f"submissions/{attempt.pk}/audit",
+        f"submissions/{mine.pk}/audit",
     ):
         refused = post(path, token, {})
         assert refused.status_code == 401, path
         assert "this is an entry's token" in refused.json()["reason"]
-    for hidden in (private, attempt):
+    for hidden in (private, mine):
         assert get(f"submissions/{hidden.pk}", token).status_code == 404
         assert get(f"submissions/{hidden.pk}/status", token).status_code == 404
     assert get("submissions", token).json() == []

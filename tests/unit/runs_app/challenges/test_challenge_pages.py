@@ -14,7 +14,7 @@ from django.utils import timezone
 from gpu_runner.data.verdict import Verdict
 from runs_app.challenges.figures import entry_results
 from runs_app.challenges.page import curves
-from runs_app.challenges.selectors import attempts_of
+from runs_app.challenges.selectors import evaluations_of
 from runs_app.challenges.settle import settle_challenges
 from runs_app.models import Challenge, Entry, Evaluation
 from tests import factories as make
@@ -222,7 +222,7 @@ def test_a_curve_is_the_best_so_far(challenge: Challenge, ada: User) -> None:
     end(try_once(entry, now=timezone.now()), Verdict.WRONG_RESULT)
     tried(entry, 1000.0, now=timezone.now())
     (result,) = entry_results(challenge, [entry])
-    (curve,) = curves(result, list(attempts_of(entry)))
+    (curve,) = curves(result, list(evaluations_of(entry)))
     assert curve.steps == "100.0,74.0 500.0,74.0 500.0,8.0 600.0,8.0"
     assert (curve.right, curve.wrong) == (((100.0, 74.0), (500.0, 8.0)), (300.0,))
     assert (curve.first_ns, curve.best_ns, curve.best_at) == (4000.0, 1000.0, 3)
@@ -234,7 +234,7 @@ def test_a_rough_time_is_no_best(challenge: Challenge, ada: User) -> None:
     tried(entry, 1000.0, now=timezone.now(), mode="test")
     tried(entry, 4000.0, now=timezone.now())
     (result,) = entry_results(challenge, [entry])
-    (curve,) = curves(result, list(attempts_of(entry)))
+    (curve,) = curves(result, list(evaluations_of(entry)))
     assert (curve.first_ns, curve.best_ns, curve.best_at, len(curve.right)) == (4000, 4000, 2, 2)
 
 
@@ -264,15 +264,13 @@ def test_entries_have_pages(
     assert Client().get(f"{PAGE}?sort=up").status_code == 400
 
 
-def test_what_failed_by_our_fault_is_no_attempt_of_the_curve(
-    challenge: Challenge, ada: User
-) -> None:
+def test_what_failed_by_our_fault_is_not_in_the_curve(challenge: Challenge, ada: User) -> None:
     entry = entry_of(challenge, ada)
     end(try_once(entry, now=timezone.now()), Verdict.SYSTEM_ERROR)
     tried(entry, now=timezone.now())
     result = entry_results(challenge, [entry])[0]
-    (curve,) = curves(result, list(attempts_of(entry)))
-    assert (curve.attempts, curve.best_at, curve.wrong) == (1, 1, ())
+    (curve,) = curves(result, list(evaluations_of(entry)))
+    assert (curve.evaluations, curve.best_at, curve.wrong) == (1, 1, ())
     shown = text(Client().get(entry.get_absolute_url()))
     assert "1 of 6 used; 3 on each task" in shown
     assert "on hidden ones, too" not in shown  # it has not ended

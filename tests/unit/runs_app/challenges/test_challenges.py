@@ -139,7 +139,7 @@ def test_nobody_enters_without_end(challenge: Challenge, ada: User) -> None:
         new_entry(challenge, ada)
 
 
-def test_an_attempt_is_private_and_the_entrys(entry: Entry) -> None:
+def test_a_submission_is_private_and_the_entrys(entry: Entry) -> None:
     submission = try_once(entry).submission
     assert submission.private
     assert submission.entry == entry
@@ -159,7 +159,7 @@ def test_an_attempt_is_private_and_the_entrys(entry: Entry) -> None:
         ({"language": "cuda"}, "language"),
     ],
 )
-def test_an_attempt_that_does_not_fit_counts_not(
+def test_a_submission_that_does_not_fit_counts_not(
     entry: Entry, changes: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(SubmissionError) as refused:
@@ -188,7 +188,7 @@ def test_what_fails_by_our_fault_does_not_count_but_a_cancelled_one_does(
         try_once(entry)
 
 
-def test_time_and_money_end_attempts(entry: Entry) -> None:
+def test_time_and_money_end_submissions(entry: Entry) -> None:
     with pytest.raises(WrongState, match="time was over at 2026-01-02 04:04"):
         try_once(entry, now=make.later(3600))
     report(entry=entry, usd=9.99, now=make.NOW)
@@ -198,7 +198,7 @@ def test_time_and_money_end_attempts(entry: Entry) -> None:
         try_once(entry)
 
 
-def test_attempts_are_measured_again_by_admins_alone(entry: Entry, ada: User) -> None:
+def test_submissions_are_measured_again_by_admins_alone(entry: Entry, ada: User) -> None:
     submission = tried(entry).submission
     with pytest.raises(NotAllowed, match="only admins"):
         rerun(submission=submission, user=ada, now=make.NOW)
@@ -237,7 +237,7 @@ def test_the_best_undoubted_kernel_of_each_task_is_ranked(entry: Entry, ada: Use
         finish(entry=entry, user=ada, now=make.later(61))
 
 
-def test_an_attempt_in_quarantine_is_passed_over(entry: Entry, ada: User) -> None:
+def test_a_result_in_quarantine_is_passed_over(entry: Entry, ada: User) -> None:
     honest = tried(entry, 2000.0)
     suspicion = Suspicion(check=Check.FLOOR, reason="too fast")
     end(try_once(entry), latency_ns=1.0, suspicions=(suspicion,))
@@ -251,7 +251,7 @@ def test_only_its_owner_and_admins_finish(entry: Entry) -> None:
     assert finish(entry=entry, user=make.make_admin(), now=make.NOW).reason == "an admin ended it"
 
 
-def test_the_end_of_the_time_ranks_once_all_attempts_have_ended(entry: Entry) -> None:
+def test_the_end_of_the_time_ranks_once_all_evaluations_have_ended(entry: Entry) -> None:
     tried(entry, 2000.0)
     running = try_once(entry)
     assert settle_challenges(now=make.later(3599)) == 0

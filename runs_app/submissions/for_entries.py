@@ -1,4 +1,4 @@
-"""Attempts of an entry to a challenge: submissions that count against its budget."""
+"""Submissions of an entry to a challenge, which count against its budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasks_app.models import TaskVersion
 
 
 @transaction.atomic
-def attempt(  # noqa: PLR0913 - keywords only: one for each field of a submission
+def submit_for_entry(  # noqa: PLR0913 - keywords only: one for each field of a submission
     *,
     entry: Entry,
     task: str,
@@ -29,10 +29,10 @@ def attempt(  # noqa: PLR0913 - keywords only: one for each field of a submissio
     language_model: str,
     now: datetime,
 ) -> Submission:
-    """Enter a kernel as an attempt of `entry`; it is private until the challenge is closed.
+    """Enter a kernel for `entry`; it is private until the challenge is closed.
 
-    Attempts of one entry take turns, so that two cannot both be the last. Raises `WrongState` when
-    the budget or the time is used up, `SubmissionError` for what is not of the challenge.
+    Submissions of one entry take turns, so that two cannot both be the last. Raises `WrongState`
+    when the budget or the time is used up, `SubmissionError` for what is not of the challenge.
     """
     locked = lock_entry(entry)
     version = _version(locked, task)
@@ -65,7 +65,7 @@ def lock_entry(entry: Entry) -> Entry:
     return rows.select_related(*related).defer("transcript").get(pk=entry.pk)
 
 
-def attempts() -> QuerySet[Evaluation]:
+def counted_evaluations() -> QuerySet[Evaluation]:
     """Evaluations that count against budgets: not what the site did, and not where it failed."""
     counted = Evaluation.objects.filter(submission__entry__isnull=False, background=False)
     counted = counted.exclude(mode__in=(Mode.RANKED.value, Mode.AUDIT.value))
@@ -86,7 +86,7 @@ def check_budget(entry: Entry, version: TaskVersion, now: datetime) -> None:
         raise WrongState(
             "", f"this entry has spent its money: it reports {entry.usd:g} of {challenge.usd:g} USD"
         )
-    used = attempts().filter(submission__entry=entry, task_version=version).count()
+    used = counted_evaluations().filter(submission__entry=entry, task_version=version).count()
     if used >= challenge.evaluations:
         reason = (
             f"this entry has used all {challenge.evaluations} evaluations of {version.task.slug}"
