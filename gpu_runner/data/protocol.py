@@ -143,10 +143,9 @@ Source: docs/decisions/0033-other-values.
 """
 
 SAME_PLACE_SHARE = 0.5
-"""Part of the single calls whose tensors lie where those of the call before lay, with new content.
+"""Part of the single calls that get new content where the tensors of the call before lay.
 
-As in a program that calls a kernel in a loop. Source:
-docs/decisions/0068-new-content-at-the-same-addresses.
+As in a loop. Source: docs/decisions/0068-new-content-at-the-same-addresses.
 """
 
 MOST_BURST_CALLS = {DeviceKind.CUDA: 64, DeviceKind.CPU: 1}
