@@ -128,6 +128,7 @@ def _charts(board: Board, shown: Sequence[Any]) -> dict[str, Any]:
     return {
         "figure": fast_p_figure(leading, board.query.p) if leading else None,
         "cost": cost_figure(leading),
+        "has_costs": any(group.tokens is not None for group in leading),
         "curve": [
             (group.owner, [fast_p(group.speedups, group.problems, p).value for p in THRESHOLDS])
             for group in leading[:PAGE_ROWS]
