@@ -14,6 +14,7 @@ from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from runs_app.evolve import events
+from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.commands import Ask, Measure
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of
@@ -91,18 +92,25 @@ class Campaign:
         self.results: dict[int, EvaluationResult] = {}
         self.events: list[events.Event] = []
         self.began = time.monotonic()
+        self._budget = config.budget
+        self.is_cut = False  # whether its time was over before its end
 
     def run(self, say: Callable[[str], None]) -> None:
         """Run it to its end."""
         waiting: set[Future[Outcome]] = set()
         with ThreadPoolExecutor(max_workers=16) as pool:
-            while self.history.finished is None:
+            while self.history.finished is None and not self.is_cut:
                 waiting |= {pool.submit(*job) for job in self._step([])}
-                while waiting and self.history.finished is None:
+                while waiting and self.history.finished is None and not self._is_late():
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     outcomes = [future.result() for future in done]
                     waiting |= {pool.submit(*job) for job in self._step(outcomes)}
                     self._report(outcomes, say)
+
+    def _is_late(self) -> bool:
+        elapsed_s = time.monotonic() - self.began
+        self.is_cut = bool(wall_time_refusal(self._budget, elapsed_s))
+        return self.is_cut
 
     def _step(self, outcomes: list[Outcome]) -> list[tuple[Callable[..., Outcome], int, object]]:
         jobs = []

@@ -2,6 +2,10 @@
 
 python -m tests.bench.own [--repeats 40] [--evaluations 40] [--part notes ...]
     [--base-url URL --api-name NAME --key-variable VARIABLE --task softmax --device cpu]
+    [--most-evaluations 640 --minutes 90 --usd 5 --price-in 3 --price-out 15 --yes]
+
+What it may spend is printed first. With an endpoint nothing is spent without `--yes`. A limit that
+is reached ends it with the repeats that are whole.
 
 Without an endpoint a simulated language model answers (`own_world` says how it behaves), and a
 simulated device measures. With one, the real model writes kernels for the task, which this host
@@ -15,7 +19,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +27,15 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host.config import default_cache_folder
 from runs_app.evolve.ablation import Interval, geometric_interval
+from runs_app.evolve.budget import cost_usd
+from runs_app.evolve.commands import Ask
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig
 from runs_app.evolve.history import History
+from runs_app.evolve.outcomes import Answer
 from runs_app.llm.endpoint import Endpoint
-from tests.bench.campaign import Campaign, problem_of
+from tests.bench.campaign import Campaign, Model, problem_of
 from tests.bench.evaluations import make_config
+from tests.bench.limits import Purse, Spent, add_limits, check_limits
 from tests.bench.optimise import asking
 from tests.bench.own_world import own_world, source
 from tests.bench.tables import heading, table
@@ -38,6 +46,7 @@ COLUMNS = (
     *("correct", "stopped"),
 )
 
+WHOLE = "nothing"  # is left out
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "islands": {"islands": 1},
     "diffs": {"diff": 0.0},
@@ -79,25 +88,27 @@ def ran(history: History, device: float) -> Ran:
     )
 
 
-def simulated(evaluations: int) -> Run:
-    """Runs in the simulated world."""
+def simulated(evaluations: int, purse: Purse | None = None) -> Run:
+    """Runs in the simulated world, within the limits."""
 
     def run(parameters: Mapping[str, Any], seed: int) -> Ran:
         world = own_world(seed)
         config = a_config(
             seed=seed,
             parameters={"proposals": 4 * evaluations, "floor_stop": 0.0, **parameters},
-            budget=Budget(evaluations=evaluations),
+            budget=purse.budget() if purse else Budget(evaluations=evaluations),
         )
         problem = a_problem(seed_source=source(""), floor_ns=None)
         history = begin(problem, config, world).go().history
+        if purse:
+            purse.pay(history)
         return ran(history, world.device_ns / 1e3)
 
     return run
 
 
-def real(options: argparse.Namespace) -> Run:
-    """Runs that ask a real language model, and measure on this host."""
+def real(options: argparse.Namespace, purse: Purse) -> Run:
+    """Runs that ask a real language model, and measure on this host, within the limits."""
     task, host = find_task(options.task), make_config(options.device, options.cache)
     seed_kernel = task.files[f"kernels/naive{host.kind.language.suffix}"]
     problem = problem_of(task, host, seed_kernel, "naive")
@@ -107,31 +118,58 @@ def real(options: argparse.Namespace) -> Run:
         base_url=options.base_url,
         key_variable=options.key_variable,
     )
-    model = asking(endpoint)
+    prices = {"price_in_usd": options.price_in, "price_out_usd": options.price_out}
+    spec = ModelSpec(name=options.api_name, **prices)
+    model = _priced(asking(endpoint), spec)
 
     def run(parameters: Mapping[str, Any], seed: int) -> Ran:
         config = RunConfig(
             strategy="islands",
             seed=seed,
             parameters={"proposals": 4 * options.evaluations, **parameters},
-            models=(ModelSpec(name=options.api_name),),
-            budget=Budget(evaluations=options.evaluations),
+            models=(spec,),
+            budget=purse.budget(),
         )
         campaign = Campaign(task, problem, config, host, model)
-        campaign.run(lambda line: print(line, file=sys.stderr, flush=True))
+        campaign.run(_say)
+        purse.pay(campaign.history, is_cut=campaign.is_cut)
         stages = (s.duration_s for r in campaign.results.values() for s in r.stages)
         return ran(campaign.history, sum(stages))
 
     return run
 
 
-def rows(run: Run, parts: Sequence[str], repeats: int) -> Iterator[list[str]]:
-    """A row for the whole, and one for each part that is left out."""
-    seeds = range(1, repeats + 1)
-    whole = [run({}, seed) for seed in seeds]
-    yield row("nothing", whole, whole)
-    for part in parts:
-        yield row(part, whole, [run(PARTS[part], seed) for seed in seeds])
+def _priced(model: Model, spec: ModelSpec) -> Model:
+    """The same with what its answers cost."""
+
+    def ask(number: int, command: Ask) -> Answer:
+        answer = model(number, command)
+        return replace(answer, cost_usd=cost_usd(spec, answer.tokens_in, answer.tokens_out))
+
+    return ask
+
+
+def runs(run: Run, parts: Sequence[str], repeats: int) -> tuple[dict[str, list[Ran]], str]:
+    """Runs of the whole and without each part, seed by seed; and why they ended early, if so."""
+    found: dict[str, list[Ran]] = {name: [] for name in (WHOLE, *parts)}
+    try:
+        for seed in range(1, repeats + 1):
+            for name, done in found.items():
+                done.append(run(PARTS.get(name, {}), seed))
+    except Spent as error:
+        return found, str(error)
+    return found, ""
+
+
+def rows(found: Mapping[str, Sequence[Ran]]) -> Iterator[list[str]]:
+    """A row for the whole, and one for each part that is left out, over the seeds that both have.
+
+    None for what has no run.
+    """
+    whole = found[WHOLE]
+    for name, without in found.items():
+        if without:
+            yield row(name, whole[: len(without)], without)
 
 
 def row(name: str, whole: Sequence[Ran], without: Sequence[Ran]) -> list[str]:
@@ -144,8 +182,8 @@ def row(name: str, whole: Sequence[Ran], without: Sequence[Ran]) -> list[str]:
     return [
         name,
         f"{speed.mean:.2f}",
-        "" if name == "nothing" else f"{brings.mean:.3f}",
-        "" if name == "nothing" else interval(brings),
+        "" if name == WHOLE else f"{brings.mean:.3f}",
+        "" if name == WHOLE else interval(brings),
         f"{sum(b.tokens for b in without) / count / 1e3:.0f}k",
         f"{sum(b.device for b in without) / sum(a.device for a in whole):.2f}",
         f"{sum(b.correct for b in without) / count:.0%}",
@@ -170,19 +208,36 @@ def main() -> None:
     parser.add_argument("--task", default="softmax")
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CPU)
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
+    add_limits(parser)
     options = parser.parse_args()
+    check_limits(parser, options)
     if options.base_url and not options.api_name:
         parser.error("--api-name: name the language model at the endpoint")
     if options.key_variable and options.key_variable not in os.environ:
         parser.error(f"--key-variable: {options.key_variable} is not set")
-    run = real(options) if options.base_url else simulated(options.evaluations)
-    made = []
-    for each in rows(run, options.part, options.repeats):
-        made.append(each)
-        print(each, file=sys.stderr, flush=True)
+    purse = Purse(
+        runs=options.repeats * (1 + len(options.part)),
+        evaluations=options.evaluations,
+        most_evaluations=options.most_evaluations,
+        minutes=options.minutes,
+        usd=options.usd,
+        say=_say,
+    )
+    _say(purse.plan() + ("" if options.base_url else ", simulated: nothing is paid"))
+    if options.base_url and not options.yes:
+        parser.error("--yes: nothing was spent; say that it may be")
+    run = real(options, purse) if options.base_url else simulated(options.evaluations, purse)
+    found, reason = runs(run, options.part, options.repeats)
+    made = list(rows(found))
+    if reason:
+        _say(reason)
     if options.base_url:
         print(heading(make_config(options.device, options.cache)))
     print(table(COLUMNS, made))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
