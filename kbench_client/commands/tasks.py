@@ -16,6 +16,7 @@ from kbench_client.site import Site
 FILTERS = ("q", "scenario", "difficulty", "tag", "abi", "direction", "dtype")
 DOCUMENT = "task.json"
 _NAIVE = "kbench-naive"
+_VERIFIER = "def verify_fn("
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -84,6 +85,20 @@ def folder_of(task: dict[str, Any]) -> dict[str, str]:
     return files
 
 
+def _tolerance(document: dict[str, Any]) -> str:
+    """What an element may be off by, in words."""
+    if any(_VERIFIER in text for text in document.get("files", {}).values()):
+        return "the task's own verifier judges: `verify_fn` in reference.py"
+    given = document.get("tolerance", {})
+    constant, growth = float(given.get("constant", 16)), float(given.get("growth", 4))
+    terms = given.get("reduction", "1")
+    return (
+        f"an element may be off by eps × ({constant:g} + {growth:g} √L) × its scale; eps is that of"
+        f" {document.get('dtype', 'the output')}, L = `{terms}` the terms that it sums up; the"
+        " scale is its expected size plus the output's root mean square, or what reference.py says"
+    )
+
+
 def about(task: dict[str, Any]) -> str:
     """A task in words: what to write, and on which shapes it is measured."""
     document = task["document"]
@@ -92,7 +107,7 @@ def about(task: dict[str, Any]) -> str:
         lines += ["```c++", f'extern "C" {document["signature"]};', "```", ""]
     lines += [
         f"- ABI {task['abi']}, {task['dtype']}, {', '.join(task['directions'])}",
-        f"- tolerance: {json.dumps(document.get('tolerance', {}))}",
+        f"- tolerance: {_tolerance(document)}",
         "",
         "| workload | devices | parameters |",
         "|---|---|---|",

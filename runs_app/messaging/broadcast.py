@@ -70,9 +70,11 @@ def run_message(
 def event_message(event: EvaluationEvent, hidden_names: tuple[str, ...]) -> dict[str, Any]:
     """What a socket shows of an event. Nobody's socket tells of hidden workloads, not an admin's.
 
+    The log of an attempt that was lost is for admins, on pages.
     `seq` counts from 1 in each evaluation; `at` is in ISO 8601.
     """
     payload = public_payload(event.payload, hidden_names)
+    payload.pop("log", None)
     return {
         "seq": event.position,
         "kind": event.kind,

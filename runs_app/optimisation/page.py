@@ -15,7 +15,7 @@ from runs_app.evolve.strategies import STRATEGIES
 from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import Candidate, Run
 from runs_app.optimisation.selectors.runs import budgets
-from runs_app.optimisation.selectors.settings import parameters_of
+from runs_app.optimisation.selectors.settings import parameter_label, parameters_of
 from runs_app.optimisation.services.history import config_now
 
 _LINES = {"eager": "eager", "compiled": "compiled", "best": "best baseline"}
@@ -68,7 +68,7 @@ def growing(run: Run) -> list[Growing]:
         return []
     now = with_defaults(info, config_now(run).parameters)
     return [
-        Growing(name=name, label=name.replace("_", " ").capitalize(), value=now[name])
+        Growing(name=name, label=parameter_label(name).capitalize(), value=now[name])
         for name in info.grows
     ]
 
@@ -129,7 +129,7 @@ def config_rows(run: Run) -> list[tuple[str, str]]:
         ("Seed kernel", run.problem.get("seed_title", "")),
         ("Seed number", str(run.seed)),
     ]
-    rows += [(name.replace("_", " "), _words(value)) for name, value in parameters_of(run).items()]
+    rows += [(parameter_label(name), _words(value)) for name, value in parameters_of(run).items()]
     return [(label, value) for label, value in rows if value]
 
 

@@ -17,6 +17,12 @@ def events(evaluation: Evaluation, since: int = 0) -> list[dict[str, Any]]:
     return [broadcast.event_message(row, hidden) for row in rows]
 
 
+def logs_of_lost(evaluation: Evaluation) -> list[tuple[int, str]]:
+    """By attempt: what runners said of attempts that they could not end, for admins."""
+    rows = evaluation.events.filter(kind="lost", payload__has_key="log").order_by("position")
+    return [(row.attempt, str(row.payload["log"])) for row in rows]
+
+
 def queue_events(since: int) -> list[dict[str, Any]]:
     """What happened to all queues after event number `since`: at most the newest 500, in order."""
     rows = (

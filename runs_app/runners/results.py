@@ -28,7 +28,7 @@ def finish(evaluation: Evaluation, document: Any, now: datetime, seq: int) -> No
     outcome.check(evaluation, result)
     if result.retryable and evaluation.attempt < settings.MAX_ATTEMPTS:
         reason = public_reason(codec.encode(result), evaluation.task_version.hidden_names)
-        lifecycle.try_again(evaluation, reason=reason, now=now, seq=seq)
+        lifecycle.try_again(evaluation, reason=reason, log=result.log, now=now, seq=seq)
         return
     before = _leader(evaluation)
     result = baselines.joined(evaluation, result, now)

@@ -25,6 +25,7 @@ from runs_app.runners.events import record_events
 from runs_app.work import lifecycle
 
 _URGENCIES = list(Urgency)
+_LONGEST_REASON = 500  # characters
 
 
 class SpoolError(ValueError):
@@ -130,8 +131,23 @@ def _import(
         _check(name, events, manifest)
         record_events(events=events, now=now)
     except (DataError, EventError, SpoolError) as error:
-        raise SpoolError(f"{name}: {error}") from None
+        more = _queue_again(name, manifest, str(error), now)
+        raise SpoolError(f"{name}: {error}{more}") from None
     done.new += 1
+
+
+def _queue_again(name: JobName, manifest: Manifest, why: str, now: datetime) -> str:
+    """Begin the next attempt of a job whose outcome was refused, if there is one; says so."""
+    seen = _row(name)
+    if seen is None or seen.attempt != name.attempt or not _is_out(seen, manifest):
+        return ""
+    reason = f"what its spool brought was refused: {why}"[:_LONGEST_REASON]
+    with transaction.atomic():
+        job = lifecycle.lock_in(seen, Status.RUNNING)
+        if job is None or job.runner_boot_id != seen.runner_boot_id:
+            return ""
+        lifecycle.retry_or_give_up(job, reason=reason, now=now)
+    return "; it was the last attempt" if job.is_over else "; the job is in the queue again"
 
 
 def _see_that_it_can_be_done(

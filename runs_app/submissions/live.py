@@ -10,6 +10,7 @@ from runs_app.integrity.selectors import may_stop
 from runs_app.integrity.views import evaluation_context
 from runs_app.models import Evaluation, Status
 from runs_app.queue.events import events as stored_events
+from runs_app.queue.events import logs_of_lost
 from runs_app.queue.selectors import waiting_reason
 from runs_app.submissions import page as evaluation_page
 from runs_app.submissions import profile_page
@@ -49,8 +50,13 @@ def live_context(evaluation: Evaluation, user: Viewer, now: datetime) -> dict[st
             "is_mine": mine,
             "may_cancel": mine and may_stop(evaluation, user),
             "is_admin": sees_hidden(user),
+            "lost_logs": logs_of_lost(evaluation) if _may_have_lost(evaluation, user) else [],
         }
     )
+
+
+def _may_have_lost(evaluation: Evaluation, user: Viewer) -> bool:
+    return evaluation.attempt > 1 and sees_hidden(user)
 
 
 def _result_context(

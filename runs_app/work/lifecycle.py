@@ -43,6 +43,7 @@ def find(condition: Q) -> list[RunnerJob]:
 SPOOL = "spool:"
 """With this and the spool's name begins, in place of a runner's boot, who holds a job."""
 
+_LONGEST_LOG = 1 << 16  # characters, of an attempt that is tried again
 _MOVING = ("status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at")
 """Columns that change while a runner works."""
 _OF_EVALUATIONS = (*_MOVING, "events_stored")
@@ -146,9 +147,13 @@ def retry_or_give_up(job: RunnerJob, *, reason: str, now: datetime, seq: int | N
     _begin_again(job, reason=reason, now=now)
 
 
-def try_again(job: RunnerJob, *, reason: str, now: datetime, seq: int) -> None:
-    """Begin the next attempt after one that has ended by itself, and whose host was the cause."""
-    journal.write(job, "lost", {"reason": reason}, now=now, seq=seq)
+def try_again(job: RunnerJob, *, reason: str, log: str, now: datetime, seq: int) -> None:
+    """Begin the next attempt after one that has ended by itself, and whose host was the cause.
+
+    `log` is its runner's account, for admins.
+    """
+    payload = {"reason": reason} | ({"log": log[:_LONGEST_LOG]} if log else {})
+    journal.write(job, "lost", payload, now=now, seq=seq)
     _begin_again(job, reason=f"measured again: {reason}", now=now)
 
 
@@ -209,7 +214,7 @@ def end(
     `payload` is what an evaluation's watchers are told; `seq` as in `retry_or_give_up`.
     """
     assert not job.is_over, f"{job.KIND} {job.pk} has ended before"
-    job.status, job.finished_at = status, now
+    job.status, job.finished_at, job.stage = status, now, ""
     if isinstance(job, Evaluation):
         audit_state.inherit(job)
     journal.say(job, status.lower(), payload, now=now, seq=seq)

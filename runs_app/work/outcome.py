@@ -7,13 +7,17 @@ from collections.abc import Iterable
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
+from gpu_runner.data.verdict import Verdict
 from runs_app.errors import EventError
 from runs_app.models import Evaluation
 from tasks_app.disclosure import public_reason
 
 
 def check(evaluation: Evaluation, result: EvaluationResult) -> None:
-    """Refuse a result of something else; raises `EventError`."""
+    """Refuse a result of something else, or one that has no time and needs one.
+
+    Raises `EventError`.
+    """
     facts = {
         "evaluation_id": (result.evaluation_id, str(evaluation.pk)),
         "attempt": (result.attempt, evaluation.attempt),
@@ -25,6 +29,9 @@ def check(evaluation: Evaluation, result: EvaluationResult) -> None:
     for field, (found, expected) in facts.items():
         if found != expected:
             raise EventError(f"result.{field} is {found!r}, expected {expected!r}")
+    time_ns = result.latency_ns
+    if (result.verdict is Verdict.CORRECT) != (time_ns is not None and 0 < time_ns < math.inf):
+        raise EventError(f"result.latency_ns is {time_ns!r}, of the verdict {result.verdict}")
 
 
 def apply(evaluation: Evaluation, result: EvaluationResult) -> None:

@@ -26,6 +26,7 @@ _BUDGET = {
     "evaluations": "budget: evaluations",
     "wall_time_s": "budget: seconds",
 }
+_PARAMETERS = {"evaluations": "combinations at most"}
 _VERIFIERS = ("soft", "threshold", "survivors", "reflect")
 
 
@@ -45,7 +46,13 @@ def settings_of(run: Run) -> dict[str, str]:
     budget = config.get("budget") or {}
     settings |= {label: text(budget.get(name), "no cap") for name, label in _BUDGET.items()}
     parameters = parameters_of(run)
-    return settings | {str(name): text(value) for name, value in sorted(parameters.items())}
+    labels = {name: _PARAMETERS.get(name, name) for name in sorted(parameters)}
+    return settings | {label: text(parameters[name]) for name, label in labels.items()}
+
+
+def parameter_label(name: str) -> str:
+    """A strategy's parameter for people; none is called as a part of the budget is."""
+    return _PARAMETERS.get(name, name.replace("_", " "))
 
 
 def parameters_of(run: Run) -> Mapping[str, Any]:

@@ -77,7 +77,9 @@ def test_tasks_are_listed_and_one_becomes_a_folder(kbench: Command, home: Path) 
     assert refused.document["error"]["field"] == "tag"
     assert kbench("get", "scale").status == 0
     assert "def make_inputs" in (home / "scale/reference.py").read_text()
-    assert "void scale" in (home / "scale/README.md").read_text()
+    readme = (home / "scale/README.md").read_text()
+    assert "void scale" in readme
+    assert "off by eps × (16 + 4 √L) × its scale; eps is that of float32, L = `1`" in readme
     document = json.loads((home / "scale/task.json").read_text())
     assert make.HIDDEN_WORKLOAD not in json.dumps(document)
     assert "n256" in {each["name"] for each in document["workloads"]}

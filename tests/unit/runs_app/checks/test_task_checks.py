@@ -250,13 +250,15 @@ class TestDisclosure:
         a_draft(version, owner)
         check = ask(version=version)
         send(check, EventKind.STAGE, {"detail": f"forward {make.HIDDEN_WORKLOAD}"}, seq=1)
-        send(check, EventKind.FINISHED, {"reason": "no such size as 1777"}, seq=2)
-        for user in (make.make_admin(), owner, check.asked_by):
-            assert check_reason(check, user) == "no such size as 1777"
+        assert check_stage(check, author) == "forward a hidden workload"
+        for user in (admin := make.make_admin(), owner, check.asked_by):
             assert make.HIDDEN_WORKLOAD in check_stage(check, user)
+        send(check, EventKind.FINISHED, {"reason": "no such size as 1777"}, seq=2)
+        assert check_stage(check, admin) == ""
+        for user in (admin, owner, check.asked_by):
+            assert check_reason(check, user) == "no such size as 1777"
             assert find_check(check.pk, user) == check
         assert "1777" not in check_reason(check, author)
-        assert check_stage(check, author) == "forward a hidden workload"
         assert find_check(check.pk, author) == check
         for stranger in (make.make_user(), AnonymousUser()):
             assert "1777" not in check_reason(check, stranger)

@@ -23,7 +23,9 @@ from runs_app.models import (
     Status,
 )
 from runs_app.queue import runners
+from runs_app.queue.events import events, logs_of_lost
 from runs_app.runners.events import record_event
+from runs_app.submissions.live import live_context
 from runs_app.submissions.services import cancel
 from tests import factories as make
 from tests.unit.queued import Jobs
@@ -52,7 +54,7 @@ def test_an_evaluation_runs_and_finishes() -> None:
     assert (evaluation.hidden_speedup, evaluation.floor_fraction) == (1.6, 0.5)
     assert evaluation.latency_spread == pytest.approx(0.01)
     assert evaluation.speedup_spread == pytest.approx(0.01 * 2**0.5)
-    assert evaluation.stage == "build"
+    assert evaluation.stage == ""  # of what runs alone
     assert evaluation.result.document == result
     kinds = [event.kind for event in evaluation.events.order_by("position")]
     assert kinds == ["queued", "started", "stage", "finished"]
@@ -160,19 +162,30 @@ def test_what_a_runners_host_has_ended_is_tried_again(
         for attempt in range(1, attempts + 1):
             make.start(evaluation)
             assert (evaluation.attempt, evaluation.verdict) == (attempt, "")
+            log = f"Traceback {attempt}"
             result = make.make_result(
-                evaluation, attempt=attempt, reason="was killed", retryable=retryable, **failed
+                evaluation,
+                attempt=attempt,
+                reason="was killed",
+                retryable=retryable,
+                log=log,
+                **failed,
             )
             with django_capture_on_commit_callbacks(execute=True):
                 make.send(evaluation, EventKind.FINISHED, {"result": codec.encode(result)}, seq=2)
             evaluation.refresh_from_db()
         assert (evaluation.status, evaluation.verdict) == (Status.FINISHED, "SYSTEM_ERROR")
+        assert evaluation.stage == ""
         assert evaluation.reason == evaluation.result.document["reason"] == "was killed"
     assert jobs.enqueued == [f"evaluation-{killed.pk}-2", f"evaluation-{killed.pk}-3"]
     assert jobs.dropped == []  # the work-horse ends by itself, and looks at its device before
     kinds = [event.kind for event in killed.events.order_by("position")]
     again = ["started", "lost", "retried"]
     assert kinds == ["queued", *again, *again, "started", "finished"]
+    assert logs_of_lost(killed) == [(1, "Traceback 1"), (2, "Traceback 2")]
+    assert "Traceback" not in str(events(killed))
+    for user, seen in ((make.make_admin(), 2), (killed.submission.author, 0)):
+        assert len(live_context(killed, user, make.NOW)["lost_logs"]) == seen
 
 
 def test_a_last_attempt_stands(jobs: Jobs, settings: Any) -> None:

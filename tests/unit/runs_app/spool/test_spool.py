@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -107,7 +108,28 @@ def test_events_of_another_job_in_a_jobs_file_are_refused(folder: Path) -> None:
     SpoolFolder(folder).events_file(the_job(folder, one).name).write_text(lines)
     done = import_spool(folder=folder, now=make.NOW)
     assert done.new == 1
-    assert "holds events of another job" in done.refused[0]
+    assert "holds events of another job; the job is in the queue again" in done.refused[0]
+    one.refresh_from_db()
+    assert (one.status, one.attempt) == ("QUEUED", 2)
+    assert "what its spool brought was refused: its file holds events of" in one.reason
+    assert import_spool(folder=folder, now=make.NOW).refused == []  # told once
+
+
+def test_a_result_that_is_refused_goes_back_to_waiting_until_its_attempts_are_used(
+    folder: Path, settings: Any
+) -> None:
+    settings.MAX_ATTEMPTS = 2
+    row = make.make_evaluation()
+    for state, words in (("QUEUED", "the job is in the queue again"), ("FINISHED", "the last")):
+        export(folder)
+        path = work(folder, row)
+        path.write_text(path.read_text().replace('"latency_ns": ', '"latency_ns": -'))
+        done = import_spool(folder=folder, now=make.NOW)
+        assert words in done.refused[0]
+        assert done.unfinished == 0
+        row.refresh_from_db()
+        assert row.status == state
+    assert row.verdict == "SYSTEM_ERROR"
 
 
 def test_the_most_urgent_go_first_and_more_can_follow(folder: Path) -> None:

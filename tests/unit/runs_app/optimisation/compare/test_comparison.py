@@ -14,6 +14,7 @@ from runs_app.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.compare.selectors import curve, summaries
 from runs_app.optimisation.compare.views import delta
+from runs_app.optimisation.page import config_rows, growing
 from runs_app.optimisation.selectors.settings import differing, settings_of
 from tests import factories as make
 
@@ -52,6 +53,14 @@ def finished(best_ns: float | None, version: Any, **overrides: Any) -> Run:
         run.best_latency_ns = best_ns
     run.save()
     return run
+
+
+def test_no_parameter_is_called_as_a_part_of_the_budget_is() -> None:
+    run = make.make_run(strategy="autotune", config=config(strategy="autotune", models=()))
+    rows = dict(config_rows(run))
+    assert (rows["combinations at most"], "evaluations" in rows) == ("60", False)
+    assert settings_of(run)["combinations at most"] == "60"
+    assert "Combinations at most" in {each.label for each in growing(run)}
 
 
 def test_a_default_that_is_named_is_the_same_setting() -> None:
