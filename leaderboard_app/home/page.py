@@ -13,7 +13,7 @@ from leaderboard_app.boards.recent import leaders, record
 from leaderboard_app.boards.records import Record
 from runs_app.models import Device, Evaluation, Status
 from runs_app.optimisation.page import RunRow, run_rows
-from runs_app.optimisation.selectors.runs import best_so_far, running_runs
+from runs_app.optimisation.selectors.runs import best_so_far, latest_run, running_runs
 from runs_app.queue.bar import Bar
 from runs_app.queue.loads import Load, loads
 from runs_app.work.access import listed_evaluations
@@ -49,7 +49,7 @@ class Live:
     verdicts: Sequence[Evaluation]
     queues: list[Queue]
     line: Line | None
-    """The run with the newest step."""
+    """The run with the newest step, else the one that ended last."""
     runs: list[RunRow]
     """The other runs."""
     record: Record | None
@@ -71,7 +71,7 @@ def live(user: Viewer, now: datetime) -> Live:
     here = evaluations.exclude(device__in=elsewhere)
     finished = here.filter(status=Status.FINISHED)
     running = here.filter(status=Status.RUNNING, finished_at=None)
-    rows = run_rows(running_runs(user, _RUNS))
+    rows = run_rows(list(running_runs(user, _RUNS)) or latest_run(user))
     return Live(
         at_work=_first(running.order_by("background", "-started_at"), _AT_WORK),
         verdicts=_first(finished.order_by("-finished_at"), _FEED),

@@ -58,6 +58,11 @@ def running_runs(user: Viewer, most: int) -> QuerySet[Run]:
     return visible_runs(user).filter(status=Run.Status.RUNNING).order_by("-advanced_at")[:most]
 
 
+def latest_run(user: Viewer) -> QuerySet[Run]:
+    """The visible run that came to its end last; empty where none has."""
+    return visible_runs(user).filter(status=Run.Status.FINISHED).order_by("-advanced_at")[:1]
+
+
 def best_so_far(run: Run) -> list[float | None]:
     """Speedup over the seed kernel by candidate number, where one was faster than all before it.
 

@@ -86,7 +86,7 @@ def test_without_results_the_page_says_how_to_begin(client: Client) -> None:
     text = client.get("/").content.decode()
     assert "No kernel measured on this site leads a board yet" in text
     assert "Nothing has been evaluated yet" in text
-    assert "No run is looking for a faster kernel" in text
+    assert "No run has looked for a faster kernel yet" in text
     assert "Begin in three steps" in text
 
 
@@ -108,6 +108,22 @@ def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
     assert "night shift" in text
     assert 'aria-label="Speedup over the seed kernel' in text
     assert "no runner for cpu" in text
+
+
+def test_without_a_running_run_the_latest_one_draws_its_line(client: Client) -> None:
+    version = factories.make_task_version()
+    for name, hour, private in (("old", 1, False), ("late", 2, False), ("mine", 3, True)):
+        at = timezone.now() - timedelta(hours=9 - hour)
+        run = factories.make_run(
+            task_version=version, seed_latency_ns=800.0, name=name, status="FINISHED",
+            advanced_at=at, ended_at=at, private=private,
+        )  # fmt: skip
+        factories.make_candidate(run, verdict="CORRECT", state="measured", latency_ns=400.0)
+    text = client.get("/").content.decode()
+    assert "Latest run, ended 7 h ago" in text
+    assert 'aria-label="Speedup over the seed kernel' in text
+    line = text.split('class="instrument-line"')[1].split("</section>")[0]
+    assert ("late" in line, "old" in line, "mine" in line) == (True, False, False)
 
 
 def test_a_verdict_in_quarantine_says_so(client: Client) -> None:
