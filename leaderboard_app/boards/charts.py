@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,10 @@ from leaderboard_app.boards.ranking import fast_curve
 
 _LINES = COLOURS = 8
 """Lines of a chart, and colours of the page's palette."""
+_MARGIN = 0.25
+"""Room around points that have names, as a part of what their axis shows."""
+_LEAST_MARGIN = 0.2
+"""The same on an axis of logarithms where all points lie together."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
@@ -62,8 +67,19 @@ def cost_figure(groups: Sequence[Group]) -> dict[str, Any] | None:
             _points(front, "Nobody is cheaper and faster", mode="lines", colour=1),
             _points(paid, "Each name", mode="markers+text", colour=0),
         ],
-        "layout": _plain_layout("USD for each solved problem", "speedup, geometric mean")
-        | {"xaxis": {"type": "log", "title": {"text": "USD for each solved problem"}}},
+        "layout": _plain_layout("", "speedup, geometric mean") | _room(paid),
+    }
+
+
+def _room(points: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
+    """Axes with room for the names around the points; that of money has logarithms."""
+    ends = [math.log10(change(usd for usd, _, _ in points)) for change in (min, max)]
+    margin = max(_LEAST_MARGIN, (ends[1] - ends[0]) * _MARGIN)
+    title = {"text": "USD for each solved problem"}
+    most = max(speedup for _, speedup, _ in points)
+    return {
+        "xaxis": {"type": "log", "title": title, "range": [ends[0] - margin, ends[1] + margin]},
+        "yaxis": {"title": {"text": "speedup, geometric mean"}, "range": [0, most * (1 + _MARGIN)]},
     }
 
 
@@ -99,6 +115,8 @@ def _points(
         "y": [speedup for _, speedup, _ in points],
         "text": [owner for _, _, owner in points],
         "textposition": "top center",
+        "line": {"shape": "hv", "width": 2},
+        "marker": {"size": 9},
         "meta": {"colour": colour},
         "hovertemplate": "%{text}: %{x:.3g} USD, %{y:.3g}×<extra></extra>",
     }

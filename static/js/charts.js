@@ -2,7 +2,7 @@
 
 const PALETTE = [
   "light-dark(#2350c0, #8fb1ff)", "light-dark(#b3541e, #f0a877)", "light-dark(#146c37, #63cf8b)",
-  "light-dark(#8a2a6f, #e49bd0)", "light-dark(#00707a, #5fd0d8)", "light-dark(#875400, #efb955)",
+  "light-dark(#8a2a6f, #e49bd0)", "light-dark(#00707a, #5fd0d8)", "light-dark(#6a6a00, #d8d468)",
   "light-dark(#5b3fb8, #b9a6f5)", "light-dark(#55606e, #b4bdc9)",
 ];
 export const CONFIG = { displayModeBar: false, responsive: true };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -159,4 +160,7 @@ def test_cost_against_speedup_joins_those_whom_nobody_beats_in_both() -> None:
     front, everybody = figure["data"]
     assert front["text"] == ["cheap", "best"]
     assert everybody["text"] == ["cheap", "worse", "best"]
+    low, high = figure["layout"]["xaxis"]["range"]
+    assert low < math.log10(1.0) < math.log10(4.0) < high  # names have room
+    assert figure["layout"]["yaxis"]["range"] == [0, pytest.approx(3.75)]
     assert cost_figure(rows[:1]) is None

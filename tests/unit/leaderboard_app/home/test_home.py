@@ -120,7 +120,7 @@ def test_without_a_running_run_the_latest_one_draws_its_line(client: Client) -> 
         )  # fmt: skip
         factories.make_candidate(run, verdict="CORRECT", state="measured", latency_ns=400.0)
     text = client.get("/").content.decode()
-    assert "Latest run, ended 7 h ago" in text
+    assert "Latest run, ended <time" in text
     assert 'aria-label="Speedup over the seed kernel' in text
     line = text.split('class="instrument-line"')[1].split("</section>")[0]
     assert ("late" in line, "old" in line, "mine" in line) == (True, False, False)
