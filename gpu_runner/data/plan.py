@@ -52,6 +52,11 @@ class Plan:
     """Shapes of other sizes than the public workloads', verified and not timed, in one process."""
     max_varied: int = 8
     """Of those, how many are sampled for verification at most."""
+    near: bool = False
+    """Whether a workload's first call is followed by one with nearly its inputs, in their places.
+
+    A kernel that knows inputs by a part of them hands out the wrong outputs then.
+    """
     team: int = 0
     """Threads of an OpenMP team at least, in a process whose calls are not timed.
 

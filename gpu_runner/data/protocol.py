@@ -26,10 +26,11 @@ LEAST_TEAM = 4
 With one, a loop without its `reduction` is right. Source: docs/decisions/0046-races.
 """
 
-FIRST_CALLS = Plan(processes=1, min_calls=2, max_calls=2, team=LEAST_TEAM)
+FIRST_CALLS = Plan(processes=1, min_calls=2, max_calls=2, near=True, team=LEAST_TEAM)
 """Right first, then fast: whoever is wrong hears it before baselines and clocks.
 
-Nothing of it is timed, so OpenMP's teams are large enough for races to show. Source: judgement.
+Nothing of it is timed, so OpenMP's teams are large enough for races to show, and fresh memory
+holds no zeros (`runner_process.FRESH_MEMORY`). Source: judgement.
 """
 
 _QUICK = Plan(
@@ -42,17 +43,17 @@ _QUICK = Plan(
     bursts=2,
     burst_workloads=1,
     varied=1,
-    shapes=1,
+    shapes=2,
 )
 """It has no hidden workloads, and runs build on what it finds right.
 
-So it looks at one other family of values for each workload, and at one odd shape, as mode `test`
+So it looks at one other family of values for each workload, and at two other shapes, as mode `test`
 does. Source: a product of matrices without tails was called right three times, and became a
 run's best.
 """
 
 SHAPES_DRAWN = 4
-"""Odd shapes that are tried and remembered for a task on a device. Source: judgement."""
+"""Other shapes that are tried and remembered for a task on a device. Source: judgement."""
 
 _RANKED = Plan(
     processes=3,
@@ -66,6 +67,7 @@ _RANKED = Plan(
     bursts=2,
     is_calibrated=True,
     varied=2,  # three processes: each of six families, all that there are beside one's own
+    shapes=SHAPES_DRAWN,  # with the first calls: hidden workloads have odd sizes alone
 )
 """A score must repeat: three processes at least, and three more where they differ.
 
@@ -73,7 +75,7 @@ Source: judgement; `tests.bench.repeat` shows how well it repeats.
 """
 
 PLANS = {
-    Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3, varied=1, shapes=1),
+    Mode.TEST: Plan(processes=1, min_calls=3, max_calls=3, varied=1, shapes=2),
     Mode.QUICK: _QUICK,
     Mode.PROFILE: _QUICK,  # the profile itself comes after it, from calls of its own
     Mode.RANKED: _RANKED,

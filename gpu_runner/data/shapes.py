@@ -14,6 +14,9 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 LEAST_EXTENT = 16
 """A parameter that never reaches this is no extent: a kernel's width, a stride, an axis, a flag."""
 
+_POWERS = (2, 3, 4)
+"""Exponents of the powers of two: vectors of floats are that long."""
+
 _TRIES = 50  # chosen: drawing is cheap, and a task that needs more allows hardly any shape
 _RELATIONS: tuple[Callable[[int, int], bool], ...] = (
     lambda a, b: a == b,
@@ -26,7 +29,11 @@ _RELATIONS: tuple[Callable[[int, int], bool], ...] = (
 def other_shapes(
     task: Task, kind: DeviceKind, direction: Direction, rng: random.Random, count: int
 ) -> tuple[Workload, ...]:
-    """Up to `count` workloads with odd sizes, none larger than the smallest public one.
+    """Up to `count` workloads with other sizes, none larger than the smallest public one.
+
+    Every other one has odd sizes. Those of the rest are divided by the same small power of two:
+    kernels have paths for such sizes, which larger tiles do not divide. In every second pair some
+    sizes stay as they are: a path may depend on one of them alone.
 
     Sizes keep what all workloads of the device have in common, hidden ones too: their greatest
     common divisor, their least and their largest value, and how one relates to another. So a task
@@ -45,7 +52,14 @@ def other_shapes(
     kept = _kept(values)
     found: dict[str, Workload] = {}
     for _ in range(_TRIES):
-        sizes = {name: _size(seen, base.parameters[name], rng) for name, seen in values.items()}
+        power = rng.choice(_POWERS) if len(found) % 2 else 0
+        stay = 1 / 2 if len(found) % 4 > 1 else 0.0
+        sizes = {
+            name: base.parameters[name]
+            if rng.random() < stay
+            else _size(seen, base.parameters[name], power, rng)
+            for name, seen in values.items()
+        }
         if sizes == {name: base.parameters[name] for name in values}:
             continue
         if all(relation(sizes[one], sizes[other]) for relation, one, other in kept):
@@ -82,10 +96,11 @@ def _same_ratio(one: list[int], other: list[int]) -> Iterable[Callable[[int, int
     return [lambda x, y: x * b == y * a]
 
 
-def _size(seen: list[int], base: int, rng: random.Random) -> int:
-    """An odd multiple of what all values share, at least half of the base; else the base.
+def _size(seen: list[int], base: int, power: int, rng: random.Random) -> int:
+    """A multiple of what all values share, at least half of the base; else the base.
 
-    `seen`: the values of all workloads.
+    `seen`: the values of all workloads. 2^power divides the multiple, and 2^(power + 1) does not;
+    a lower power where there is no such size.
     """
     least, largest = min(seen), max(seen)
     powers = all(value > 0 and value & (value - 1) == 0 for value in seen)
@@ -93,5 +108,8 @@ def _size(seen: list[int], base: int, rng: random.Random) -> int:
         return base
     step = math.gcd(*seen)
     first = max(least, (base + 1) // 2)
-    odd = [n for n in range(-(-first // step), base // step + 1) if n % 2 == 1 and n > 1]
-    return rng.choice(odd) * step if odd else base
+    multiples = range(max(-(-first // step), 2), base // step + 1)
+    for exponent in range(power, -1, -1):
+        if fitting := [n for n in multiples if n & -n == 1 << exponent and n * step != base]:
+            return rng.choice(fitting) * step
+    return base

@@ -41,6 +41,7 @@ class Values(StrEnum):
     HEAVY = "heavy"  # heavy tails: a few elements are a hundred times the others
     STRUCTURED = "structured"  # equal rows, zeros and repeats: what a shortcut would look for
     INTEGERS = "integers"  # small integers: sums and products are exact in the task's dtype
+    NEAR = "near"  # as drawn, but for a few elements: for calls after the one with the same seed
 
 
 KINDS_OF_VALUES: Mapping[Values, str] = {
@@ -51,6 +52,7 @@ KINDS_OF_VALUES: Mapping[Values, str] = {
     Values.HEAVY: "ones of which a few are far larger than the others",
     Values.STRUCTURED: "ones with repeated rows and zeros",
     Values.INTEGERS: "whole numbers",
+    Values.NEAR: "nearly those of the call before",
 }
 """Families of values in words, for a person who is told that a kernel is wrong on one."""
 

@@ -21,6 +21,8 @@ _HEADROOM = 8.0  # root of the 64 that `integer_range` spares
 _HEAVY_SHARE = 1 / 64  # chosen: rare, but in every row
 _HEAVY = 100.0  # chosen: outweighs the rest of a row in its sum of squares
 _ROWS = 4  # of every four rows one repeats its neighbour and one is zero
+_LEAST_PATCHED = 8  # elements of which some may be replaced by others, an eighth at most
+_ELSEWHERE = 0.75  # chosen: what a smaller tensor is multiplied by
 _SEGMENT = 32  # elements that stand for a row where there is only one dimension
 
 
@@ -37,6 +39,8 @@ def varied(value: Any, task: Task, workload: Workload, seed: int) -> Any:
         largest = integer_range(dtype, task.reduction_length(workload))
         return _map(lambda tensor: integers(tensor, largest), value)
     reseed((seed ^ _SEED) & _SEED_MASK)
+    if family is Values.NEAR:
+        return _near(value)
     return _map(_FAMILIES[family], value, stored=family not in _OF_SCALES)
 
 
@@ -103,6 +107,36 @@ def _structured(tensor: Tensor) -> Tensor:
     changed = tensor.index_select(along, torch.where(which == 1, index - step, index))
     shape = (count, 1) if tensor.dim() > 1 else (count,)
     return changed.masked_fill((which == _ROWS - 1).view(shape), 0.0)
+
+
+def _near(value: Any) -> Any:
+    """Some tensors have other elements in one place, as many as a random power of two.
+
+    They come from elsewhere in the tensor. So whoever looks at some elements alone, or at some
+    tensors, misses what has changed.
+    """
+    found: list[Tensor] = []
+
+    def listed(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    _map(listed, value)
+    chosen = (torch.rand(max(len(found), 1), device="cpu") < 1 / 2).tolist()
+    chosen[int(torch.randint(len(chosen), (), device="cpu"))] = True
+    which = iter(chosen)
+    return _map(lambda tensor: _patched(tensor) if next(which) else tensor, value)
+
+
+def _patched(tensor: Tensor) -> Tensor:
+    size = tensor.numel()
+    if size < _LEAST_PATCHED:
+        return tensor * _ELSEWHERE
+    length = 1 << int(torch.randint((size // _LEAST_PATCHED).bit_length(), (), device="cpu"))
+    to, of = (int(torch.randint(size - length + 1, (), device="cpu")) for _ in range(2))
+    flat = tensor.reshape(-1).clone()
+    flat[to : to + length] = tensor.reshape(-1)[of : of + length]
+    return flat.view(tensor.shape)
 
 
 _FAMILIES: dict[Values, Callable[[Tensor], Tensor]] = {

@@ -10,7 +10,8 @@ from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.audit.races import RaceSearch
 from gpu_runner.supervisor.host.processors import team_size
 from gpu_runner.supervisor.measure.bench import Bench, Progress
-from gpu_runner.supervisor.record import Record
+from gpu_runner.supervisor.record import Record, wrong_on_other_values
+from gpu_runner.supervisor.runner.faults import FaultError
 from gpu_runner.supervisor.runner.target import Target
 
 
@@ -22,16 +23,25 @@ class FirstCalls:
         self._bench, self._record = bench, record
         self._races = RaceSearch(record.request, record.config, bench)
 
-    def make(self, target: Target, workloads: Sequence[Workload], progress: Progress) -> None:
-        """Verify a few calls of each of these public workloads, and look for races.
+    def make(
+        self,
+        target: Target,
+        workloads: Sequence[Workload],
+        drawn: Sequence[Workload],
+        progress: Progress,
+    ) -> None:
+        """Verify a few calls of each of these public workloads and drawn shapes; look for races.
 
         The first wrong output goes into the record. Raises `FaultError` for all else.
         """
-        measured = self._bench.run(target, workloads, FIRST_CALLS, progress)
+        every = [*workloads, *drawn]
+        measured = self._bench.run(target, every, FIRST_CALLS, progress)
         self._record.output = measured.output
-        for workload in workloads:
+        for workload in every:
             verified = self._bench.verify(workload, measured.workloads[workload.name])
             self._record.add_untimed(verified)
+            if verified.varied and self._record.mismatch is None:
+                raise FaultError(wrong_on_other_values(workload.name, verified.varied))
         if self._record.config.kind is DeviceKind.CPU:
             self._record.environment["verified_with_threads"] = team_size(FIRST_CALLS.team)
             times_ns = [(w, min(measured.workloads[w.name].times_ns)) for w in workloads]

@@ -53,6 +53,7 @@ class Measuring:
         self._request, self._config = record.request, record.config
         self._bench, self._target = bench, target
         self._plan, self._workloads = PLANS[self._request.mode], workloads
+        self._checks_first = self._plan.first_calls or self._config.kind is DeviceKind.CPU
         self._drawn = list(drawn)
         self._log = DeviceLog(self._config)
 
@@ -62,7 +63,7 @@ class Measuring:
         Raises `FaultError` as soon as an output is wrong, or a process fails.
         """
         plan = self._plan
-        if plan.first_calls or self._config.kind is DeviceKind.CPU:
+        if self._checks_first:
             self._first_calls()
         baselines = self._baselines()
         clock = OwnClock(self._request, self._config, self._bench, self._target, self._record)
@@ -99,11 +100,11 @@ class Measuring:
         return Fault(Verdict.CORRECT, "every verified output is within the tolerance")
 
     def _first_calls(self) -> None:
-        """A few verified calls of the public workloads, before anything is timed."""
+        """A few verified calls of public workloads and drawn shapes, before anything is timed."""
         workloads = [w for w in self._workloads if not w.hidden]
         with self._timeline.stage(Stage.CHECK):
             first = FirstCalls(self._bench, self._record)
-            first.make(self._target, workloads, self._progress(Stage.CHECK, ""))
+            first.make(self._target, workloads, self._drawn, self._progress(Stage.CHECK, ""))
         self._raise_mismatch()
 
     def _raise_mismatch(self) -> None:
@@ -165,7 +166,8 @@ class Measuring:
     def _one_process(self, plan: Plan, process: int, *, hidden: bool = False) -> str:
         """Measure and verify in one fresh process; returns what it printed."""
         workloads = [w for w in self._workloads if w.hidden is hidden]
-        drawn = self._drawn if process == 0 and not hidden else []
+        once = process == 0 and not hidden and not self._checks_first
+        drawn = self._drawn if once else []
         which = f"{'hidden workloads, ' if hidden else ''}process {process + 1}"
         with self._timeline.stage(Stage.MEASURE, which):
             progress = self._progress(Stage.MEASURE, f"{which}: ")

@@ -193,8 +193,14 @@ def wrong_on_other_values(workload: str, found: Mapping[Values, Mismatch]) -> Fa
     """The fault of a kernel that is right on the values that a public workload is drawn with.
 
     It names the kinds of those on which it is not, and what the first of them makes of the output
-    in words that tell of no value.
+    in words that tell of no value. Outputs that were kept look like anything.
     """
+    if Values.NEAR in found:
+        reason = (
+            f"right on {workload}, but wrong on nearly the inputs of the call before: does it keep "
+            "what it has computed, or count on where values stand?"
+        )
+        return Fault(Verdict.WRONG_RESULT, reason)
     kinds = [KINDS_OF_VALUES[values] for values in Values if values in found]
     first = next(found[values] for values in Values if values in found)
     like = "".join(f"; on these {GENERAL[finding.symptom]}" for finding in first.findings[:1])

@@ -52,9 +52,10 @@ def has_own_cpu() -> bool:
 def team_size(team: int = 0) -> int:
     """Threads that a runner's OpenMP teams have: one for each measured processor.
 
-    With `team`, in a process that is not timed: so many at least, and one for each processor.
+    With `team`, in a process that is not timed: so many at least, and one for each processor. An
+    even number becomes odd, or sizes that are powers of two would hide what a division drops.
     """
-    return max(team, len(os.sched_getaffinity(0))) if team else len(measured_cpus())
+    return max(team, len(os.sched_getaffinity(0))) | 1 if team else len(measured_cpus())
 
 
 def team_environment(team: int = 0) -> dict[str, str]:

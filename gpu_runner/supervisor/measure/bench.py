@@ -236,7 +236,7 @@ class Bench:
             state.sizes += burst_sizes.draw_sizes(state.most, 1, self._rng)
         varied = plan.varied > 0 and self._distributions.has(workload)
         if varied and (self._rng.random() < VARIED_SHARE or not (single or state.sizes)):
-            self._other_values(session, workload, setup, state)
+            self._other_values(session, self._distributions.draw(workload), setup, state)
             return
         early = len(state.seeds) < CALLS_BEFORE_BURSTS
         if single and (early or not state.sizes or self._rng.random() > BURST_SHARE):
@@ -244,6 +244,9 @@ class Bench:
             self._single(session, workload, setup, state)
             if len(state.seeds) > 1:  # the first call may load and allocate what later ones use
                 state.spent_s += time.monotonic() - began
+            if plan.near and state.calls == 1 and self._distributions.has_near(workload):
+                near = replace(workload, values=Values.NEAR)
+                self._other_values(session, near, setup, state, state.seeds)
         else:
             self._burst(session, workload, setup, state)
 
@@ -255,10 +258,16 @@ class Bench:
         return burst_sizes.cut_short(state.bursts, state.most, state.counted_ns)
 
     def _one_call(
-        self, session: Session, workload: Workload, setup: int, state: Collected
+        self,
+        session: Session,
+        workload: Workload,
+        setup: int,
+        state: Collected,
+        seeds: Sequence[int] = (),
     ) -> tuple[Batch, Answer]:
         layouts = state.layouts if stays_in_place(state.calls, self._rng) else ()
         batch = self._batch(workload, 1, setup, layouts)
+        batch = replace(batch, seeds=seeds or batch.seeds)
         state.layouts = batch.layouts
         self._memory.stage(batch)
         answer = session.call(batch.calls[0])
@@ -268,14 +277,21 @@ class Bench:
         return batch, answer
 
     def _other_values(
-        self, session: Session, workload: Workload, setup: int, state: Collected
+        self,
+        session: Session,
+        varied: Workload,
+        setup: int,
+        state: Collected,
+        seeds: Sequence[int] = (),
     ) -> None:
-        """A call like any other, with values that the workload is not drawn with."""
-        varied = self._distributions.draw(workload)
-        batch, _ = self._one_call(session, varied, setup, state)
+        """A call like any other, with values that the workload is not drawn with.
+
+        seeds: the call's, where it is that of an earlier one.
+        """
+        batch, _ = self._one_call(session, varied, setup, state, seeds)
         index = len(state.varied)
         state.varied.append((varied.values, batch.seeds[0]))
-        slot = self._samples.draw_slot(workload.name, index, Sample.VARIED)
+        slot = self._samples.draw_slot(varied.name, index, Sample.VARIED)
         if slot is not None:
             self._retain(session, state, batch, 0, (Sample.VARIED, slot, index))
 

@@ -60,7 +60,7 @@ class SampledOutputs:
             Sample.LEAST_GATED: int(self._extremes),
             Sample.BURST: min(single, plan.sampled_of_bursts) if plan.bursts else 0,
             Sample.LEAST_BURST: single if plan.bursts else 0,
-            Sample.VARIED: min(single, plan.max_varied) if plan.varied else 0,
+            Sample.VARIED: min(single, plan.max_varied) if plan.varied or plan.near else 0,
         }
 
     def slots(self, workload: str, sample: Sample) -> int:

@@ -29,7 +29,7 @@ class SupportedDistributions:
     def __init__(self, task: Task, direction: Direction, config: SupervisorConfig) -> None:
         """Nothing is asked yet."""
         self._task, self._direction, self._config = task, direction, config
-        of = f"{task.digest()} {stack(config)}"
+        of = f"{task.digest()} {stack(config)} {','.join(Values)}"
         digest = hashlib.sha256(of.encode()).hexdigest()
         self._path = config.cache_folder / "values" / digest / f"{direction}.json"
 
@@ -52,7 +52,8 @@ class SupportedDistributions:
             return oracle.own_error(varied, self._direction, seed)
 
         others = self._task.other_values(workload, self._config.kind, self._direction)
-        return tuple(values for values in others if error(values) <= MOST_OWN_ERROR)
+        near = (Values.NEAR,) if workload.values is Values.DRAWN else ()
+        return tuple(values for values in (*others, *near) if error(values) <= MOST_OWN_ERROR)
 
 
 class InputDistributions:
@@ -60,12 +61,21 @@ class InputDistributions:
 
     def __init__(self, families: Mapping[str, Sequence[Values]], rng: random.Random) -> None:
         """`families` by the workload's name; `rng` is one that nobody can guess."""
-        self._families, self._rng = families, rng
+        self._near = {name for name, values in families.items() if Values.NEAR in values}
+        self._families = {
+            name: [each for each in values if each is not Values.NEAR]
+            for name, values in families.items()
+        }
+        self._rng = rng
         self._left: dict[str, list[Values]] = {}
 
     def has(self, workload: Workload) -> bool:
         """Whether there are other values for a workload."""
         return bool(self._families.get(workload.name))
+
+    def has_near(self, workload: Workload) -> bool:
+        """Whether nearly the same inputs may come again."""
+        return workload.name in self._near
 
     def draw(self, workload: Workload) -> Workload:
         """The same workload, with the next family of values."""

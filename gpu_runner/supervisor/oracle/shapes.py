@@ -34,7 +34,7 @@ class DrawnShapes:
         self._direction, self._config, self._rng = direction, config, rng
         of = f"{task.digest()} {stack(config)}"
         digest = hashlib.sha256(of.encode()).hexdigest()
-        self._path = config.cache_folder / "shapes" / digest / f"{direction}.json"
+        self._path = config.cache_folder / "sizes" / digest / f"{direction}.json"
         drawn = other_shapes(task, config.kind, direction, rng, SHAPES_DRAWN)
         self._is_known = self._path.exists()
         if self._is_known and drawn:
@@ -50,13 +50,16 @@ class DrawnShapes:
     def some(self, oracle: Oracle, count: int) -> Sequence[Workload]:
         """Up to `count` shapes on which the reference works; the oracle has loaded `self.task`.
 
+        Neighbours, from a random one on: `other_shapes` gives odd sizes and even ones by turns.
         Raises `OracleError` where the oracle itself dies of one.
         """
         if not self._is_known:
             self._remember(())  # should it die of one, it is asked of none again
             self._drawn = tuple(w for w in self._drawn if self._works(oracle, w))
             self._remember(self._drawn)
-        return self._rng.sample(self._drawn, min(count, len(self._drawn)))
+        most = len(self._drawn)
+        start = self._rng.randrange(most) if most else 0
+        return [self._drawn[(start + index) % most] for index in range(min(count, most))]
 
     def _works(self, oracle: Oracle, workload: Workload) -> bool:
         seed = self._rng.getrandbits(_SEED_BITS)

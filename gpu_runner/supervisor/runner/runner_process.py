@@ -27,6 +27,12 @@ from gpu_runner.supervisor.runner.wrapper import Wrapper
 
 Memory = Arena | DeviceArena
 
+FRESH_MEMORY = {"GLIBC_TUNABLES": f"glibc.malloc.perturb={0xD3 ^ 0xFF}"}
+"""Has memory that is allocated in a process that is not timed hold the byte 0xD3 everywhere.
+
+Fresh pages hold zeros, and what needs them is right by luck. This is a large number in all dtypes.
+"""
+
 _MANY_PROCESSORS = 8
 """A host with so many has room to import PyTorch beside a measurement."""
 
@@ -84,6 +90,7 @@ class TorchProcess:
         ours = [support] if interposed is None else [support, interposed]
         # On a GPU a pool of threads has no use, and each is stopped and looked at in every call.
         pool = team_environment(team) if cuda is None else {"OMP_NUM_THREADS": "1"}
+        pool |= FRESH_MEMORY if team else {}
         jail = python_jail(config, cuda, ours, {**pool, **module_environment(config)})
         self.child = _started(self.channel, program, jail, config, wrapper, [], theirs.fileno())
         theirs.close()
@@ -193,7 +200,11 @@ def _native_jail(target: Target, config: SupervisorConfig, team: int) -> Jail:
     return Jail(
         limits=_native_limits(config),
         paths=[path for path in files if path is not None],
-        environment={**cuda_environment(cuda), **team_environment(team)},
+        environment={
+            **cuda_environment(cuda),
+            **team_environment(team),
+            **(FRESH_MEMORY if team else {}),
+        },
         cuda_index=cuda,
     )
 

@@ -4,6 +4,7 @@
 // mode: ranked
 // workloads: n4096, n4099_structured
 // stopped by: verdict WRONG_RESULT: hidden
+// stopped by: verdict WRONG_RESULT: wrong on N=
 // tries: adds in whole vectors of four and forgets the tail, which no public workload has
 #include <cuda_runtime.h>
 

@@ -4,6 +4,7 @@
 // mode: ranked
 // workloads: n1024, n4096, n4099_structured
 // stopped by: verdict WRONG_RESULT: hidden
+// stopped by: verdict WRONG_RESULT: wrong on N=
 // tries: has a kernel for each public size and none for any other
 #include <cuda_runtime.h>
 

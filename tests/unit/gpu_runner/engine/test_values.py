@@ -55,6 +55,21 @@ def test_scales() -> None:
     assert torch.equal(change(DRAWN, Values.SMALL), DRAWN / 1000)
 
 
+def test_near_inputs_differ_in_one_place_of_some_tensors() -> None:
+    pair = (DRAWN, DRAWN[:, :16].contiguous())
+    unchanged = [0, 0]
+    for seed in range(40):
+        near = varied(pair, task(), workload(Values.NEAR), seed)
+        places = [(old != new).flatten().nonzero() for old, new in zip(pair, near, strict=True)]
+        assert any(len(each) for each in places)
+        for index, (each, old) in enumerate(zip(places, pair, strict=True)):
+            unchanged[index] += len(each) == 0
+            if len(each):
+                assert int(each[-1] - each[0]) < old.numel() / 8
+    assert all(0 < count < 30 for count in unchanged)
+    assert torch.equal(change(torch.ones(1), Values.NEAR), torch.full((1,), 0.75))
+
+
 def test_a_shift_is_each_row_s_own() -> None:
     uneven = DRAWN * torch.logspace(-3, 3, 16)[:, None]
     shifted = change(uneven, Values.SHIFTED)

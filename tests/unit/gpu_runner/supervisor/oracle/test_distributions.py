@@ -15,6 +15,7 @@ import pytest
 from gpu_runner.data import wire
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.plan import Plan
+from gpu_runner.data.protocol import FIRST_CALLS
 from gpu_runner.data.task import Task, Values, Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction
 from gpu_runner.supervisor.host.arena import Arena
@@ -59,11 +60,11 @@ def test_what_the_reference_does_not_bear_is_left_out_and_that_is_remembered(
     workloads = softmax().workloads_for(DeviceKind.CPU, Direction.FORWARD, hidden=True)
     found = values.of(cast(Oracle, oracle), workloads, random.Random(1))
     assert set(found) == {w.name for w in workloads if not w.hidden}
-    assert set(found.values()) == {(Values.HEAVY, Values.STRUCTURED)}
-    assert len(oracle.calls) == 3 * len(found)
+    assert set(found.values()) == {(Values.HEAVY, Values.STRUCTURED, Values.NEAR)}
+    assert len(oracle.calls) == 4 * len(found)
     again = SupportedDistributions(softmax(), Direction.FORWARD, config)
     assert again.of(cast(Oracle, oracle), workloads, random.Random(1)) == found
-    assert len(oracle.calls) == 3 * len(found)
+    assert len(oracle.calls) == 4 * len(found)
 
 
 def test_families_are_those_of_hidden_workloads_of_the_same_device() -> None:
@@ -90,14 +91,25 @@ def test_each_family_comes_once_before_any_comes_again() -> None:
     assert not InputDistributions({"only": ()}, random.Random(1)).has(WORKLOAD)
 
 
+def test_nearly_the_same_inputs_are_never_drawn_among_other_values() -> None:
+    near = InputDistributions({"only": (Values.LARGE, Values.NEAR)}, random.Random(1))
+    assert near.has_near(WORKLOAD)
+    assert {near.draw(WORKLOAD).values for _ in range(20)} == {Values.LARGE}
+    alone = InputDistributions({"only": (Values.NEAR,)}, random.Random(1))
+    assert alone.has_near(WORKLOAD)
+    assert not alone.has(WORKLOAD)
+
+
 class Staged:
     """Memory that notes the values of what is staged."""
 
     def __init__(self) -> None:
         self.values: list[Values] = []
+        self.staged: list[tuple[int, object]] = []
 
     def stage(self, batch: Any) -> None:
         self.values.append(batch.workload.values)
+        self.staged.append((batch.seeds[0], batch.layouts))
 
     def check(self, batch: object) -> None:
         """Nothing can have been overwritten."""
@@ -158,6 +170,20 @@ def test_calls_with_other_values_are_verified_and_not_timed(seed: int) -> None:
             assert state.as_run(0).varied == len(state.verified(Sample.VARIED))
             verified.update(oracle.values)
     assert set(FAMILIES) <= set(verified)
+
+
+def test_the_first_call_is_followed_by_nearly_the_same_in_the_same_places() -> None:
+    memory, oracle, rng = Staged(), Verifier(), random.Random(4)
+    config = SupervisorConfig(kind=DeviceKind.CPU, device="test")
+    with closing(Arena("samples")) as arena:
+        bench = Bench(cast(Oracle, oracle), cast(Memory, memory), arena, config, rng)
+        bench._described = {WORKLOAD.name: DESCRIPTION}
+        bench._distributions = InputDistributions({WORKLOAD.name: (Values.NEAR,)}, rng)
+        state = one_process(bench, FIRST_CALLS, 4)
+        assert memory.values == [Values.DRAWN, Values.NEAR, Values.DRAWN]
+        assert memory.staged[0] == memory.staged[1] != memory.staged[2]
+        bench.verify(WORKLOAD, state)
+    assert sorted(oracle.values) == [Values.DRAWN, Values.DRAWN, Values.NEAR]
 
 
 def test_without_other_values_nothing_changes() -> None:

@@ -1,4 +1,4 @@
-"""Odd shapes for quick evaluations: which a task allows, and that only those that work are used."""
+"""Other shapes: which a task allows, and that only those that work are used."""
 
 from __future__ import annotations
 
@@ -40,15 +40,19 @@ def drawn(task: Task, count: int = 8) -> list[dict[str, Any]]:
 
 def test_a_product_gets_sizes_that_no_tile_divides() -> None:
     found = drawn(find_task("matrix_mul"))
-    assert found
-    for sizes in found:
-        assert all(32 <= sizes[name] < 64 for name in "MNK")
-        assert any(sizes[name] % 2 for name in "MNK")
+    assert len(found) == 8
+    for index, sizes in enumerate(found):
+        assert all(32 <= sizes[name] <= 64 for name in "MNK")
+        changed = [sizes[name] for name in "MNK" if sizes[name] != 64]
+        assert changed
+        assert len(changed) == 3 or index % 4 > 1
+        assert all((size % 2 == 0) == (index % 2 == 1) and size % 32 for size in changed)
+    assert any(64 in sizes.values() for sizes in found)
 
 
 def test_what_all_sizes_have_in_common_is_kept() -> None:
     multiples = with_sizes({"n": 64}, {"n": 256}, {"n": 40}, hidden=1)
-    assert {sizes["n"] for sizes in drawn(multiples)} == {40, 56}
+    assert {sizes["n"] for sizes in drawn(multiples)} == {40, 48, 56}
     tied = with_sizes({"a": 64, "b": 128}, {"a": 100, "b": 200})
     assert all(2 * sizes["a"] == sizes["b"] for sizes in drawn(tied))
     ordered = with_sizes({"a": 60, "b": 64}, {"a": 33, "b": 35}, {"a": 50, "b": 99}, hidden=2)

@@ -100,7 +100,7 @@ def test_verified_calls_have_a_team_of_four_at_least_and_all_processors(
     config: SupervisorConfig,
 ) -> None:
     everywhere = len(os.sched_getaffinity(0))
-    team = max(LEAST_TEAM, everywhere)
+    team = max(LEAST_TEAM, everywhere) | 1
     assert seen(config, Conditions(team=LEAST_TEAM)) == [team, everywhere, team]
 
 
@@ -112,10 +112,10 @@ def test_timed_calls_have_the_measured_processors_and_no_thread_more(
     assert seen(config, Conditions()) == [measured, measured, measured]
 
 
-def test_a_team_is_as_large_as_the_host_but_never_smaller_than_asked(
+def test_a_team_is_as_large_as_the_host_at_least_as_asked_and_odd(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for count, team in (1, 4), (2, 4), (16, 16):
+    for count, team in (1, 5), (2, 5), (15, 15), (16, 17):
         monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _, n=count: set(range(n)))
         assert team_size(LEAST_TEAM) == team
 
