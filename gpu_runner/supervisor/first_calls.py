@@ -11,7 +11,7 @@ from gpu_runner.supervisor.audit.races import RaceSearch
 from gpu_runner.supervisor.host.processors import team_size
 from gpu_runner.supervisor.measure.bench import Bench, Progress
 from gpu_runner.supervisor.record import Record, wrong_on_other_values
-from gpu_runner.supervisor.runner.faults import FaultError
+from gpu_runner.supervisor.runner.faults import Fault, FaultError
 from gpu_runner.supervisor.runner.target import Target
 
 
@@ -37,12 +37,15 @@ class FirstCalls:
         every = [*workloads, *drawn]
         measured = self._bench.run(target, every, FIRST_CALLS, progress)
         self._record.output = measured.output
+        kept: list[Fault] = []
         for workload in every:
             verified = self._bench.verify(workload, measured.workloads[workload.name])
             self._record.add_untimed(verified)
-            if verified.varied and self._record.mismatch is None:
-                raise FaultError(wrong_on_other_values(workload.name, verified.varied))
+            if verified.varied:
+                kept.append(wrong_on_other_values(workload.name, verified.varied))
         if self._record.config.kind is DeviceKind.CPU:
             self._record.environment["verified_with_threads"] = team_size(FIRST_CALLS.team)
             times_ns = [(w, min(measured.workloads[w.name].times_ns)) for w in workloads]
             self._record.environment["races"] = self._races.search(target, times_ns)
+        if kept and self._record.mismatch is None:
+            raise FaultError(kept[0])

@@ -42,7 +42,7 @@ def evaluated(folder: Path, clause: str) -> EvaluationResult:
 def test_threads_and_races_stand_in_the_result(tmp_path: Path) -> None:
     result = evaluated(tmp_path, "reduction(+ : sum)")
     assert result.verdict is Verdict.CORRECT, result.reason
-    team = max(4, len(os.sched_getaffinity(0)))
+    team = max(5, len(os.sched_getaffinity(0)) | 1)
     assert result.environment["verified_with_threads"] == team
     assert result.environment["races"] == "none in 3 of 3 public workloads"
 

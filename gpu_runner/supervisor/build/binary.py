@@ -34,6 +34,7 @@ _CPP_SYMBOLS = re.compile(
     r"_ZNK?St(?:14basic_[io]fstream|13basic_fstream|13basic_filebuf|10filesystem)\w*"
     r"|_ZNSt6thread6detachEv"
 )
+_SYSTEM_CALL = "syscall"
 _LOST_THREADS = {"pthread_detach", "pthread_attr_setdetachstate", "thrd_detach"}
 _INTERPOSED = re.compile(
     r"cuda[A-Z]\w*|__cuda\w+|cu[A-Z]\w+|cublas\w+|clock\w*|gettimeofday|time|nanosleep|malloc|calloc"
@@ -114,7 +115,11 @@ def _imports(inspected: _Inspected) -> Iterator[str]:
     names = [symbol.name for symbol in inspected.library.symbols if not symbol.defined]
     if len(names) > IMPORTS_LIMIT:
         yield f"import: it needs {len(names)} symbols"
+    # Waits of the C++ library call it inline: a latch, a semaphore, std::jthread.
+    inline = {_SYSTEM_CALL} - set(re.findall(_SYSTEM_CALL, inspected.request.solution.source))
     for name in names[:IMPORTS_LIMIT]:
+        if name in inline:
+            continue
         reason = symbol_sentence(name, libraries=libraries)
         if not reason and inspected.torch:
             reason = torch_symbol_sentence(name, libraries=libraries)

@@ -246,7 +246,7 @@ class Bench:
                 state.spent_s += time.monotonic() - began
             if plan.near and state.calls == 1 and self._distributions.has_near(workload):
                 near = replace(workload, values=Values.NEAR)
-                self._other_values(session, near, setup, state, state.seeds)
+                self._other_values(session, near, setup, state)
         else:
             self._burst(session, workload, setup, state)
 
@@ -258,16 +258,12 @@ class Bench:
         return burst_sizes.cut_short(state.bursts, state.most, state.counted_ns)
 
     def _one_call(
-        self,
-        session: Session,
-        workload: Workload,
-        setup: int,
-        state: Collected,
-        seeds: Sequence[int] = (),
+        self, session: Session, workload: Workload, setup: int, state: Collected
     ) -> tuple[Batch, Answer]:
         layouts = state.layouts if stays_in_place(state.calls, self._rng) else ()
         batch = self._batch(workload, 1, setup, layouts)
-        batch = replace(batch, seeds=seeds or batch.seeds)
+        if workload.values is Values.NEAR:
+            batch = replace(batch, seeds=state.seeds[-1:])
         state.layouts = batch.layouts
         self._memory.stage(batch)
         answer = session.call(batch.calls[0])
@@ -277,18 +273,10 @@ class Bench:
         return batch, answer
 
     def _other_values(
-        self,
-        session: Session,
-        varied: Workload,
-        setup: int,
-        state: Collected,
-        seeds: Sequence[int] = (),
+        self, session: Session, varied: Workload, setup: int, state: Collected
     ) -> None:
-        """A call like any other, with values that the workload is not drawn with.
-
-        seeds: the call's, where it is that of an earlier one.
-        """
-        batch, _ = self._one_call(session, varied, setup, state, seeds)
+        """A call like any other, with values that the workload is not drawn with."""
+        batch, _ = self._one_call(session, varied, setup, state)
         index = len(state.varied)
         state.varied.append((varied.values, batch.seeds[0]))
         slot = self._samples.draw_slot(varied.name, index, Sample.VARIED)

@@ -87,11 +87,13 @@ HONEST = {
 }
 
 
-def request(task: str = "vector_add", *, libraries: bool = False) -> EvaluationRequest:
+def request(
+    task: str = "vector_add", *, libraries: bool = False, source: str = "x"
+) -> EvaluationRequest:
     return EvaluationRequest(
         evaluation_id="test",
         task=dataclasses.replace(find_task(task), libraries=libraries),
-        solution=Solution(source="x", language=Language.CPP),
+        solution=Solution(source=source, language=Language.CPP),
         mode=Mode.TEST,
         device="cpu",
     )
@@ -110,6 +112,16 @@ def reasons(library: Path, of: EvaluationRequest | None = None) -> list[str]:
     found = check_library(library, of or request())
     assert all(suspicion.check is Check.LIBRARY for suspicion in found)
     return [suspicion.reason for suspicion in found]
+
+
+def test_a_system_call_that_the_source_does_not_name_is_a_wait_of_the_library(
+    tmp_path: Path,
+) -> None:
+    waits = "#include <latch>\nvoid p() { std::latch l(1); l.count_down(); l.wait(); }"
+    library = compiled(tmp_path, waits)
+    assert reasons(library) == []
+    named = reasons(library, request(source="long n = syscall(39);"))
+    assert any("'syscall'" in reason for reason in named)
 
 
 @pytest.fixture(scope="module")
