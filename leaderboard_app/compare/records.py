@@ -8,30 +8,33 @@ from typing import Any
 from leaderboard_app.boards.export import entry_record
 from leaderboard_app.compare.authors import ProblemRow
 from leaderboard_app.compare.submissions import Column
+from runs_app.submissions.page import WorkloadRow
 
 _TIMES = ("time_ns", "low_ns", "high_ns")
 
 
 def of_submissions(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """A record for each workload of each submission; times in nanoseconds, None if not timed."""
-    return [
-        {
-            "submission_id": column.key,
-            "evaluation_id": str(column.evaluation.pk) if column.evaluation else None,
-            "agent": str(column.submission.agent),
-            "task": column.submission.task_version.task.slug,
-            "version": column.submission.task_version.number,
-            "direction": column.submission.direction,
-            "device": column.evaluation.device_id if column.evaluation else None,
-            "verdict": (column.evaluation.verdict or None) if column.evaluation else None,
-            "workload": row.name,
-            "hidden": row.hidden,
-            **{name: (row.measurement or {}).get(name) for name in _TIMES},
-            "floor_ns": row.floor_ns,
-        }
-        for column in columns
-        for row in column.rows.values()
-    ]
+    return [_workload(column, row) for column in columns for row in column.rows.values()]
+
+
+def _workload(column: Column, row: WorkloadRow) -> dict[str, Any]:
+    submission, evaluation = column.submission, column.evaluation
+    measured = row.measurement or {}
+    return {
+        "submission_id": column.key,
+        "evaluation_id": str(evaluation.pk) if evaluation else None,
+        "agent": str(submission.agent),
+        "task": submission.task_version.task.slug,
+        "version": submission.task_version.number,
+        "direction": submission.direction,
+        "device": evaluation.device_id if evaluation else None,
+        "verdict": (evaluation.verdict or None) if evaluation else None,
+        "workload": row.name,
+        "hidden": row.hidden,
+        **{name: measured.get(name) for name in _TIMES},
+        "floor_ns": row.floor_ns,
+    }
 
 
 def of_authors(rows: Sequence[ProblemRow]) -> list[dict[str, Any]]:

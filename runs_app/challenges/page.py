@@ -82,7 +82,8 @@ def picture(contenders: Sequence[Contender]) -> Plot | None:
         (each, each.spread(reads["speedup"]), each.spread(reads["hidden_speedup"]))
         for each in contenders
     ]
-    values = [end for _, *both in found for s in both if s for end in (s.median, s.low, s.high)]
+    spreads = [spread for _, *both in found for spread in both if spread]
+    values = [end for spread in spreads for end in (spread.median, spread.low, spread.high)]
     if not values:
         return None
     axis = axis_of(values)
