@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from tasks_app.errors import FieldError
 
-class SubmissionError(ValueError):
+
+class SubmissionError(FieldError):
     """The input is wrong; nothing was stored."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}" if field else reason)
-        self.field = field
-        self.reason = reason
 
 
 class QuotaExceeded(SubmissionError):

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from leaderboard_app.boards.groups import Over
 from leaderboard_app.boards.ranking import THRESHOLDS, Owner, Sort
+from tasks_app.errors import FieldError
 
 _LONGEST = 100
 _LONGEST_NAME = 150
@@ -51,13 +52,8 @@ class By(StrEnum):
         return self in (By.AGENT, By.MODEL)
 
 
-class QueryError(ValueError):
-    """A parameter cannot be used; `field` names it."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
-        self.reason = reason
+class QueryError(FieldError):
+    """A parameter cannot be used."""
 
 
 @dataclass(frozen=True, kw_only=True)

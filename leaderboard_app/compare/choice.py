@@ -47,15 +47,6 @@ def pinned_key(query: QueryDict, keys: Sequence[str]) -> str:
     return wanted if wanted in keys else next(iter(keys), "")
 
 
-def address(query: QueryDict, **changes: str | list[str] | None) -> str:
-    """The query string with some parameters set anew; None takes one out."""
-    changed = query.copy()
-    for name, value in changes.items():
-        values = [] if value is None else [value] if isinstance(value, str) else value
-        changed.setlist(name, values)
-    return changed.urlencode()
-
-
 def _is_number(text: str) -> bool:
     try:
         return str(UUID(text)) == text.lower()

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_safe
 from leaderboard_app.boards.selectors import default_device, devices_with_results
 from leaderboard_app.compare import authors, records, submissions
 from leaderboard_app.compare.authors import AGENTS, MODELS, Kind
-from leaderboard_app.compare.choice import MOST, address, chosen, pinned_key
+from leaderboard_app.compare.choice import MOST, chosen, pinned_key
 from runs_app.models import Submission
 from runs_app.work.access import listed_evaluations
-from tasks_app.parameters import takes
+from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils import timezone
@@ -18,22 +19,16 @@ from runs_app.challenges.services import (
     MOST_USD,
     TRANSCRIPT_LIMIT_BYTES,
 )
+from runs_app.forms import ServiceForm
 from runs_app.queue.devices import devices
 from tasks_app.selectors import published_tasks
 
 _MINUTE_S = 60
-_OF_SERVICE = {"wall_time_s": "minutes", "language_model": "model"}
 _WEEK = timedelta(days=7)
 
 
-class _Form(forms.Form):
-    """A form that shows a service's refusal beside the field that it names."""
-
-    def add_refusal(self, field: str, reason: str) -> None:
-        """Say it there, or above all fields."""
-        name = _OF_SERVICE.get(field, field)
-        text = f"{reason[:1].upper()}{reason[1:]}."
-        self.add_error(name if name in self.fields else None, text)
+class _Form(ServiceForm):
+    FIELDS: ClassVar[Mapping[str, str]] = {"wall_time_s": "minutes", "language_model": "model"}
 
 
 def _moment(label: str) -> forms.DateTimeField:
@@ -91,19 +86,14 @@ class ChallengeForm(_Form):
         self.fields["starts_at"].initial = now
         self.fields["ends_at"].initial = now + _WEEK
         offered = published_tasks().values_list("slug", "title")
-        self._choices("tasks", [(slug, f"{slug}: {title}") for slug, title in offered])
+        self.offer("tasks", [(slug, f"{slug}: {title}") for slug, title in offered])
         here = [device for device in devices() if not device.imported_from]
-        self._choices("device", [(device.slug, device.name) for device in here])
+        self.offer("device", [(device.slug, device.name) for device in here])
 
     def request(self) -> dict[str, Any]:
         """Arguments of the service; call it on a valid form."""
         values = dict(self.cleaned_data)
         return values | {"wall_time_s": values.pop("minutes") * _MINUTE_S}
-
-    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
-        field.choices = choices
 
 
 class EntryForm(_Form):

@@ -168,8 +168,13 @@ def _submission(
 
 
 def system_user() -> User:
-    """The account of the site itself; nobody can sign in to it."""
-    user, made = User.objects.get_or_create(username=SYSTEM_USER)
+    """The account of the site itself."""
+    return account_of_nobody(SYSTEM_USER)
+
+
+def account_of_nobody(username: str) -> User:
+    """An account in whose name the site enters something; nobody can sign in to it."""
+    user, made = User.objects.get_or_create(username=username)
     if made:
         user.set_unusable_password()
         user.save()

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.text import slugify
 
@@ -17,12 +16,14 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError, refuse
 from runs_app.models import Device, Evaluation, Result, ResultImport, Status, Submission
 from runs_app.submissions.authors import imported_agent, language_model_of, shipped_agent
+from runs_app.submissions.shipped import account_of_nobody
 from runs_app.transfer import faults
 from runs_app.transfer.record import ResultFile, ResultRecord
 from runs_app.work import outcome, replaced
 from tasks_app.models import TaskVersion
 
-IMPORT_USER = "kbench (imported)"  # no name that anybody can sign up with
+IMPORT_USER = "kbench (imported)"
+"""In whose name imported submissions stand; no name that anybody can sign up with."""
 _SLUG_LONGEST = 60
 
 
@@ -99,7 +100,7 @@ class _Storing:
         self._now = now
         self._devices: dict[str, Device] = {}
         self._submissions: dict[UUID, Submission] = {}
-        self._author = _import_user()
+        self._author = account_of_nobody(IMPORT_USER)
         self._shipped = {
             (version.digest, kernel.agent, version.data.files[kernel.path])
             for version in versions.values()
@@ -219,12 +220,3 @@ class _Storing:
         if device.imported_from != site:
             raise DataError("site", f"a device {slug!r} is here already, and is not from {site}")
         return device
-
-
-def _import_user() -> User:
-    """The account in whose name imported submissions stand; nobody can sign in to it."""
-    user, made = User.objects.get_or_create(username=IMPORT_USER)
-    if made:
-        user.set_unusable_password()
-        user.save()
-    return user

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -10,6 +11,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction, Language, Mode
+from runs_app.forms import ServiceForm
 from runs_app.queue.devices import devices as known_devices
 from tasks_app.people import Viewer
 from tasks_app.selectors import evaluable_tasks
@@ -25,11 +27,12 @@ MODES = (
 WRITTEN_BY = (("person", "A person"), ("agent", "An agent or language model"))
 LANGUAGES = (("", "C++ or CUDA C++"), (Language.PYTHON.value, "Python"))
 """What is compiled is in the device's own language."""
-_FIELDS_OF_SERVICE = {"model": "language_model"}
 
 
-class SubmissionForm(forms.Form):
+class SubmissionForm(ServiceForm):
     """Fields of `submissions.services.submit`; the source comes as text or as a file."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = {"model": "language_model"}
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(
@@ -54,10 +57,8 @@ class SubmissionForm(forms.Form):
         super().__init__(*args, **kwargs)
         tasks = evaluable_tasks(user).values_list("slug", "title")
         devices = known_devices()
-        self._choices(
-            "task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)]
-        )
-        self._choices("device", [(device.slug, device.name) for device in devices])
+        self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
+        self.offer("device", [(device.slug, device.name) for device in devices])
 
     def clean(self) -> dict[str, Any]:
         """Take the source from the file, if there is one; name an author who is no person."""
@@ -72,12 +73,6 @@ class SubmissionForm(forms.Form):
         if values.get("written_by") == "agent" and not values.get("agent", "").strip():
             self.add_error("agent", "Name the agent, or say that a person wrote it.")
         return values
-
-    def add_refusal(self, field: str, reason: str) -> None:
-        """Show a service's refusal beside the field that it names."""
-        name = _FIELDS_OF_SERVICE.get(field, field)
-        text = f"{reason[:1].upper()}{reason[1:].removesuffix('.')}."
-        self.add_error(name if name in self.fields else None, text)
 
     def keep_upload(self) -> None:
         """Show an uploaded source in the editor, so that an error does not lose it."""
@@ -95,8 +90,3 @@ class SubmissionForm(forms.Form):
         except DataError as error:
             self.add_error("file", f"The file {error.reason}.")
             return ""
-
-    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
-        field.choices = choices

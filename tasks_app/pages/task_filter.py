@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks_app import selectors
+from tasks_app.errors import FieldError
 from tasks_app.models import Task, TaskVersion
 from tasks_app.outlines import Outline, outlines
 
@@ -15,13 +16,8 @@ FILTERS = ("scenario", "difficulty", "tag", "abi", "direction", "dtype")
 _LONGEST = 100
 
 
-class FilterError(ValueError):
-    """A value that no task has; `field` names the filter."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
-        self.reason = reason
+class FilterError(FieldError):
+    """A filter has a value that no task has."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpu_runner.engine.formats.lengths import tensors_in
+from gpu_runner.engine.arguments import leaves
 from gpu_runner.engine.problem import map_tensors, outputs_of
 
 Path = tuple[int, ...]
@@ -36,14 +36,14 @@ def recorded(
     targets: tuple[int, ...],
 ) -> Callable[[], tuple[Tensor, ...]]:
     """Run the function forward, and return what runs it backward, once; see `gradients_of`."""
-    leaves = tuple(
+    inputs = tuple(
         value.detach().requires_grad_() if position in targets else value
         for position, value in enumerate(arguments)
     )
     with torch.enable_grad():
-        result = function(*leaves)
-    outputs = tuple(tensors_in(result))
-    wanted = [leaves[position] for position in targets]
+        result = function(*inputs)
+    outputs = tuple(leaves(result))
+    wanted = [inputs[position] for position in targets]
 
     def backward() -> tuple[Tensor, ...]:
         found = torch.autograd.grad(outputs, wanted, output_gradients, allow_unused=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gpu_runner.engine.arguments import leaves
 from gpu_runner.engine.problem import ProblemError
 
 _SHORT = 4096
@@ -93,18 +94,9 @@ def _convolution(args: tuple[Any, ...]) -> float:
 
 def _ratio(args: tuple[Any, ...], result: Any) -> float:
     """Elements of the largest argument for each one of the smallest result (means, say)."""
-    largest = max((tensor.numel() for tensor in tensors_in(args)), default=0)
-    smallest = min((t.numel() for t in tensors_in(result) if t.numel()), default=0)
+    largest = max((tensor.numel() for tensor in leaves(args)), default=0)
+    smallest = min((t.numel() for t in leaves(result) if t.numel()), default=0)
     return min(largest / smallest, _SHORT) if smallest else 1.0
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """All tensors in nested tuples and lists, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from tensors_in(item)
 
 
 def traced(function: Callable[[], Any]) -> tuple[Any, float]:

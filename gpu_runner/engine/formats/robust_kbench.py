@@ -14,6 +14,7 @@ from torch import Tensor
 from gpu_runner.data.formats.robust_source import RobustSource
 from gpu_runner.data.task import Task, Workload
 from gpu_runner.data.verdict import Direction
+from gpu_runner.engine.arguments import leaves
 from gpu_runner.engine.formats.boundaries import jumps
 from gpu_runner.engine.formats.capture import backward_call, forward_arguments
 from gpu_runner.engine.formats.gradients import (
@@ -23,7 +24,7 @@ from gpu_runner.engine.formats.gradients import (
     make_plan,
     shapes_of,
 )
-from gpu_runner.engine.formats.lengths import bound_factor, epsilon, tensors_in, traced
+from gpu_runner.engine.formats.lengths import bound_factor, epsilon, traced
 from gpu_runner.engine.formats.measured import MeasuredProblem, copies
 from gpu_runner.engine.formats.module import import_file, member, task_code
 from gpu_runner.engine.formats.precision import in_double
@@ -154,7 +155,7 @@ class RobustProblem(MeasuredProblem):
     def _plan_for(self, arguments: tuple[Any, ...]) -> Plan:
         """The plan of the workload whose backward arguments have these shapes."""
         wanted = shapes_of(arguments)
-        device = next(tensors_in(arguments)).device.type
+        device = next(leaves(arguments)).device.type
         for workload in self.task.workloads:
             if Direction.BACKWARD not in workload.directions:
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,6 +35,7 @@ from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.jail import Jail
 from gpu_runner.supervisor.runner.target import Target
+from gpu_runner.supervisor.runner.wrapper import Report
 
 REPORT_LIMIT_BYTES = 1 << 20  # chosen: hundreds of findings
 TORCH_REASON = "for the c ABI only: Python and torch do not run under this sanitizer"
@@ -97,7 +97,7 @@ THREADS = Build(
 )
 
 
-class Sanitized:
+class Sanitized(Report):
     """Gives a process its sanitizer's options, and its standard error a descriptor of its own.
 
     Use as a context manager. What the process prints to standard output never comes between.
@@ -105,16 +105,8 @@ class Sanitized:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """`environment` holds the options."""
+        super().__init__(REPORT_LIMIT_BYTES)
         self._environment = environment
-        self.descriptor = os.memfd_create("kbench-sanitizer")
-
-    def __enter__(self) -> Sanitized:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Forget the report."""
-        os.close(self.descriptor)
 
     def command(self, program: Sequence[str]) -> list[str]:
         """`program` at fixed addresses where the kernel allows it: shadow memory must fit."""
@@ -126,10 +118,6 @@ class Sanitized:
         """The same jail with the sanitizer's options."""
         environment = {**jail.environment, **self._environment}
         return replace(jail, environment=environment, profiled=True)
-
-    def report(self) -> str:
-        """What the process wrote to standard error."""
-        return os.pread(self.descriptor, REPORT_LIMIT_BYTES, 0).decode(errors="replace")
 
 
 class CpuSanitizers:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpu_runner.supervisor.audit.sanitizer_report import Finding
 from gpu_runner.supervisor.host.jail import Jail
+from gpu_runner.supervisor.runner.wrapper import Report
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 REPORT_LIMIT_BYTES = 1 << 20  # chosen: hundreds of findings
@@ -42,7 +43,7 @@ def find() -> str:
     return shutil.which("compute-sanitizer", path=folders) or ""
 
 
-class ComputeSanitizer:
+class ComputeSanitizer(Report):
     """One process under one tool. Use as a context manager; `report` when the process has ended.
 
     The submission could forge the report from inside, as it could ncu's: what is found counts, and
@@ -51,16 +52,8 @@ class ComputeSanitizer:
 
     def __init__(self, path: str, tool: str) -> None:
         """`path` is where compute-sanitizer is; `tool` is one of `TOOLS`."""
+        super().__init__(REPORT_LIMIT_BYTES)
         self._path, self._tool = path, tool
-        self.descriptor = os.memfd_create("kbench-sanitizer")
-
-    def __enter__(self) -> ComputeSanitizer:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Forget the report."""
-        os.close(self.descriptor)
 
     def command(self, program: Sequence[str]) -> list[str]:
         """The command line that runs `program` under the tool."""
@@ -77,10 +70,6 @@ class ComputeSanitizer:
         exact = {"KERNEL_PROFILED": "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         environment = {**jail.environment, **exact}
         return replace(jail, paths=[*jail.paths, *paths], environment=environment, profiled=True)
-
-    def report(self) -> str:
-        """What the tool wrote."""
-        return os.pread(self.descriptor, REPORT_LIMIT_BYTES, 0).decode(errors="replace")
 
 
 def device_findings(report: str, own: Sequence[str] | None = None) -> list[Finding]:

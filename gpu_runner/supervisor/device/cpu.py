@@ -47,11 +47,11 @@ def parse(cpuinfo: str, logical: int, clock_hz: float | None) -> Cores:
     """Cores as /proc/cpuinfo describes them; `logical` counts where it names no cores."""
     places = set()
     for block in cpuinfo.split("\n\n"):
-        package, core = _field(block, "physical id"), _field(block, "core id")
+        package, core = field_of(block, "physical id"), field_of(block, "core id")
         if package and core:
             places.add((package, core))
-    flags = set((_field(cpuinfo, "flags") or _field(cpuinfo, "Features")).split())
-    family = _field(cpuinfo, "cpu family") if "AMD" in _field(cpuinfo, "vendor_id") else ""
+    flags = set((field_of(cpuinfo, "flags") or field_of(cpuinfo, "Features")).split())
+    family = field_of(cpuinfo, "cpu family") if "AMD" in field_of(cpuinfo, "vendor_id") else ""
     lanes, name = _float32(flags, halved=family in _AMD_256_BIT_FAMILIES)
     rates = {"float32": lanes, "float64": lanes / 2, "float16": lanes, "bfloat16": lanes}
     if "avx512_bf16" in flags:
@@ -67,7 +67,8 @@ def parse(cpuinfo: str, logical: int, clock_hz: float | None) -> Cores:
     return Cores(len(places) or logical, clock_hz or UNKNOWN_CLOCK_HZ, rates, name)
 
 
-def _field(text: str, name: str) -> str:
+def field_of(text: str, name: str) -> str:
+    """The first value of that name in /proc/cpuinfo; empty if there is none."""
     match = re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE)
     return match[1].strip() if match else ""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.supervisor.device.cpu import field_of
 from gpu_runner.supervisor.device.device import PEAKS, DeviceError, device_name, driver_peak
 from gpu_runner.supervisor.host import nvml
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -63,14 +63,14 @@ def _sheet(kind: DeviceKind, index: int) -> dict[str, Any]:
 
 def cpu_sheet(cpuinfo: str, cpu: int, system: Path) -> dict[str, Any]:
     """Facts of one processor: features, clock in Hz, and caches with bytes and who shares them."""
-    flags = set(_field(cpuinfo, "flags").split()) | set(_field(cpuinfo, "Features").split())
+    flags = set(field_of(cpuinfo, "flags").split()) | set(field_of(cpuinfo, "Features").split())
     found: dict[str, Any] = {"features": [name for name in _FEATURES if name in flags]}
     with contextlib.suppress(ValueError):
         found["clock_hz"] = float(_read(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq")) * 1e3
         found["clock_is"] = "highest"
     if "clock_hz" not in found:
         with contextlib.suppress(ValueError):
-            found["clock_hz"] = float(_field(cpuinfo, "cpu MHz")) * 1e6
+            found["clock_hz"] = float(field_of(cpuinfo, "cpu MHz")) * 1e6
             found["clock_is"] = "now"
     found["caches"] = _caches(system / f"cpu{cpu}/cache")
     return found
@@ -124,11 +124,6 @@ def _gpu_sheet(index: int) -> dict[str, Any]:
             "threads_per_sm": threads,
         }
     return found
-
-
-def _field(text: str, name: str) -> str:
-    match = re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE)
-    return match[1].strip() if match else ""
 
 
 def _read(path: Path) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpu_runner.supervisor.host.jail import Jail
+from gpu_runner.supervisor.runner.wrapper import Report
 
 SECTIONS = (
     "SpeedOfLight",
@@ -41,7 +42,7 @@ def find() -> str:
     return shutil.which("ncu", path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin") or ""
 
 
-class Ncu:
+class Ncu(Report):
     """One profiled process. Use as a context manager; `report` when the process has ended.
 
     The device's clocks are left alone. The process that is profiled could forge the report, which
@@ -50,16 +51,8 @@ class Ncu:
 
     def __init__(self, path: str, *, timed: bool = False) -> None:
         """`path` is where ncu is; `timed` for times and names alone, of every kernel."""
+        super().__init__(REPORT_LIMIT_BYTES)
         self._path, self._timed = path, timed
-        self.descriptor = os.memfd_create("kbench-profile")
-
-    def __enter__(self) -> Ncu:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Forget the report."""
-        os.close(self.descriptor)
 
     def command(self, program: Sequence[str]) -> list[str]:
         """The command line that runs `program` under ncu."""
@@ -84,10 +77,6 @@ class Ncu:
             environment={**jail.environment, "KERNEL_PROFILED": "1"},
             profiled=True,
         )
-
-    def report(self) -> str:
-        """What ncu wrote."""
-        return os.pread(self.descriptor, REPORT_LIMIT_BYTES, 0).decode(errors="replace")
 
 
 def complaint(report: str, printed: str) -> str:

@@ -18,7 +18,7 @@ from runs_app.optimisation.compare.selectors import RunSummary, summaries
 from runs_app.optimisation.selectors.runs import visible_runs
 from runs_app.optimisation.selectors.settings import differing
 from runs_app.plotly_policy import PLOTLY_STYLES
-from tasks_app.parameters import takes
+from tasks_app.parameters import address, takes
 
 MOST = 5
 _OFFERED = 100
@@ -80,9 +80,9 @@ def compare(request: HttpRequest) -> HttpResponse:
         "failures": _failures(rows),
         "settings": _settings(rows, show_all=show_all),
         "show_all": show_all,
-        "toggle_all": _address(request.GET, all=None if show_all else "1"),
-        "xs": [(name, label, _address(request.GET, x=name)) for name, label in AXES.items()],
-        "ys": [(name, label, _address(request.GET, y=name)) for name, label in VALUES.items()],
+        "toggle_all": address(request.GET, all=None if show_all else "1"),
+        "xs": [(name, label, address(request.GET, x=name)) for name, label in AXES.items()],
+        "ys": [(name, label, address(request.GET, y=name)) for name, label in VALUES.items()],
         "x": x,
         "y": y,
         "figure": best_so_far_figure(rows, x, y) if any(r.points for r in rows) else None,
@@ -116,8 +116,8 @@ def _column(query: QueryDict, row: RunSummary, pinned: RunSummary | None) -> dic
     return {
         "run": row.run,
         "pinned": row is pinned,
-        "pin": _address(query, pin=str(row.run.pk)),
-        "remove": _address(query, run=others),
+        "pin": address(query, pin=str(row.run.pk)),
+        "remove": address(query, run=others),
     }
 
 
@@ -171,12 +171,3 @@ def _problem(row: RunSummary) -> tuple[int, str, str]:
 def _choice(query: QueryDict, name: str, choices: dict[str, str]) -> str:
     value = query.get(name, "")
     return value if value in choices else next(iter(choices))
-
-
-def _address(query: QueryDict, **changes: str | list[str] | None) -> str:
-    """The query string with some parameters set anew; None takes one out."""
-    changed = query.copy()
-    for name, value in changes.items():
-        values = [] if value is None else [value] if isinstance(value, str) else value
-        changed.setlist(name, values)
-    return changed.urlencode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -17,6 +17,7 @@ from gpu_runner.data.verdict import Direction
 from runs_app.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.evolve.config import MOST, ProfileMode, RunConfig, VerifierConfig
 from runs_app.evolve.strategies import STRATEGIES, StrategyInfo
+from runs_app.forms import ServiceForm
 from runs_app.optimisation.selectors.runs import callable_models
 from runs_app.optimisation.start.parameters import (
     field_name,
@@ -100,8 +101,10 @@ _MINUTES = [
 ]
 
 
-class RunForm(forms.Form):
+class RunForm(ServiceForm):
     """Fields of `optimisation.services.start.start_run`, but for a strategy's parameters."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = _FIELDS_OF_SERVICE
 
     task = forms.ChoiceField(error_messages={"required": "Choose a task."})
     direction = forms.ChoiceField(
@@ -142,16 +145,14 @@ class RunForm(forms.Form):
         """Offer the tasks, devices, strategies and language models that there are now."""
         super().__init__(*args, **kwargs)
         tasks = published_tasks().values_list("slug", "title")
-        self._choices(
-            "task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)]
-        )
-        self._choices("device", [(d.slug, d.name) for d in devices()])
-        self._choices("strategy", [(info.name, info.title) for info in STRATEGIES.values()])
+        self.offer("task", [("", "Choose a task"), *((s, f"{s}: {title}") for s, title in tasks)])
+        self.offer("device", [(d.slug, d.name) for d in devices()])
+        self.offer("strategy", [(info.name, info.title) for info in STRATEGIES.values()])
         if "autotune" in STRATEGIES:
             self.fields["strategy"].initial = "autotune"
         names = [(model.name, model.name) for model in callable_models()]
-        self._choices("models", names)
-        self._choices("verifier_model", [("", "The one that wrote the candidate"), *names])
+        self.offer("models", names)
+        self.offer("verifier_model", [("", "The one that wrote the candidate"), *names])
         for name, label in _LABELS.items():
             self.fields[name].label = label
         self.fields.update(parameter_fields())
@@ -235,13 +236,11 @@ class RunForm(forms.Form):
         caps = {name: self.cleaned_data[name] for name in ("usd", "tokens", "evaluations")}
         return caps | {"wall_time_s": _seconds(minutes)}
 
-    def add_refusal(self, field: str, reason: str) -> None:
-        """Show a service's refusal beside the field that it names."""
-        name = _FIELDS_OF_SERVICE.get(field, field)
-        if field.startswith("parameters."):
-            name = field_name(self.data.get("strategy", ""), _parameter(field))
-        text = f"{reason[:1].upper()}{reason[1:]}."
-        self.add_error(name if name in self.fields else None, text)
+    def field_of(self, name: str) -> str:
+        """As of every form; a strategy's parameters have fields of their own."""
+        if name.startswith("parameters."):
+            return field_name(self.data.get("strategy", ""), _parameter(name))
+        return super().field_of(name)
 
     def _check_parameters(self, info: StrategyInfo, given: dict[str, Any]) -> None:
         """Refuse all parameters that the strategy would refuse one after the other."""
@@ -271,11 +270,6 @@ class RunForm(forms.Form):
             for name, value in vars(config).items()
             if name != "prompts"
         }
-
-    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField), "only choice fields are filled here"
-        field.choices = choices
 
 
 def _parameter(field: str) -> str:
@@ -309,8 +303,10 @@ def initial_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class BudgetForm(forms.Form):
+class BudgetForm(ServiceForm):
     """New caps of a run; an empty field is no cap, and one that was not sent stays."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = _FIELDS_OF_SERVICE
 
     usd = forms.FloatField(required=False, validators=_at_least(0))
     tokens = forms.IntegerField(required=False, validators=_at_least(0))
@@ -323,9 +319,3 @@ class BudgetForm(forms.Form):
         if "minutes" in caps:
             caps["wall_time_s"] = _seconds(caps.pop("minutes"))
         return caps
-
-    def add_refusal(self, field: str, reason: str) -> None:
-        """Show a service's refusal beside the field that it names."""
-        name = _FIELDS_OF_SERVICE.get(field, field)
-        text = f"{reason[:1].upper()}{reason[1:]}."
-        self.add_error(name if name in self.fields else None, text)

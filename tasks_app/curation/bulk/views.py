@@ -21,6 +21,7 @@ from runs_app.queue.devices import devices
 from tasks_app import selectors
 from tasks_app.curation.bulk.page import TaskPlan, best_of_each
 from tasks_app.curation.decisions import page as curate_page
+from tasks_app.curation.decisions.audit_words import counted
 from tasks_app.curation.reevaluation.estimate import estimate_on
 from tasks_app.curation.reevaluation.services import reevaluate
 from tasks_app.disclosure import admin_of
@@ -42,7 +43,7 @@ def tasks_check(request: AuthenticatedRequest) -> HttpResponse:
         messages.error(request, f"No check: {error.reason}.", extra_tags="bad")
     else:
         checks, refusals = _check(tasks, device, user)
-        text = f"{_counted(len(checks), 'check')} on {device.name} under way."
+        text = f"{counted(len(checks), 'check')} on {device.name} under way."
         _tell(request, text, refusals, done=bool(checks))
     return _back(request)
 
@@ -62,8 +63,8 @@ def tasks_reevaluate(request: AuthenticatedRequest) -> HttpResponse:
     if "confirm" not in request.POST:
         return _preview(request, found, device)
     queued, refusals = _start(request, found, user)
-    count = _counted(sum(queued.values()), "evaluation")
-    text = f"{count} of {_counted(len(queued), 'task')} queued on {device.name}."
+    count = counted(sum(queued.values()), "evaluation")
+    text = f"{count} of {counted(len(queued), 'task')} queued on {device.name}."
     _tell(request, text, refusals, done=bool(queued))
     return _back(request)
 
@@ -146,10 +147,6 @@ def _check(
         except CurationError as error:
             refusals[task.slug] = error.reason
     return checks, refusals
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _tell(request: HttpRequest, text: str, refusals: dict[str, str], *, done: bool) -> None:

@@ -73,7 +73,7 @@ def _checked(details: Details) -> str:
 
 
 def _tried(details: Details) -> str:
-    kernels = _counted(details["kernels"], "kernel") if "kernels" in details else ""
+    kernels = counted(details["kernels"], "kernel") if "kernels" in details else ""
     return f"{kernels} {_checked(details)}".strip()
 
 
@@ -81,7 +81,7 @@ def _loaded(details: Details) -> str:
     devices = [str(device) for device in details.get("reports", ())]
     if not devices:
         return ""
-    return f"with {_counted(len(devices), 'soundness report')} from {', '.join(devices)}"
+    return f"with {counted(len(devices), 'soundness report')} from {', '.join(devices)}"
 
 
 def _changed_version(details: Details) -> str:
@@ -97,7 +97,7 @@ def _labelled(details: Details) -> str:
 
 
 def _reevaluated(details: Details) -> str:
-    return _counted(details["evaluations"], "evaluation") if "evaluations" in details else ""
+    return counted(details["evaluations"], "evaluation") if "evaluations" in details else ""
 
 
 def _state_words(details: Details) -> str:
@@ -115,7 +115,8 @@ def _shown(value: Any) -> str:
     return shown or "none"
 
 
-def _counted(count: Any, noun: str) -> str:
+def counted(count: Any, noun: str) -> str:
+    """A number and its noun: 1 check, 2 checks."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
