@@ -8,6 +8,9 @@ from torch import Tensor
 VARIED = ("Y",)
 """X stays a distribution: logarithms of numbers beyond 1 would change the sign of the terms."""
 
+ZEROS = 1 / 8
+"""Share of the classes that have no probability, of either distribution."""
+
 LEAST = 1e-8
 """Smallest probability whose logarithm is taken."""
 
@@ -20,14 +23,15 @@ sum would lose the small terms.
 
 
 def make_inputs(C: int) -> dict[str, Tensor]:
-    """Two distributions (C), each with a zero in eight classes; neither zero is for granted.
+    """Two distributions (C), each with a zero in eight classes, drawn by chance.
 
     A class without a predicted probability costs log(LEAST); one without a target costs nothing.
     """
     predicted, target = (torch.softmax(torch.randn(C) * SPREAD, dim=0) for _ in range(2))
-    predicted[5::8] = 0
-    target[2::8] = 0
-    return {"X": predicted, "Y": target}
+    return {
+        "X": predicted.masked_fill(torch.rand(C) < ZEROS, 0.0),
+        "Y": target.masked_fill(torch.rand(C) < ZEROS, 0.0),
+    }
 
 
 def forward_fn(X: Tensor, Y: Tensor) -> Tensor:

@@ -14,9 +14,15 @@ NUMBERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0,
 """What the sixteen codes of e2m1 stand for."""
 
 
-def make_inputs(num_tokens: int, in_features: int, out_features: int) -> dict[str, Tensor]:
-    """Activations, two weights a byte, their scales (outputs, blocks), and one scale for all."""
-    scales = torch.rand(out_features, in_features // BLOCK) * 300 + 100
+def make_inputs(
+    num_tokens: int, in_features: int, out_features: int, least: float = 100.0
+) -> dict[str, Tensor]:
+    """Activations, two weights a byte, their scales (outputs, blocks), and one scale for all.
+
+    least: of the scales of blocks, of which the largest is four times that. Below 2^-6 they are
+    subnormal numbers of e4m3.
+    """
+    scales = (torch.rand(out_features, in_features // BLOCK) * 3 + 1) * least
     return {
         "x": torch.randn(num_tokens, in_features) + 0.2,
         "weights": torch.randint(0, 256, (out_features, in_features // 2), dtype=torch.uint8),

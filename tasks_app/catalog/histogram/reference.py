@@ -6,17 +6,20 @@ import torch
 from torch import Tensor
 
 RUN = 64
-"""Elements at most that are equal one after the other by themselves, every other RUN of them."""
+"""Elements at most that are equal one after the other by themselves, in every other RUN of them."""
+
+MEAN_RUN = 16
+"""Elements of a run on the average. Where one ends is drawn: no element follows from another."""
 
 
 def make_inputs(N: int, bins: int, skew: float) -> dict[str, Tensor]:
-    """Integers (N) in [0, bins), int32; the last one is the largest."""
+    """Integers (N) in [0, bins), int32; one of them is the largest."""
     uniform = torch.rand(N, dtype=torch.float64)
     place = torch.arange(N)
-    start = torch.where(place // RUN % 2 == 1, place // RUN * RUN, place)
+    begins = (place // RUN % 2 == 0) | (place % RUN == 0) | (torch.rand(N) < 1 / MEAN_RUN)
+    start = torch.where(begins, place, 0).cummax(0).values
     drawn = (uniform[start] ** (1 + skew) * bins).to(torch.int32).clamp(max=bins - 1)
-    drawn[-1] = bins - 1
-    return {"input": drawn}
+    return {"input": drawn.scatter_(0, torch.randint(N, (1,)), bins - 1)}
 
 
 def forward_fn(input: Tensor, bins: int) -> Tensor:

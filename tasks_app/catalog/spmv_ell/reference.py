@@ -7,8 +7,8 @@ from torch import Tensor
 
 EMPTY_EVERY = 16
 """One row and one column in so many is empty, and never the first or the last."""
-SCATTERED_EVERY = 4
-"""In one row of so many the padding stands between the elements, and not behind them."""
+SCATTERED = 0.25
+"""Share of the rows whose padding stands between the elements, and not behind them."""
 VARIED = ("values", "x")
 
 
@@ -59,7 +59,7 @@ def _padded_columns(lengths: Tensor, longest: int, cols: int) -> Tensor:
     number = torch.arange(nnz) - (lengths.cumsum(0) - lengths)[row]
     column = _spread(number, lengths[row], usable)
     column += (column + EMPTY_EVERY // 2 - 1) // (EMPTY_EVERY - 1)  # past the unused columns
-    scattered = row % SCATTERED_EVERY == 1
+    scattered = (torch.rand(rows) < SCATTERED)[row]
     slot = torch.where(scattered, _spread(number, lengths[row], longest), number)
     padded = torch.full((rows, longest), -1)
     padded[row, slot] = column.clamp(max=cols - 1)

@@ -13,7 +13,10 @@ VARIED = ("query", "key", "value")
 REACH = 8.0
 """Largest size of a score."""
 HIDDEN = 0.25
-"""Share of the positions that the mask hides; one position in eight sees nothing at all."""
+"""Share of the positions that the mask hides."""
+
+BLIND = 0.125
+"""Share of the positions that see nothing at all."""
 AT_ONCE = 1 << 28
 """Weights that are held in memory at a time."""
 
@@ -24,11 +27,12 @@ def make_inputs(
     """Query, key and value (batch, heads, positions, channels); mask (batch, positions, positions).
 
     Keys and values are uniform in [-1, 1). Queries are wider: with the origin's [-1, 1) all
-    weights are nearly alike. The mask holds 0 and 1.
+    weights are nearly alike. The mask holds 0 and 1; the last position sees itself.
     """
     shape = (batch_size, head_num, seq_length, head_dim)
     mask = torch.rand(batch_size, seq_length, seq_length) < HIDDEN
-    mask[:, 5::8] = True
+    mask |= torch.rand(batch_size, seq_length, 1) < BLIND
+    mask[:, -1, -1] = False
     return {
         "query": (torch.rand(shape) * 2 - 1) * (REACH * math.sqrt(head_dim)),
         "key": torch.rand(shape) * 2 - 1,
