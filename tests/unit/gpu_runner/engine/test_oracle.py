@@ -318,7 +318,7 @@ BAD_TASKS: list[tuple[str, str, str]] = [
         "complex",
         "import torch\ndef make_inputs(N): return {'a': torch.ones(N, dtype=torch.complex64)}\n"
         "def forward_fn(a): return a",
-        "dtype complex64 are not supported",
+        "tensors must hold real numbers, not torch.complex64",
     ),
     (
         "other argument",
