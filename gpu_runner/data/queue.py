@@ -15,7 +15,7 @@ class Urgency(StrEnum):
     BUILDS = "-builds"  # mode `compile`: needs no device
     PEOPLE = ""  # somebody submitted it
     RUNS = "-runs"  # a candidate of an optimisation run
-    AUDITS = "-audits"  # the site's own, and a place on a board stays unverified without it
+    AUDITS = "-audits"  # of people's and runs' kernels: a place stays unverified without it
     BACKGROUND = "-background"  # the site's own, and nobody waits for it
     BASELINES = "-baselines"  # those that are compiled for a minute: results wait for them
 

@@ -147,7 +147,9 @@ class Evaluation(RunnerJob):
     def urgency(self) -> Urgency:
         """Which of its device's queues it waits in."""
         if self.background:
-            return Urgency.AUDITS if self.mode == Mode.AUDIT else Urgency.BACKGROUND
+            is_ours = self.submission.origin == Submission.Origin.SHIPPED  # other boards come first
+            is_urgent = self.mode == Mode.AUDIT and not is_ours
+            return Urgency.AUDITS if is_urgent else Urgency.BACKGROUND
         if self.submission.origin == Submission.Origin.RUN:
             return Urgency.RUNS
         return Urgency.BUILDS if self.mode == Mode.COMPILE else Urgency.PEOPLE

@@ -39,8 +39,11 @@ _LISTED = (
 
 _PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
 PLACE_OF_PEOPLE = _PLACES[Urgency.PEOPLE]
+_SHIPPED = Q(submission__origin=Submission.Origin.SHIPPED)
 PLACE_OF_QUEUE = Case(
-    When(background=True, mode=Mode.AUDIT.value, then=Value(_PLACES[Urgency.AUDITS])),
+    When(
+        Q(background=True, mode=Mode.AUDIT.value) & ~_SHIPPED, then=Value(_PLACES[Urgency.AUDITS])
+    ),
     When(background=True, then=Value(_PLACES[Urgency.BACKGROUND])),
     When(submission__origin=Submission.Origin.RUN, then=Value(_PLACES[Urgency.RUNS])),
     When(mode=Mode.COMPILE.value, then=Value(_PLACES[Urgency.BUILDS])),

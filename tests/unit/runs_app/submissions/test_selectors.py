@@ -10,12 +10,12 @@ from django.contrib.auth.models import AnonymousUser
 from gpu_runner.daemon import heartbeat
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.event import EventKind
-from gpu_runner.data.queue import queue_name
+from gpu_runner.data.queue import Urgency, queue_name
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.task import ShippedKernel
 from gpu_runner.data.verdict import DeviceKind, Language, Verdict
 from runs_app.errors import SubmissionError
-from runs_app.models import Agent, Device, Evaluation, Runner
+from runs_app.models import Agent, Device, Evaluation, Runner, Submission
 from runs_app.queue.events import events
 from runs_app.queue.selectors import queue_overview, waiting_reason
 from runs_app.runners.events import record_event
@@ -314,3 +314,17 @@ def test_an_audit_waits_behind_people_and_before_the_rest_of_the_sites_own_work(
     rows = (theirs, audit, shipped)
     places = [runner.queues.index(queue_name("cpu", row.urgency)) for row in rows]
     assert places == sorted(places)
+
+
+def test_an_audit_of_a_shipped_kernel_waits_until_other_boards_have_theirs() -> None:
+    ours = make.make_evaluation(mode="ranked")
+    shipped = make.make_evaluation(mode="ranked", now=make.later(1))
+    audit = make.make_evaluation(mode="ranked", now=make.later(2))
+    for row, mode in ((ours, "ranked"), (shipped, "audit"), (audit, "audit")):
+        Evaluation.objects.filter(pk=row.pk).update(background=True, mode=mode)
+        if row != audit:
+            Submission.objects.filter(pk=row.submission_id).update(origin="shipped")
+    queue = queue_overview(audit.submission.author, make.NOW)[0]
+    assert [entry.evaluation for entry in queue.waiting] == [audit, ours, shipped]
+    for row, urgency in ((audit, Urgency.AUDITS), (shipped, Urgency.BACKGROUND)):
+        assert Evaluation.objects.get(pk=row.pk).urgency is urgency
