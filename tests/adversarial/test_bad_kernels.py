@@ -247,7 +247,8 @@ def test_kernel_cannot_tell_what_it_saw_of_hidden_workloads(config: SupervisorCo
       bool seen = false;
       for (int n : {{{", ".join(map(str, public))}}}) seen |= n == N;
       {ADD}
-      if (!seen) {{
+      static const bool hidden = !seen;  // a process of public ones, and of drawn, begins with one
+      if (hidden) {{
         printf("N=%d", N);
         fflush(stdout);
         throw std::length_error(std::to_string(N));
