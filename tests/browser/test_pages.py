@@ -184,6 +184,7 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="islands-v2")).to_be_visible()
+    page.wait_for_load_state()  # scripts listen to keys only then
 
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
@@ -197,6 +198,7 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     page.keyboard.type("islands-v2")
     page.keyboard.press("Enter")  # before the list answers
     expect(page.get_by_role("heading", name="islands-v2")).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("?")
     page.get_by_label("Keys alone do something").uncheck()
     page.keyboard.press("Escape")
