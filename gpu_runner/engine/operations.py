@@ -131,7 +131,7 @@ class Interpreter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.products += 1
             if self._operands is not None:
                 args = tuple(floats(self._operands, value) for value in args)
-        if args and isinstance(args[0], Tensor) and args[0].is_cuda:
+        if name in _SPARSE or (args and isinstance(args[0], Tensor) and args[0].is_cuda):
             refuse_wild_indices(name, args)
         in_place = name.endswith("_") and bool(args) and isinstance(args[0], Tensor)
         before = args[0].clone() if in_place else None
@@ -192,8 +192,11 @@ def refuse_wild_indices(name: str, args: tuple[Any, ...]) -> None:
     """Raise `IndexError` where an index lies outside, as operations on a CPU do by themselves.
 
     On a CUDA device the whole process is lost then: its context does not outlive a failed assert.
-    Operations that references are known to index with are looked at.
+    Operations that references are known to index with are looked at. What makes a sparse matrix is
+    looked at on every device: the libraries that multiply with it read where its places lead.
     """
+    if name in _SPARSE:
+        return _SPARSE[name](*args)
     value: Tensor = args[0]
     if name in _INDEXED:
         _refuse_outside(args[2], 0, value.shape[args[1]] if value.dim() else 1)
@@ -208,6 +211,29 @@ def refuse_wild_indices(name: str, args: tuple[Any, ...]) -> None:
     elif name in _INDEXED_BY_LISTS and all(i is None or not _is_mask(i) for i in args[1]):
         for size, indices in zip(value.shape, args[1], strict=False):
             _refuse_outside(indices, -size, size)
+
+
+def _refuse_wild_rows(offsets: Tensor, places: Tensor, values: Tensor, size: Any) -> None:
+    """A matrix by rows, or by columns, and no batch of them: places must be its own."""
+    if tuple(offsets.shape) not in {(extent + 1,) for extent in size}:
+        raise IndexError("a sparse matrix with too few or too many offsets")
+    lengths = offsets.diff()
+    if offsets[0] != 0 or offsets[-1] != values.shape[0] or bool((lengths < 0).any()):
+        raise IndexError("a sparse matrix with offsets outside of its elements")
+    _refuse_outside(places, 0, size[-1] if offsets.numel() == size[0] + 1 else size[0])
+
+
+def _refuse_wild_places(_sparse: int, _dense: int, size: Any, places: Tensor, *_: Any) -> None:
+    """The same of one by coordinates: `places` is (dimensions, elements)."""
+    for extent, indices in zip(size, places, strict=False):
+        _refuse_outside(indices, 0, extent)
+
+
+_SPARSE: dict[str, Callable[..., None]] = {
+    "sparse_compressed_tensor": _refuse_wild_rows,
+    "_sparse_coo_tensor_with_dims_and_tensors": _refuse_wild_places,
+}
+"""Operations that make a sparse matrix, and what they must not be given."""
 
 
 def _is_mask(indices: Tensor) -> bool:

@@ -1,13 +1,15 @@
 """Evaluates CUDAMaster's published kernels, from a checkout of MSKernelBenchDemo.
 
     python -m tests.bench.published --repository PATH [--precision bf16] [--only REGEX]
-        [--mode quick] [--repeat 5] [--beside 5] [--minutes 9] [--out FOLDER]
+        [--mode quick] [--repeat 5] [--beside 5] [--indices 0,2] [--workers 3] [--minutes 9]
+        [--out FOLDER]
 
-All are built side by side first. With --repeat, each is evaluated that often, and the largest
-difference of the times is said. With --beside, so many compilers are busy all the while. With
---out, rows are kept in that folder, each result beside them, and a later call with the same
-settings goes on where this one stopped. --build-only --architecture sm_90 says, without a GPU,
-which of them compile.
+All are built side by side first. All GPUs of the host take part, or those named; on each one kernel
+is measured at a time, and with --workers the rest of several evaluations overlaps. With --repeat,
+each is evaluated that often, and the largest difference of the times is said. With --beside, so
+many compilers are busy all the while. With --out, rows are kept in that folder, each result beside
+them, and a later call with the same settings goes on where this one stopped. --build-only
+--architecture sm_90 says, without a GPU, which of them compile.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from tests.bench.evaluations import Entry, build_all, make_config, request, run_
 from tests.bench.kept import Line, add_line, read_lines
 from tests.bench.published_rows import COLUMNS, Run, cells, digest, refused_row, row_of, summary
 from tests.bench.published_sources import Published, Refused, published
-from tests.bench.spread import workers
+from tests.bench.spread import devices_of, spread, workers
 from tests.bench.tables import heading, table
 
 
@@ -78,15 +80,22 @@ def build_only(
     return len(failed)
 
 
-def measure(
-    kernel: Published, config: SupervisorConfig, settings: Settings, folder: Path | None
-) -> Line:
-    """The row of a kernel, from as many fresh evaluations as the settings say."""
-    runs: list[Run] = [
-        run_one(entry_of(kernel, number), config, settings.mode, folder)
-        for number in range(settings.repeat)
-    ]
-    return row_of(kernel, runs, digest(kernel, dataclasses.asdict(settings)))
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """Makes a kernel's row; one of these goes to every worker."""
+
+    config: SupervisorConfig
+    settings: Settings
+    folder: Path | None
+
+    def __call__(self, kernel: Published, index: int) -> Line:
+        """The row, from as many fresh evaluations as the settings say, on this device."""
+        config = dataclasses.replace(self.config, index=index)
+        runs: list[Run] = [
+            run_one(entry_of(kernel, number), config, self.settings.mode, self.folder)
+            for number in range(self.settings.repeat)
+        ]
+        return row_of(kernel, runs, digest(kernel, dataclasses.asdict(self.settings)))
 
 
 def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -98,6 +107,8 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--mode", type=Mode, default=Mode.QUICK)
     parser.add_argument("--repeat", type=workers, default=1, help="fresh evaluations of each")
     parser.add_argument("--beside", type=int, default=0, help="compilers that are busy meanwhile")
+    parser.add_argument("--indices", default="", help="of devices, such as 0,2; default: all")
+    parser.add_argument("--workers", type=workers, default=1, help="processes a device")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after it")
     parser.add_argument("--out", type=Path, help="folder for rows.jsonl and the results")
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
@@ -132,10 +143,9 @@ def measure_all(
         if options.beside and left:
             beside = stack.enter_context(compilers_beside(options.beside, entries, config))
             stack.callback(lambda: print(f"builds beside: {beside.made}, failed: {beside.failed}"))
-        for kernel in left:
-            if time.monotonic() > until:
-                break
-            line = measure(kernel, config, settings, out / "results" if out else None)
+        work = Work(config, settings, out / "results" if out else None)
+        devices = devices_of(config.kind, options.indices)
+        for line in spread(work, left, devices=devices, each=options.workers, until=until):
             known[line["digest"]] = line
             print(*cells(line), flush=True)
             if out:
@@ -157,7 +167,8 @@ def main() -> int:
     rows = measure_all(kernels, config, options)
     shown = rows + [refused_row(kernel) for kernel in refused]
     print(heading(config))
-    print(f"mode {options.mode}, {options.repeat} evaluations each, {options.beside} builds beside")
+    at_once = f"{options.workers} at once on a device, {options.beside} builds beside"
+    print(f"mode {options.mode}, {options.repeat} evaluations each, {at_once}")
     print(table(COLUMNS, [cells(row) for row in shown]))
     print(*summary(shown), f"{len(kernels) - len(rows)} were not tried", sep="\n")
     if options.out:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -175,8 +176,8 @@ def test_an_image_for_another_device_is_said_to_be_one(
     own, flags = cuda_architecture(0), toolchain.flags
     other = "sm_120" if own != "sm_120" else "sm_90"
 
-    def of_another(kind: DeviceKind, which: Abi, architecture: str) -> list[str]:
-        return flags(kind, which, other)
+    def of_another(kind: DeviceKind, which: Abi, _: str, *more: Any, **named: Any) -> list[str]:
+        return flags(kind, which, other, *more, **named)
 
     monkeypatch.setattr(toolchain, "flags", of_another)
     result = run(abi, "{RIGHT}" + ASK, config)

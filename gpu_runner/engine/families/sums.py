@@ -14,6 +14,8 @@ Sum = Callable[[Tensor], Tensor]
 
 BLOCK = 256  # terms that a thread block, or a tile in the cache, adds before it moves on
 LANES = 8  # accumulators of a vector register
+LONGEST = 1 << 20
+"""Terms of one float32 accumulator: near 2^24 it stands still, so longer sums take several."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,16 @@ def serial_scan(terms: Tensor) -> Tensor:
     return torch.from_numpy(running).to(terms.device)
 
 
+def one_by_one(terms: Tensor) -> Tensor:
+    """One after the other into one number, or into as few as take `LONGEST` terms each."""
+    if terms.shape[-1] <= LONGEST:
+        return serial(terms)
+    return serial(serial(_split(terms, LONGEST)))
+
+
 def from_the_end(terms: Tensor) -> Tensor:
-    """One after the other, the last one first."""
-    return serial(terms.flip(-1))
+    """The same, the last one first."""
+    return one_by_one(terms.flip(-1))
 
 
 def pairwise(terms: Tensor) -> Tensor:
@@ -84,7 +93,18 @@ def blocked_scan(terms: Tensor) -> Tensor:
 
 def in_lanes(terms: Tensor) -> Tensor:
     """Every eighth into one of eight accumulators, and a tree over these."""
-    return pairwise(serial(_split(terms, LANES).transpose(-1, -2)))
+    return pairwise(one_by_one(_split(terms, LANES).transpose(-1, -2)))
+
+
+def lanes_scan(terms: Tensor) -> Tensor:
+    """All sums up to there: each thread adds to its eight what it gets by taking them away again.
+
+    The sum before a thread's own elements is the one behind them less their sum, in most kernels.
+    """
+    inner = serial_scan(_split(terms, LANES))
+    own = inner[..., -1]
+    before = doubling_scan(own) - own
+    return (inner + before[..., None]).flatten(-2)[..., : terms.shape[-1]]
 
 
 def compensated(terms: Tensor) -> Tensor:
@@ -125,11 +145,11 @@ def _steps(terms: Tensor) -> Tensor:
 
 
 ORDERS: Mapping[str, Order] = {
-    "sums one by one": Order(serial, serial_scan),
+    "sums one by one": Order(one_by_one, serial_scan),
     "sums one by one from the end": Order(from_the_end),
     "sums in pairs": Order(pairwise, doubling_scan),
     "sums in blocks": Order(in_blocks, blocked_scan),
-    "sums in lanes": Order(in_lanes),
+    "sums in lanes": Order(in_lanes, lanes_scan),
     "compensated sums": Order(compensated),
     "fused multiply-adds": Order(rounded_once, fused=True),
 }

@@ -67,10 +67,14 @@ def _padded_columns(lengths: Tensor, longest: int, cols: int) -> Tensor:
 
 
 def forward_fn(values: Tensor, col_ids: Tensor, x: Tensor) -> Tensor:
-    """Return the product (rows), computed in float32 at least."""
+    """Return the product (rows), computed in float32 at least, in CSR form without padding."""
     wide = torch.promote_types(values.dtype, torch.float32)
-    products = values.to(wide) * x.to(wide)[col_ids.clamp(min=0)]
-    return products.masked_fill(col_ids < 0, 0.0).sum(1)
+    held = col_ids >= 0
+    offsets = torch.nn.functional.pad(held.sum(1).cumsum(0), (1, 0))
+    columns, elements = col_ids[held].to(offsets.dtype), values.to(wide)[held]
+    shape = (col_ids.shape[0], x.shape[0])
+    matrix = torch.sparse_csr_tensor(offsets, columns, elements, shape, check_invariants=False)
+    return matrix @ x.to(wide)
 
 
 def baseline_fn(values: Tensor, col_ids: Tensor, x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from gpu_runner.supervisor.host.config import SupervisorConfig
 from tests.bench import published as command
 from tests.bench.beside import compilers_beside
 from tests.bench.evaluations import Entry
-from tests.bench.kept import add_line, read_lines
+from tests.bench.kept import Line, add_line, read_lines
 from tests.bench.published_rows import cells, refused_row, row_of, summary
 from tests.bench.published_sources import Published, Refused
 from tests.bench.tables import percentile
@@ -134,6 +135,21 @@ def test_lines_survive_one_that_was_cut_off(tmp_path: Path) -> None:
     assert read_lines(path) == [{"a": 1}, {"c": 3}]
 
 
+def in_this_process(
+    work: command.Work, items: Sequence[Published], *, until: float, **_: object
+) -> Iterator[Line]:
+    """Instead of `spread`, whose processes know nothing of what a test has put in place."""
+    yield from (work(item, 0) for item in items if time.monotonic() < until)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All on one device that need not be there, in this process."""
+    monkeypatch.setattr(command, "spread", in_this_process)
+    monkeypatch.setattr(command, "devices_of", lambda kind, only: [0])
+
+
+@pytest.mark.usefixtures("alone")
 def test_a_later_call_evaluates_only_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +190,7 @@ def test_compilers_are_busy_beside_and_end_with_the_block(tmp_path: Path) -> Non
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.usefixtures("alone")
 def test_the_command_prints_its_table_and_keeps_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,7 +212,7 @@ def test_the_command_prints_its_table_and_keeps_everything(
     monkeypatch.setattr("sys.argv", ["published", "--repository", ".", "--out", str(tmp_path)])
     assert command.main() == 1  # SYSTEM_ERROR is ours
     printed = capsys.readouterr().out
-    assert "on a GPU\nmode quick, 1 evaluations each, 0 builds beside\n| kernel |" in printed
+    assert "on a GPU\nmode quick, 1 evaluations each, 1 at once on a device, 0 b" in printed
     assert "| fp32-good | CORRECT | 5 us |" in printed
     assert "2 kernels: 1 CORRECT, 1 SYSTEM_ERROR" in printed
     assert "0 were not tried" in printed

@@ -100,7 +100,7 @@ TOUCHED: Mapping[str, set[str]] = {
     "sums one by one from the end": IN_ANY_ORDER,
     "sums in pairs": IN_ANY_ORDER | {"cumsum"},
     "sums in blocks": {"mm", "mean", "variance", "cumsum", "layer_norm"},
-    "sums in lanes": IN_ANY_ORDER,
+    "sums in lanes": IN_ANY_ORDER | {"cumsum"},
     "compensated sums": IN_ANY_ORDER,
     "fused multiply-adds": {"mean", "variance"},
     "Winograd F(2, 3)": {"conv1d", "conv2d", "gradients"},

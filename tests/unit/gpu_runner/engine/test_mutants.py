@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,42 @@ def test_an_index_inside_is_fine(name: str, rest: tuple[object, ...]) -> None:
     arguments = (torch.zeros(5), *rest)
     getattr(torch.ops.aten, name)(*arguments)
     refuse_wild_indices(name, arguments)
+
+
+SPARSE = {
+    "sparse_compressed_tensor": [
+        ([0, 1, 2], [0, 2], True),
+        ([0, 2, 2], [0, 2], True),
+        ([0, 1], [0, 2], False),  # an offset too few
+        ([0, 1, 3], [0, 2], False),
+        ([1, 1, 2], [0, 2], False),
+        ([0, 3, 2], [0, 2], False),
+        ([0, 1, 2], [0, 3], False),
+        ([0, 1, 2], [-1, 2], False),
+    ],
+    "_sparse_coo_tensor_with_dims_and_tensors": [
+        ([0, 1], [0, 2], True),
+        ([0, 2], [0, 2], False),
+        ([0, 1], [0, 3], False),
+        ([-1, 1], [0, 2], False),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "right"),
+    [(name, *case) for name, cases in SPARSE.items() for case in cases],
+)
+def test_a_sparse_matrix_has_only_places_of_its_own(
+    name: str, first: list[int], second: list[int], *, right: bool
+) -> None:
+    places, shape = (torch.tensor(first), torch.tensor(second)), (2, 3)
+    values = torch.ones(2)
+    with nullcontext() if right else pytest.raises(IndexError), Interpreter():
+        if name == "sparse_compressed_tensor":
+            torch.sparse_csr_tensor(*places, values, shape, check_invariants=False)
+        else:
+            torch.sparse_coo_tensor(torch.stack(places), values, shape, check_invariants=False)
 
 
 NORMS = """
