@@ -55,10 +55,13 @@ class Row:
 
 
 def sample(site: Site, kernel: Kernel, mode: Mode) -> Line:
-    """Submit a kernel and wait for its verdict."""
+    """Submit a kernel and wait for its verdict, which is printed at once: a row takes minutes."""
     sent = site.submit(kernel, mode)
     seconds, evaluation = site.verdict(sent)
-    return line_of(sent, seconds, evaluation)
+    line = line_of(sent, seconds, evaluation)
+    stages = ", ".join(f"{name} {took_s:.1f}" for name, took_s in line["stages"].items())
+    print(f"  {kernel.task} {mode}: {line['verdict']}, {seconds:.1f} s ({stages})", flush=True)
+    return line
 
 
 def line_of(sent: Sent, seconds: float, evaluation: Document) -> Line:
