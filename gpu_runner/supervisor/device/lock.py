@@ -1,4 +1,4 @@
-"""Whose turn it is on a device: one measurement at a time, and the more urgent first."""
+"""Whose turn it is on a device: one at a time, the more urgent first, then whoever came first."""
 
 from __future__ import annotations
 
@@ -34,33 +34,31 @@ def device_lock(config: SupervisorConfig) -> int:
 class Turn:
     """A place in the line for a device, held by locks on files: a process that dies leaves it.
 
-    Whoever waits has a file of their own, named by rank, and a lock on it that others can see.
+    Whoever waits has a file of their own, and a lock on it that others can see. Names sort as the
+    line does: by rank, and then by when a turn was first asked for, on a clock of the whole host.
     """
 
     def __init__(self, config: SupervisorConfig, urgency: Urgency) -> None:
         """Nothing is waited for yet."""
         self._config, self._rank = config, list(Urgency).index(urgency)
+        self._name = f"{self._rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_numbers)}"
         folder = _folder(config)
         self._line = folder / f"{config.kind}-{config.index}.line"
         self._held: int | None = None
 
     def is_wanted(self) -> bool:
         """Whether somebody more urgent waits for the device."""
-        if self._rank == 0:
-            return False
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._line) as entries:
-            return any(self._is_before(Path(entry.path)) for entry in entries)
-        return False
+        return self._rank > 0 and self._is_behind(f"{self._rank}-")
 
     def take(self) -> None:
-        """Wait for the device, and for everybody more urgent. Raises `DeviceError` after too long.
+        """Wait for the device, and for everybody before this turn.
 
-        The kernel frees it if this process dies.
+        The kernel frees it if this process dies. Raises `DeviceError` after too long.
         """
         deadline = time.monotonic() + self._config.device_timeout_s
         self._line.mkdir(parents=True, exist_ok=True)
         with self._waiting():
-            while self.is_wanted() or not self._locked():
+            while self._is_behind(self._name) or not self._locked():
                 if time.monotonic() > deadline:
                     limit_s, device = self._config.device_timeout_s, self._config.device
                     raise DeviceError(f"{device} was not free in {limit_s:g} s")
@@ -75,7 +73,7 @@ class Turn:
     @contextmanager
     def _waiting(self) -> Iterator[None]:
         """Stand in the line meanwhile: the file appears with its lock on it."""
-        path = self._line / f"{self._rank}-{os.getpid()}-{next(_numbers)}"
+        path = self._line / self._name
         new = path.with_name(f".{path.name}")
         descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -86,21 +84,11 @@ class Turn:
             path.unlink(missing_ok=True)
             os.close(descriptor)
 
-    def _is_before(self, path: Path) -> bool:
-        rank = path.name.partition("-")[0]
-        if not rank.isdecimal() or int(rank) >= self._rank:
-            return False
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        path.unlink(missing_ok=True)  # who stood there has died
+    def _is_behind(self, name: str) -> bool:
+        """Whether somebody alive stands in the line before a file of this name."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._line) as entries:
+            before = [e.path for e in entries if e.name < name and not e.name.startswith(".")]
+            return any(map(_is_alive, before))
         return False
 
     def _locked(self) -> bool:
@@ -112,6 +100,22 @@ class Turn:
             return False
         self._held = descriptor
         return True
+
+
+def _is_alive(path: str) -> bool:
+    """Whether whoever stands there does; the file of one that has died is removed."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    Path(path).unlink(missing_ok=True)
+    return False
 
 
 class Courteous:

@@ -74,6 +74,29 @@ def test_nobody_steps_aside_for_those_who_are_no_more_urgent(
         each.end()
 
 
+def test_of_equals_the_first_one_goes_first(config: SupervisorConfig) -> None:
+    with exclusive(config) as held:
+        line = [Waiting(config, Urgency.PEOPLE)]
+        for number in range(2, 6):
+            assert stands(config, number - 1)
+            line.append(Waiting(config, Urgency.PEOPLE))
+        assert stands(config, 5)
+        assert not held.is_wanted()
+    for place, first in enumerate(line):
+        assert first.has_it.wait(60)
+        assert not any(other.has_it.is_set() for other in line[place + 1 :])
+        first.end()
+
+
+def stands(config: SupervisorConfig, count: int) -> bool:
+    """Whether so many stand in the line soon."""
+    line = "locks/*.line/[0-9]*"
+    return any(
+        len(list(config.cache_folder.glob(line))) == count or threading.Event().wait(0.01)
+        for _ in range(3000)
+    )
+
+
 class Worker:
     """Whose measurement is interrupted once."""
 
