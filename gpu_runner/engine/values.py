@@ -113,7 +113,8 @@ def _near(value: Any) -> Any:
     """Some tensors have other elements in one place, as many as a random power of two.
 
     They come from elsewhere in the tensor. So whoever looks at some elements alone, or at some
-    tensors, misses what has changed.
+    tensors, misses what has changed. Tensors of one shape change together, and alike: one may be
+    the other with noise, and elements of different places would make an outlier of each pair.
     """
     found: list[Tensor] = []
 
@@ -122,21 +123,36 @@ def _near(value: Any) -> Any:
         return tensor
 
     _map(listed, value)
-    chosen = (torch.rand(max(len(found), 1), device="cpu") < 1 / 2).tolist()
+    shapes = list(dict.fromkeys(tensor.shape for tensor in found))
+    chosen = (torch.rand(max(len(shapes), 1), device="cpu") < 1 / 2).tolist()
     chosen[int(torch.randint(len(chosen), (), device="cpu"))] = True
-    which = iter(chosen)
-    return _map(lambda tensor: _patched(tensor) if next(which) else tensor, value)
+    pairs = zip(shapes, chosen, strict=False)
+    patches = {shape: _patch(shape) for shape, wanted in pairs if wanted}
+    return _map(lambda t: patches[t.shape](t) if t.shape in patches else t, value)
 
 
-def _patched(tensor: Tensor) -> Tensor:
-    size = tensor.numel()
-    if size < _LEAST_PATCHED:
-        return tensor * _ELSEWHERE
-    length = 1 << int(torch.randint((size // _LEAST_PATCHED).bit_length(), (), device="cpu"))
-    to, of = (int(torch.randint(size - length + 1, (), device="cpu")) for _ in range(2))
-    flat = tensor.reshape(-1).clone()
-    flat[to : to + length] = tensor.reshape(-1)[of : of + length]
-    return flat.view(tensor.shape)
+def _patch(shape: torch.Size) -> Callable[[Tensor], Tensor]:
+    """What does that to each tensor of this shape.
+
+    The elements come from the same row, as rows may be of different scales.
+    """
+    size = shape.numel()
+    row = shape[-1] if shape and shape[-1] >= _LEAST_PATCHED else size
+    if min(row, size) < _LEAST_PATCHED:
+        return lambda tensor: tensor * _ELSEWHERE
+    length = 1 << int(torch.randint((row // _LEAST_PATCHED).bit_length(), (), device="cpu"))
+    places = row - length + 1
+    begin = row * int(torch.randint(size // row, (), device="cpu"))
+    at = int(torch.randint(places, (), device="cpu"))
+    other = (at + int(torch.randint(1, places, (), device="cpu"))) % places
+    to, of = begin + at, begin + other
+
+    def patched(tensor: Tensor) -> Tensor:
+        flat = tensor.reshape(-1).clone()
+        flat[to : to + length] = tensor.reshape(-1)[of : of + length]
+        return flat.view(tensor.shape)
+
+    return patched
 
 
 _FAMILIES: dict[Values, Callable[[Tensor], Tensor]] = {

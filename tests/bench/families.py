@@ -109,7 +109,8 @@ class Places:
         for workload in own:
             if not workload.hidden:
                 others = task(name).other_values(workload, DeviceKind.CPU, direction)
-                self._all += [(workload, values) for values in others]
+                near = (Values.NEAR,) if workload.values is Values.DRAWN else ()
+                self._all += [(workload, values) for values in (*others, *near)]
         self._supported: dict[tuple[str, Values], bool] = {}
 
     def call(self, rng: random.Random) -> Call:

@@ -55,6 +55,15 @@ def test_scales() -> None:
     assert torch.equal(change(DRAWN, Values.SMALL), DRAWN / 1000)
 
 
+def test_near_inputs_of_one_shape_stay_as_far_apart_as_they_were() -> None:
+    """One may be the other with noise: a loss of them would be that of a few outliers."""
+    pair = (DRAWN, DRAWN + 0.25)
+    for seed in range(20):
+        first, second = varied(pair, task(), workload(Values.NEAR), seed)
+        assert not torch.equal(first, DRAWN)
+        assert torch.allclose(second - first, torch.tensor(0.25))
+
+
 def test_near_inputs_differ_in_one_place_of_some_tensors() -> None:
     pair = (DRAWN, DRAWN[:, :16].contiguous())
     unchanged = [0, 0]
