@@ -94,8 +94,10 @@ def _matched(model: nn.Module, wanted: dict[str, tuple[int, ...]]) -> list[nn.Pa
     own = dict(model.named_parameters(remove_duplicate=False))
     if all(name in own and tuple(own[name].shape) == shape for name, shape in wanted.items()):
         return [own[name] for name in wanted]
-    if [tuple(parameter.shape) for parameter in own.values()] == list(wanted.values()):
-        return list(own.values())
+    filled = [parameter for parameter in own.values() if parameter.numel()]  # "no bias" is empty
+    for those in (list(own.values()), filled):
+        if [tuple(parameter.shape) for parameter in those] == list(wanted.values()):
+            return those
     lacking = [n for n, s in wanted.items() if n not in own or tuple(own[n].shape) != s]
     shown = ", ".join(f"{name!r} {list(wanted[name])}" for name in lacking[:_SHOWN])
     more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""

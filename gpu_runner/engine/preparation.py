@@ -15,7 +15,11 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from gpu_runner.data.static.module_compilers import LEFT_TO_CALLS
 from gpu_runner.engine.prepared import Folder, TooLarge
+
+_NO_NINJA, _NOT_BUILT = "Ninja is required", "Error building extension"  # as torch says it
+_COMPILERS_ERROR = re.compile(r"^.*\berror:.*$", re.MULTILINE)
 
 
 def main(argv: list[str]) -> int:
@@ -34,7 +38,9 @@ def main(argv: list[str]) -> int:
     except CallError as error:
         cause = error.__cause__
         is_final = device == "cpu" or isinstance(cause, SyntaxError | ImportError | None)
-        _say(_as_compilers_say(str(error)) if is_final else f"left to the first calls: {error}")
+        if any(words in str(cause) for words in (_NO_NINJA, _NOT_BUILT)):
+            is_final = True  # no call on the device can change it
+        _say(_as_compilers_say(str(error)) if is_final else f"{LEFT_TO_CALLS}: {error}")
         if cause is not None:
             own = _own_frames(cause.__traceback__, str(folder.source))
             traceback.print_exception(type(cause), cause, own, file=sys.stdout)
@@ -51,6 +57,10 @@ def main(argv: list[str]) -> int:
 
 def _as_compilers_say(text: str) -> str:
     """The reason after its place in the source, where it begins with its line."""
+    if _NO_NINJA in text:
+        return "error: this runner has no ninja, which load_inline needs"
+    if _NOT_BUILT in text and (found := _COMPILERS_ERROR.search(text)):
+        return found[0]
     match = re.match(r"line (\d+): ", text)
     return f"kernel.py:{match[1]}: error: {text[match.end() :]}" if match else f"error: {text}"
 

@@ -75,7 +75,8 @@ class Folder:
             tarfile.open(fileobj=file, mode="w") as archive,
         ):
             for path in paths:
-                archive.add(path, path.relative_to(self.root).as_posix(), recursive=False)
+                name = path.relative_to(self.root).as_posix()
+                archive.add(path, name, recursive=False, filter=_whole_seconds)
 
     def unpack(self, descriptor: int) -> None:
         """Read an archive that `pack` wrote; nothing of it gets outside of the folder."""
@@ -85,6 +86,12 @@ class Folder:
             tarfile.open(fileobj=file) as archive,
         ):
             archive.extractall(self.root, filter="data")
+
+
+def _whole_seconds(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Archives round times; an object that seems newer than its log is compiled by ninja again."""
+    member.mtime = int(member.mtime)
+    return member
 
 
 def _belongs(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from gpu_runner.data.packages import PACKAGES
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.audit.required import audit_tools
+from gpu_runner.supervisor.build.module import ninja
 from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import (
     PEAKS,
@@ -45,7 +45,7 @@ def doctor(cache_folder: Path | None = None) -> tuple[str, bool, dict[str, Any]]
         "torch": _torch(),
         "headers": _headers(),
         "packages": python_packages(),
-        "ninja": shutil.which("ninja") or "missing",
+        "ninja": ninja() or "missing",
         "devices": [device_slug(DeviceKind.CPU, 0)],
         "cpu": device_name(DeviceKind.CPU, 0),
     }

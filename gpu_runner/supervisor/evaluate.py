@@ -12,7 +12,7 @@ from dataclasses import replace
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.plan import Plan
 from gpu_runner.data.protocol import PLANS
-from gpu_runner.data.static import compiles_at_calls
+from gpu_runner.data.static import LEFT_TO_CALLS, compiles_at_calls
 from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Abi, DeviceKind, Language, Mode, Stage, Verdict
 from gpu_runner.supervisor.audit.audit import Auditor, fault_of, suspicions_of
@@ -53,10 +53,10 @@ from gpu_runner.supervisor.tools.profiling import Profiler
 
 logger = logging.getLogger(__name__)
 
-_PASSING = (KilledFromOutside, RunnerUnfit)
+_PASSING = (KilledFromOutside, RunnerUnfit, ToolchainError)
 """What another attempt, or another host, may not meet."""
 
-_OURS = (*_PASSING, OracleError, DeviceError, ToolchainError, jail.JailError)
+_OURS = (*_PASSING, OracleError, DeviceError, jail.JailError)
 """What may go wrong on our side with a message that a person can act on."""
 
 POLITE_NICENESS = 10
@@ -87,6 +87,8 @@ def evaluate(
         fault = Fault(Verdict.SYSTEM_ERROR, str(error).splitlines()[0])
         record.log = str(error)
         record.retryable = isinstance(error, _PASSING)
+        if isinstance(error, ToolchainError):  # whoever comes next would fare no better
+            health.suspect(config, Verdict.RUNTIME_ERROR)
     except Exception as error:  # a defect of ours, and shown as one
         logger.exception("evaluation %s failed", request.evaluation_id)
         fault = Fault(Verdict.SYSTEM_ERROR, f"internal error: {type(error).__name__}")
@@ -198,10 +200,14 @@ class _Evaluation:
         self, rehearsal: Rehearsal, target: Target, workloads: Sequence[Workload]
     ) -> Target:
         """A target whose calls find compiled what a Python module compiles when it is called."""
-        if not target.is_module or not compiles_at_calls(self._request.solution.source):
+        if not target.is_module or not self._compiles_at_calls():
             return target
         with self._timeline.stage(Stage.PREPARE, "compiling at the first calls"):
             return rehearsal.of(target, workloads)
+
+    def _compiles_at_calls(self) -> bool:
+        left = self._record.build is not None and LEFT_TO_CALLS in self._record.build.log
+        return left or compiles_at_calls(self._request.solution.source)
 
     def _torch_runners(self, plan: Plan) -> int:
         """How many processes with PyTorch are going to be measured, at least."""

@@ -28,6 +28,8 @@ class Entry:
     task: Task
     source: str
     direction: Direction = Direction.FORWARD
+    language: Language | None = None
+    """None: C++, or CUDA C++ on a CUDA device."""
 
 
 def make_config(kind: DeviceKind, cache: Path) -> SupervisorConfig:
@@ -37,7 +39,7 @@ def make_config(kind: DeviceKind, cache: Path) -> SupervisorConfig:
 
 def request(entry: Entry, config: SupervisorConfig, mode: Mode) -> EvaluationRequest:
     """The request that evaluates an entry."""
-    language = Language.CUDA if config.kind is DeviceKind.CUDA else Language.CPP
+    language = entry.language or config.kind.language
     solution = Solution(source=entry.source, language=language, direction=entry.direction)
     return EvaluationRequest(
         evaluation_id=entry.label,

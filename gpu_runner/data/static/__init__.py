@@ -4,13 +4,14 @@ Most rules are a pattern in `words`: functions that a kernel has no use for. `to
 of extensions, `concurrency` finds work that outlives a call, `directives` speaks of attributes and
 assembly, too, and `workloads` of hard-coded sizes. `rules` runs all of these over a compiled
 source, and `module_rules` its own over a Python module; the others serve them.
+`module_compilers` says whether a module compiles in calls.
 """
 
 from __future__ import annotations
 
+from gpu_runner.data.static.module_compilers import LEFT_TO_CALLS, compiles_at_calls
 from gpu_runner.data.static.module_rules import (
     MODULE_RULES,
-    compiles_at_calls,
     module_suspicions,
     only_calls_libraries,
 )
@@ -20,6 +21,7 @@ from gpu_runner.data.static.torch_rules import torch_symbol_sentence
 from gpu_runner.data.static.words import symbol_sentence
 
 __all__ = [
+    "LEFT_TO_CALLS",
     "MODULE_RULES",
     "RULES",
     "SUSPICIONS_LIMIT",

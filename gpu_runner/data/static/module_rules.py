@@ -15,10 +15,6 @@ from gpu_runner.data.static.torch_rules import METHODS, OPERATIONS
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, Language
 
-_COMPILERS = re.compile(
-    r"\b(?:triton|numba|cutlass|cute|cupy|load_inline|cpp_extension|compile|_inductor)\b"
-    r"|\bcuda\s*\.\s*tile\b"
-)
 _OWN = re.compile(
     r"triton\.(?:jit|autotune)|numba\.(?:n?jit|vectorize|guvectorize|stencil|cuda\.jit)"
     r"|(?:.*\.)?load_inline|cutlass\.cute\.(?:kernel|jit)|cuda\.tile\.kernel"
@@ -187,11 +183,6 @@ MODULE_RULES = (
     Rule("python-sleeps", "sleeps, on the host or on a GPU", _sleeps),
 )
 """Every rule for Python, in the order of the manual."""
-
-
-def compiles_at_calls(source: str) -> bool:
-    """Whether a module names what may compile when it is called, and not when it is imported."""
-    return _COMPILERS.search(source) is not None
 
 
 def only_calls_libraries(source: str, task: Task) -> str:

@@ -14,8 +14,9 @@ Sum = Callable[[Tensor], Tensor]
 
 BLOCK = 256  # terms that a thread block, or a tile in the cache, adds before it moves on
 LANES = 8  # accumulators of a vector register
-LONGEST = 1 << 20
-"""Terms of one float32 accumulator: near 2^24 it stands still, so longer sums take several."""
+LONGEST: Mapping[str, int] = {"cpu": 1 << 20, "cuda": 1 << 16}
+"""Terms of one float32 accumulator, by device: near 2^24 it stands still, so longer sums take
+several. On a GPU thousands of threads share a long sum."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,16 @@ def serial_scan(terms: Tensor) -> Tensor:
 
 def one_by_one(terms: Tensor) -> Tensor:
     """One after the other into one number, or into as few as take `LONGEST` terms each."""
-    if terms.shape[-1] <= LONGEST:
+    longest = LONGEST[terms.device.type]
+    if terms.shape[-1] <= longest:
         return serial(terms)
-    return serial(serial(_split(terms, LONGEST)))
+    return serial(serial(_split(terms, longest)))
+
+
+def one_by_one_scan(terms: Tensor) -> Tensor:
+    """The same, with every sum on the way."""
+    longest = LONGEST[terms.device.type]
+    return serial_scan(terms) if terms.shape[-1] <= longest else _scan_of_parts(terms, longest)
 
 
 def from_the_end(terms: Tensor) -> Tensor:
@@ -86,7 +94,11 @@ def in_blocks(terms: Tensor) -> Tensor:
 
 def blocked_scan(terms: Tensor) -> Tensor:
     """All sums up to there: within each block, and what the blocks before it carry."""
-    inner = serial_scan(_split(terms, BLOCK))
+    return _scan_of_parts(terms, BLOCK)
+
+
+def _scan_of_parts(terms: Tensor, size: int) -> Tensor:
+    inner = serial_scan(_split(terms, size))
     carried = F.pad(serial_scan(inner[..., -1])[..., :-1], (1, 0))
     return (inner + carried[..., None]).flatten(-2)[..., : terms.shape[-1]]
 
@@ -145,7 +157,7 @@ def _steps(terms: Tensor) -> Tensor:
 
 
 ORDERS: Mapping[str, Order] = {
-    "sums one by one": Order(one_by_one, serial_scan),
+    "sums one by one": Order(one_by_one, one_by_one_scan),
     "sums one by one from the end": Order(from_the_end),
     "sums in pairs": Order(pairwise, doubling_scan),
     "sums in blocks": Order(in_blocks, blocked_scan),

@@ -171,7 +171,8 @@ def build_trusted(recipe: Recipe, config: SupervisorConfig) -> Path:
     with _alone(recipe, config):
         built = build(recipe, config)
     if built.library is None:
-        raise toolchain.ToolchainError(f"cannot build {recipe.source}:\n{built.report.log}")
+        why = built.why_not(config)
+        raise toolchain.ToolchainError(f"cannot build {recipe.source}: {why}\n{built.report.log}")
     return built.library
 
 

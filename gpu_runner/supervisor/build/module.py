@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.device.python_packages import python_packages
 from gpu_runner.supervisor.host.config import SupervisorConfig
-from gpu_runner.supervisor.host.jail import python_paths
+from gpu_runner.supervisor.host.jail import PROGRAMS, python_paths
 
 _SOURCE = "kernel.py"
 
@@ -70,16 +71,23 @@ def python_environment() -> dict[str, str]:
 
 
 def module_environment(config: SupervisorConfig) -> dict[str, str]:
-    """What tells torch for which GPU to compile; the same wherever it asks."""
+    """Where `load_inline` finds ninja, and for which GPU it compiles; the same wherever it asks."""
+    programs = {"PATH": _PROGRAMS}
     if config.kind is not DeviceKind.CUDA:
-        return {}
+        return programs
     digits = cuda_architecture(config.index).removeprefix("sm_")
     letter = digits[-1] if digits[-1].isalpha() else ""
     number = digits.removesuffix(letter)
-    return {"TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}{letter}"}
+    return {**programs, "TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}{letter}"}
+
+
+def ninja() -> str:
+    """The ninja that Python kernels can start: the system's, or that of Python's environment."""
+    return shutil.which("ninja", path=_PROGRAMS) or ""
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]
+_PROGRAMS = f"{PROGRAMS}:{sys.prefix}/bin"
 
 
 def _own_code() -> str:

@@ -31,6 +31,9 @@ SYSTEM_PATHS = (
 )
 """The toolchain, read-only. Nothing else of the host exists inside."""
 
+PROGRAMS = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+"""Where a jail looks for programs: its PATH."""
+
 WORK_FOLDER = "/tmp"  # noqa: S108 - the jail's own, fresh and limited in size
 LEAST_BYTES = 128 << 20
 """Of memory that a host must have to spare before anything is started: a compiler takes as much."""
@@ -177,7 +180,7 @@ def _cuda_devices(index: int, *, tools: bool) -> list[str]:
 
 def _environment() -> dict[str, str]:
     return {
-        "PATH": "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin",
+        "PATH": PROGRAMS,
         "HOME": WORK_FOLDER,
         "TMPDIR": WORK_FOLDER,
         "USER": "kbench",

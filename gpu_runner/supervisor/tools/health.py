@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
+from gpu_runner.supervisor.build.build import build_support
 from gpu_runner.supervisor.device import gpu_state
 from gpu_runner.supervisor.device.gpu_state import Gpu
 from gpu_runner.supervisor.device.lock import exclusive
@@ -48,6 +49,7 @@ class Instruments:
     ours: Callable[[tuple[int, ...]], list[int]] = gpu_state.ours_among
     others: Callable[[tuple[int, ...]], list[str]] = gpu_state.others_among
     orphans: Callable[[], list[str]] = orphans
+    build: Callable[[SupervisorConfig], Path] = build_support
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -57,7 +59,8 @@ INSTRUMENTS = Instruments()
 def check(config: SupervisorConfig, instruments: Instruments = INSTRUMENTS) -> str:
     """Empty if the device is fine, else a sentence; hold the device. May take a minute.
 
-    A CPU is fine when no process of an evaluation is left. A GPU also when its memory is in use as
+    A CPU is fine when no process of an evaluation is left, and programs of ours are there or can be
+    built. A GPU also when its memory is in use as
     it was, no new memory error is counted, and a known kernel takes its time and gives the right
     results. What a healthy device was like is remembered until the host starts anew.
     """
@@ -125,6 +128,10 @@ def unfit(config: SupervisorConfig) -> str:
 def _fault(config: SupervisorConfig, instruments: Instruments) -> str:
     if left := instruments.orphans():
         return f"left behind: {', '.join(left[:3])}"
+    try:
+        instruments.build(config)
+    except ToolchainError as error:
+        return f"nothing can be compiled here: {str(error).splitlines()[0]}"
     if config.kind is not DeviceKind.CUDA:
         return ""
     try:

@@ -122,6 +122,14 @@ def test_a_model_with_other_names_gets_them_in_order(module: Make, kernelbench: 
     assert _close(kernelbench, module(source))
 
 
+def test_an_empty_parameter_stands_for_none(module: Make, kernelbench: Task) -> None:
+    begin = "        super().__init__()\n"
+    own = RENAMED.replace(begin, f"{begin}        self.bias = nn.Parameter(torch.Tensor())\n", 1)
+    assert own != RENAMED
+    source = f"import torch\nfrom torch import nn\n\nclass ModelNew(nn.Module):{own}"
+    assert _close(kernelbench, module(source))
+
+
 def test_a_function_gets_all_arguments_of_a_model(module: Make, kernelbench: Task) -> None:
     source = """
 import torch.nn.functional as F

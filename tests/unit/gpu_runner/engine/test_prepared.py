@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,6 +17,7 @@ import pytest
 from gpu_runner.engine import prepared
 from gpu_runner.engine.prepared import Folder, TooLarge
 from gpu_runner.engine.programs import NotPrepared, Programs
+from gpu_runner.supervisor.build.module import ninja
 
 HELLO = [sys.executable, "-c", "print('hello')"]
 FAILING = [sys.executable, "-c", "raise SystemExit(3)"]
@@ -76,7 +78,32 @@ def test_an_archive_holds_files_and_their_times(folder: Folder, tmp_path: Path) 
         other.unpack(file.fileno())
     found = {path.relative_to(other.root).as_posix() for path in other.root.rglob("*.*")}
     assert found == {"source/kbench_kernel.py", "torch_extensions/own/own.so"}
-    assert (other.root / "torch_extensions/own/own.so").stat().st_mtime == 1_700_000_000.25
+    assert (other.root / "torch_extensions/own/own.so").stat().st_mtime == 1_700_000_000
+
+
+NINJA = """\
+rule compile
+  command = g++ -MMD -MF $out.d -c $in -o $out
+  depfile = $out.d
+  deps = gcc
+build own.o: compile own.cpp
+"""
+
+
+@pytest.mark.skipif(not ninja(), reason="this host has no ninja")
+def test_ninja_finds_its_work_done_in_another_process(folder: Folder, tmp_path: Path) -> None:
+    made = folder.root / "torch_extensions" / "own"
+    made.mkdir(parents=True)
+    (made / "own.cpp").write_text("int own() { return 1; }\n")
+    (made / "build.ninja").write_text(NINJA)
+    subprocess.run([ninja()], cwd=made, check=True, capture_output=True)
+    with (tmp_path / "archive").open("w+b") as file:
+        folder.pack(file.fileno())
+        shutil.rmtree(folder.root)
+        folder.root.mkdir()
+        folder.unpack(file.fileno())
+    again = subprocess.run([ninja()], cwd=made, check=True, capture_output=True, text=True)
+    assert "no work to do" in again.stdout
 
 
 def test_too_much_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

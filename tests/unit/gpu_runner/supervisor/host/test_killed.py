@@ -29,6 +29,7 @@ from gpu_runner.supervisor.build.build import (
     build_shim,
 )
 from gpu_runner.supervisor.build.recipe import Recipe
+from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host import jail, killed, process
 from gpu_runner.supervisor.host.arena import Arena
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -364,6 +365,7 @@ def test_a_death_in_a_call_is_the_kernels_unless_it_can_be_told(
     [
         (KilledFromOutside("the compiler was killed"), True),
         (RunnerUnfit("the device was reset"), True),
+        (ToolchainError("cannot build support.cpp: g++ failed"), True),
         (OracleError("the task's code failed"), False),
         (ValueError("a defect"), False),
     ],
@@ -387,3 +389,5 @@ def test_a_result_says_whether_another_attempt_may_go_well(
     result = protocol.evaluate(request, config)
     assert result.verdict is Verdict.SYSTEM_ERROR
     assert result.retryable is is_retryable
+    lost = isinstance(error, ToolchainError)  # nobody comes next before somebody has looked
+    assert (tmp_path / "health" / "cpu-0-mark.json").exists() is lost

@@ -10,6 +10,7 @@ import pytest
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.device.gpu_state import Gpu
+from gpu_runner.supervisor.device.toolchain import ToolchainError
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
@@ -31,6 +32,7 @@ class Scripted:
         probes: Sequence[Probe | Exception] = (FAST,),
         ours: Sequence[int] = (),
         orphans: Sequence[str] = (),
+        builds: Sequence[Path | Exception] = (Path("support.so"),),
     ) -> None:
         self.waited_s = 0.0
         self.instruments = Instruments(
@@ -38,6 +40,7 @@ class Scripted:
             probe=self._answers(probes),
             ours=lambda pids: [pid for pid in pids if pid in ours],
             orphans=lambda: list(orphans),
+            build=self._answers(builds),
             sleep=self._wait,
         )
 
@@ -88,6 +91,10 @@ def test_a_healthy_device_is_fine_at_once(config: SupervisorConfig) -> None:
         (Scripted(probes=[Probe(100e3, wrong=3)]), "3 wrong results"),
         (Scripted(probes=[Probe(201e3, wrong=0)]), "takes 201 us, not 100 us"),
         (Scripted(orphans=["process 9 (runner)"]), "left behind: process 9"),
+        (
+            Scripted(builds=[ToolchainError("cannot build a: b")]),
+            "compiled here: cannot build a: b",
+        ),
     ],
 )
 def test_a_spoilt_device_is_found_out_after_some_patience(
@@ -171,6 +178,8 @@ def test_a_cpu_is_fine_when_no_process_is_left(tmp_path: Path) -> None:
     assert health.after(config, Verdict.RUNTIME_ERROR, blind.instruments) == ""
     left = Scripted(orphans=["process 9 (runner)"])
     assert "process 9" in health.after(config, Verdict.RUNTIME_ERROR, left.instruments)
+    lost = Scripted(builds=[ToolchainError("cannot build a: b")])
+    assert "cannot build a" in health.after(config, Verdict.RUNTIME_ERROR, lost.instruments)
 
 
 @pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")

@@ -1,0 +1,62 @@
+"""Whether a Python module compiles when it is called, and not only when it is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+LEFT_TO_CALLS = "left to the first calls"
+"""How preparing begins to say that an import could not end without a GPU."""
+
+_AT_CALLS = re.compile(
+    r"\b(?:triton|numba|cutlass|cute|cupy|compile|_inductor)\b|\bcuda\s*\.\s*tile\b"
+)
+_INLINE = re.compile(r"\b(?:load_inline|cpp_extension)\b")
+_LOAD_INLINE, _EXTENSION = "load_inline", "cpp_extension"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def compiles_at_calls(source: str) -> bool:
+    """Whether a module names what may compile when it is called.
+
+    `load_inline` outside of all functions has compiled when the import ends.
+    """
+    if _AT_CALLS.search(source):
+        return True
+    return _INLINE.search(source) is not None and not _is_inlined_at_import(source)
+
+
+def _is_inlined_at_import(source: str) -> bool:
+    """Whether `load_inline` is only called, by its name, and outside of functions."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    called = set()
+    for node in _outside_of_functions(tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) == _LOAD_INLINE:
+            called.add(node.func)
+            if isinstance(node.func, ast.Attribute):
+                called.add(node.func.value)
+    mentions = (node for node in ast.walk(tree) if _mentions(node))
+    return all(node in called for node in mentions)
+
+
+def _outside_of_functions(node: ast.AST) -> list[ast.AST]:
+    found, left = [], [node]
+    while left:
+        found.append(left.pop())
+        left += [n for n in ast.iter_child_nodes(found[-1]) if not isinstance(n, _FUNCTIONS)]
+    return found
+
+
+def _mentions(node: ast.AST) -> bool:
+    if isinstance(node, ast.alias):  # under another name, calls of it would not be seen
+        return node.asname is not None and _INLINE.search(node.name) is not None
+    return _last_name(node) in (_LOAD_INLINE, _EXTENSION)
+
+
+def _last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
