@@ -65,10 +65,15 @@ class Site:
         kind: DeviceKind,
         *options: str,
         settings: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """Start one on a free port, with a data folder of its own; nothing is waited for."""
+        """Start one on a free port; nothing is waited for.
+
+        folder: its data, which stay there; without one it has a folder of its own, gone with it.
+        """
         self.kind, self.device, self._token = kind, "", ""
-        self._folder = Path(tempfile.mkdtemp(prefix="kbench-site-"))
+        self._keeps, self._has_user = folder is not None, bool(folder and folder.exists())
+        self._folder = folder or Path(tempfile.mkdtemp(prefix="kbench-site-"))
         chosen = NO_LIMITS | dict(settings or {})
         self.installation = Installation(self._folder, *options, settings=chosen)
 
@@ -80,17 +85,26 @@ class Site:
     def open(self) -> None:
         """Wait until it answers and its runner has reported; make an account and a token."""
         self.installation.wait_until_ready()
-        self.installation.manage(
-            *("createsuperuser", "--no-input", "--username", USER, "--email", "bench@localhost"),
-            DJANGO_SUPERUSER_PASSWORD=secrets.token_urlsafe(),
-        )
+        if not self._has_user:
+            self.installation.manage(
+                *(
+                    "createsuperuser",
+                    "--no-input",
+                    "--username",
+                    USER,
+                    "--email",
+                    "bench@localhost",
+                ),
+                DJANGO_SUPERUSER_PASSWORD=secrets.token_urlsafe(),
+            )
         self._token = self.installation.manage("create_token", USER).strip()
         self.installation.wait(self._find_device, f"no {self.kind} device", _DEVICE_S)
 
     def close(self) -> None:
-        """Stop it and forget its data."""
+        """Stop it and forget its data, unless they are kept."""
         self.installation.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if not self._keeps:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _find_device(self) -> bool:
         queues = self.ask("queue")
