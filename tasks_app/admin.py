@@ -35,6 +35,7 @@ class TaskAdmin(_ReadOnlyAdmin):
     """Read a task; it is changed on the site's pages for curators."""
 
     list_display = ("slug", "title", "scenario", "state", "current_version", "curate")
+    list_select_related = ("current_version__task",)
     list_filter = ("state", "scenario", "difficulty")
     search_fields = ("slug", "title")
     fields = (
@@ -99,5 +100,6 @@ class TaskVersionAdmin(_ReadOnlyAdmin):
 
     inlines = (SoundnessInline, OverrideInline)
     list_display = ("__str__", "abi", "dtype", "digest", "created_at")
+    list_select_related = ("task",)
     list_filter = ("abi", "dtype")
     search_fields = ("task__slug", "digest")

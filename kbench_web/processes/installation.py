@@ -66,6 +66,7 @@ def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
     return [
         Program(name="web", command=[sys.executable, *daphne, "kbench_web.asgi:application"]),
         Program(name="ingest", command=manage("ingest_events")),
+        Program(name="boards", command=manage("keep_boards")),
         Program(name="runs", command=manage("rqworker", "runs", *WORKER_OPTIONS)),
         # one process for all that wait for language models: its workers share its memory
         Program(

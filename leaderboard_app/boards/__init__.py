@@ -5,4 +5,5 @@
 `groups` with their `spending`, or a `matrix`. `ranking` orders what is ranked. `views` shows a
 board as a page, whose columns are in the template, with `charts`; `export` as the records of API
 and files. `tags` are boards on other pages; `recent` and `records` are for the first one.
+Long answers are `kept`, and usual ones made `ahead` of their readers.
 """

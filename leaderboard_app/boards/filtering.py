@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet
 
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.boards.groups import Tally
@@ -15,10 +15,12 @@ from leaderboard_app.boards.ranking import Author, Problem
 from leaderboard_app.boards.selectors import BoardTask
 from runs_app.integrity.eligibility import (
     eligible_evaluations,
+    eligible_on,
     judged_evaluations,
     without_replaced,
 )
 from runs_app.models import Audited, Evaluation
+from tasks_app.models import TaskVersion
 
 _AGENT = ("submission__agent__name", "submission__agent__kind", "submission__agent_id")
 _MODEL = ("submission__language_model__name",)
@@ -49,8 +51,7 @@ def problems_of(query: Query, tasks: Iterable[BoardTask]) -> tuple[Problem, ...]
 
 def eligible(query: Query) -> QuerySet[Evaluation]:
     """What stands on the board."""
-    rows = matching(query, eligible_evaluations())
-    return rows.filter(audited=Audited.PASSED) if query.verified else rows
+    return _passed(query, matching(query, eligible_evaluations()))
 
 
 def judged(query: Query) -> QuerySet[Evaluation]:
@@ -58,14 +59,32 @@ def judged(query: Query) -> QuerySet[Evaluation]:
     return matching(query, without_replaced(judged_evaluations()))
 
 
+def standing_on(query: Query, version: TaskVersion | OuterRef) -> QuerySet[Evaluation]:
+    """What stands on the board of a version that is current, and whose task the query names.
+
+    It asks nothing of the task: with its joins PostgreSQL expects one row, and sorts a board.
+    """
+    return _passed(query, eligible_on(version).filter(**_wanted(query)))
+
+
 def matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     """Those of these rows that the filters leave."""
-    wanted: dict[str, Any] = {
-        "device_id": query.device,
+    wanted = {
         "task_version__task__slug": query.task,
         "task_version__task__scenario": query.scenario,
         "task_version__dtype": query.dtype,
         "direction": query.direction,
+    }
+    if not query.counts_all:
+        rows = rows.filter(task_version__task__contaminated="")
+    given = {name: value for name, value in wanted.items() if value}
+    return rows.filter(**given, **_wanted(query))
+
+
+def _wanted(query: Query) -> dict[str, Any]:
+    """Conditions that say nothing of the problem."""
+    wanted: dict[str, Any] = {
+        "device_id": query.device,
         "submission__agent__kind": query.who,
         "submission__agent__name": query.agent,
         "submission__language_model__name": query.model,
@@ -74,9 +93,11 @@ def matching(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
         wanted["finished_at__gte"] = datetime.combine(query.since, time(), UTC)
     if query.until:
         wanted["finished_at__lt"] = datetime.combine(query.until, time(), UTC) + timedelta(days=1)
-    if not query.counts_all:
-        rows = rows.filter(task_version__task__contaminated="")
-    return rows.filter(**{name: value for name, value in wanted.items() if value})
+    return {name: value for name, value in wanted.items() if value}
+
+
+def _passed(query: Query, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    return rows.filter(audited=Audited.PASSED) if query.verified else rows
 
 
 def tallies(rows: QuerySet[Evaluation], by: By) -> list[Tally]:

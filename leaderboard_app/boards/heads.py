@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
+from leaderboard_app.boards import filtering
+from leaderboard_app.boards.query import Query
 from leaderboard_app.boards.ranking import Problem
 from runs_app.models import Evaluation
 from tasks_app.models import Task, TaskVersion
@@ -23,16 +25,14 @@ class Head(NamedTuple):
 
 
 def heads(
-    rows: QuerySet[Evaluation], problems: Collection[Problem], before: datetime | None = None
+    query: Query, problems: Collection[Problem], before: datetime | None = None
 ) -> Iterator[Head]:
-    """Of each problem that has one among the rows of a device; `led` is of what ended `before`.
-
-    Name only problems whose rows may be among them: the index is read until one is.
-    """
+    """Of each of a query's problems that has one; `led` is of what ended `before`."""
     current = Task.objects.filter(slug__in={problem.task for problem in problems})
     versions = TaskVersion.objects.filter(pk__in=current.values("current_version")).order_by()
+    standing = filtering.standing_on(query, OuterRef("pk"))
     for direction in sorted({problem.direction for problem in problems}):
-        mine = rows.filter(task_version=OuterRef("pk"), direction=direction)
+        mine = standing.filter(direction=direction)
         earlier = mine.none() if before is None else mine.filter(finished_at__lt=before)
         marked = versions.annotate(leads=_fastest(mine), led=_fastest(earlier))
         for slug, leads, led in marked.values_list("task__slug", "leads", "led"):

@@ -17,9 +17,6 @@ from leaderboard_app.boards.ranking import Entry, Problem, Sort
 from leaderboard_app.boards.selectors import BoardTask
 from runs_app.models import Evaluation
 
-HISTORY_KEPT_S = 300
-"""How old the history of a board may be: of many results it takes seconds to read."""
-
 
 def leaders(
     query: Query,
@@ -28,7 +25,7 @@ def leaders(
     tasks: Sequence[BoardTask],
 ) -> tuple[Leader, ...]:
     """One for each of the problems that has a result among `rows`, in the query's order."""
-    found = list(heads(rows, problems, timezone.now() - WEEK))
+    found = list(heads(query, problems, timezone.now() - WEEK))
     keys = {key for _, *pair in found for key in pair if key is not None}
     known = {
         entry.evaluation_id: entry for entry in entries_of(Evaluation.objects.filter(pk__in=keys))
@@ -48,11 +45,11 @@ def leaders(
 
 
 def history(query: Query, rows: QuerySet[Evaluation]) -> dict[Problem, tuple[Day, ...]]:
-    """By problem, the days on which its record fell; kept for some minutes."""
+    """By problem, the days on which its record fell; kept a while."""
     name = hashlib.sha256(
         query.address(by=By.LEADERS, sort=Sort.SPEEDUP, p=1.0).encode()
     ).hexdigest()[:32]
-    return kept(f"history:{name}", lambda: days_of(rows), HISTORY_KEPT_S)
+    return kept(f"history:{name}", lambda: days_of(rows))
 
 
 def _order(leader: Leader, sort: Sort) -> tuple[float, str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,7 +170,8 @@ def fast_curve(speedups: Sequence[Estimate], problems: int) -> list[tuple[float,
     """Points (p, fast_p) of the curve, p evenly spaced on a logarithmic axis."""
     last = CURVE_POINTS - 1
     ps = [CURVE_LARGEST ** (2 * index / last - 1) for index in range(CURVE_POINTS)]
-    return [(p, fast_p(speedups, problems, p).value) for p in ps]
+    values = sorted(estimate.value for estimate in speedups)
+    return [(p, (len(values) - bisect_right(values, p)) / max(problems, 1)) for p in ps]
 
 
 def rank(
@@ -185,7 +187,8 @@ def rank(
     with rank 0. `second` orders rows of equal value, and parts them where its intervals do not
     overlap; then `name` does.
     """
-    known = [(row, estimate, second(row)) for row in rows if (estimate := value(row)) is not None]
+    valued = [(row, value(row)) for row in rows]
+    known = [(row, estimate, second(row)) for row, estimate in valued if estimate is not None]
     known.sort(key=lambda e: (-e[1].value, -(e[2].value if e[2] else 0.0), name(e[0])))
     places: list[int] = []
     for index, entry in enumerate(known):
@@ -197,7 +200,7 @@ def rank(
         Ranked(place, shared[place] > 1, row)
         for place, (row, _, _) in zip(places, known, strict=True)
     ]
-    rest = sorted((row for row in rows if value(row) is None), key=name)
+    rest = sorted((row for row, estimate in valued if estimate is None), key=name)
     return result + [Ranked(0, tied=False, row=row) for row in rest]
 
 

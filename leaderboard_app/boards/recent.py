@@ -54,7 +54,7 @@ def _found_lead(now: datetime) -> _Lead:
     keys: list[UUID] = []
     for device in devices:
         query = Query(device=device.slug)
-        found = heads(filtering.eligible(query), filtering.problems_of(query, tasks))
+        found = heads(query, filtering.problems_of(query, tasks))
         keys += [head.leads for head in found]
     return _Lead(leaders=_furthest_ahead(devices, keys), record=record_of_the_day(now, keys))
 

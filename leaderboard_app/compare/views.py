@@ -154,6 +154,7 @@ def _offered(user: Viewer, found: list[submissions.Column]) -> list[Submission]:
         rows = rows.filter(task_version=version, direction=direction)
         rows = rows.filter(device=device) if device else rows
     held = {column.submission.pk for column in found}
+    rows = rows.select_related("submission__task_version__task")
     newest = rows.order_by("-finished_at")[:_OFFERED]
     unique = {row.submission_id: row.submission for row in newest}
     return [each for key, each in unique.items() if key not in held]

@@ -10,6 +10,7 @@ from django.db.models import (
     CharField,
     Exists,
     F,
+    OuterRef,
     Q,
     QuerySet,
     TextChoices,
@@ -114,7 +115,9 @@ def without_replaced(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.filter(_PASSES[Why.REPLACED])
 
 
-def eligible_on(version: TaskVersion, before: datetime | None = None) -> QuerySet[Evaluation]:
+def eligible_on(
+    version: TaskVersion | OuterRef, before: datetime | None = None
+) -> QuerySet[Evaluation]:
     """What stands on the boards of one version, current or not.
 
     Of a version that is no longer current: what would stand there if it were. With `before`, what

@@ -107,7 +107,10 @@ class Submission(models.Model):
                 name="submission_dry_run_private",
             ),
         )
-        indexes = (models.Index(fields=("author", "-created_at"), name="submission_author"),)
+        indexes = (
+            models.Index(fields=("author", "-created_at"), name="submission_author"),
+            models.Index(fields=("-created_at",), name="submission_newest"),
+        )
 
     def __str__(self) -> str:
         """Short id, for lists."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from django.contrib import admin
+from django.db import connection
 from django.db.models import Model
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbench_web.models import ApiToken
@@ -82,6 +84,23 @@ def test_lists_and_rows_open(client: Client, model: type[Model]) -> None:
     assert response.status_code == 200
     digests = ApiToken.objects.values_list("digest", flat=True)
     assert not any(digest in response.content.decode() for digest in digests)
+
+
+def test_lists_take_as_many_queries_with_more_rows(client: Client) -> None:
+    def asked() -> dict[str, int]:
+        counts = {}
+        for model in models():
+            with CaptureQueriesContext(connection) as queries:
+                client.get(address(model, "changelist"))
+            counts[model.__name__] = len(queries)
+        return counts
+
+    asked()
+    before = asked()
+    for number in range(3):
+        version = make.make_task_version(name=f"more_{number}")
+        make.make_finished_evaluation(task_version=version, agent=f"agent {number}")
+    assert asked() == before
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)

@@ -1,16 +1,16 @@
-"""What is kept of boards: shown while it is made anew, and not once something was withdrawn."""
+"""What is kept of boards: shown until it is made again, and not once something was withdrawn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event, get_ident
 from types import SimpleNamespace
 
 import pytest
 
 from leaderboard_app.boards import kept as module
+from leaderboard_app.boards.ahead import QUIET_S
 from leaderboard_app.boards.board import board
-from leaderboard_app.boards.kept import KEPT_S, STALE_S, kept
+from leaderboard_app.boards.kept import KEPT_S, kept, made_again
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.selectors import board_tasks
 from runs_app.integrity import quarantine
@@ -21,13 +21,9 @@ from tests import factories as make
 
 
 class Answers:
-    """Counts what is asked of it; the clock and the thread are the test's."""
+    """Counts what is asked of it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.asked = 1000.0, 0
-        self.waiting: list[Callable[[], object]] = []
-        monkeypatch.setattr(module, "time", lambda: self.now)
-        monkeypatch.setattr(module, "beside", self.waiting.append)
+    asked = 0
 
     def shown(self) -> int:
         return kept("answer", self._find)
@@ -38,66 +34,41 @@ class Answers:
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
-    return Answers(monkeypatch)
+def answers() -> Answers:
+    return Answers()
 
 
-def test_an_old_answer_is_shown_while_one_makes_it_anew(answers: Answers) -> None:
+def test_an_answer_is_kept_until_it_is_made_again(answers: Answers) -> None:
     assert [answers.shown(), answers.shown()] == [1, 1]
-    answers.now += KEPT_S + 1
-    assert [answers.shown() for _ in range(5)] == [1] * 5
-    (work,) = answers.waiting
-    work()
+    with made_again():
+        assert answers.shown() == 2
     assert answers.shown() == 2
-    answers.now += KEPT_S + 1
-    assert answers.shown() == 2
-    assert len(answers.waiting) == 2
 
 
-def test_it_is_dropped_some_minutes_later(
+def test_it_is_kept_for_longer_than_making_it_again_waits(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept_for = []
     cache = SimpleNamespace(
-        get=lambda key: None,
-        set=lambda key, value, timeout: kept_for.append(timeout),
-        delete=lambda key: None,
+        get=lambda key: None, set=lambda key, value, timeout: kept_for.append(timeout)
     )
     monkeypatch.setattr(module, "cache", cache)
     answers.shown()
-    assert kept_for == [KEPT_S + STALE_S]
+    assert kept_for == [KEPT_S]
+    assert KEPT_S > QUIET_S
 
 
 def test_what_is_made_while_something_is_withdrawn_is_not_shown(
     answers: Answers, django_capture_on_commit_callbacks: Callable[..., object], db: None
 ) -> None:
-    answers.shown()
-    answers.now += KEPT_S + 1
-    answers.shown()
-    with django_capture_on_commit_callbacks(execute=True):
-        withdrawn.note()
-    (work,) = answers.waiting
-    work()  # it had read the rows as they were before
-    assert answers.shown() == 3
+    def slow() -> int:
+        """It reads the rows as they are before."""
+        with django_capture_on_commit_callbacks(execute=True):
+            withdrawn.note()
+        return -1
 
-
-def test_a_thread_makes_it_and_closes_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed, where = Event(), []
-    monkeypatch.setattr(module, "connections", SimpleNamespace(close_all=closed.set))
-    module.beside(lambda: where.append(get_ident()))
-    assert closed.wait(60)
-    assert where != [get_ident()]
-
-
-def test_what_cannot_be_made_is_logged_and_the_thread_goes_on(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(module, "connections", SimpleNamespace(close_all=lambda: None))
-    gone_on = Event()
-    module.beside(lambda: 1 // 0)
-    module.beside(gone_on.set)
-    assert gone_on.wait(60)
-    assert "was not made anew" in caplog.text
+    assert kept("answer", slow) == -1
+    assert answers.shown() == 1
 
 
 def _audit(evaluation: Evaluation) -> None:

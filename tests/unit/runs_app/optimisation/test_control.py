@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from gpu_runner.data.verdict import Mode
-from leaderboard_app.boards.selectors import devices_with_results, judged_evaluations
+from leaderboard_app.boards.selectors import devices_with_results
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.evolve.config import Budget
+from runs_app.integrity.eligibility import judged_evaluations
 from runs_app.models import Evaluation, LanguageModel, Run, Submission
 from runs_app.optimisation.selectors.runs import run_waiting_reason
 from runs_app.optimisation.services.control import (
