@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from leaderboard_app.boards.kept import kept
 from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
 from leaderboard_app.boards.selectors import BoardTask, board_tasks
 from leaderboard_app.profiles.selectors import (
@@ -30,6 +31,10 @@ from tasks_app import drawings
 from tasks_app.people import Viewer
 
 _RUNS = 8
+_LONG = 500
+"""Judged results from which on a profile is kept: with 1,250 it takes a third of a second."""
+_MANY = 50
+"""Partners from which on they are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +111,11 @@ class Profile:
     trend: Trend | None
 
     @property
+    def is_long(self) -> bool:
+        """Whether asking for it takes longer than a page may."""
+        return self.judged >= _LONG
+
+    @property
     def correct_share(self) -> float | None:
         """Correct of all judged evaluations."""
         return self.accepted / self.judged if self.judged else None
@@ -129,6 +139,13 @@ def profile(owner: Owner, wanted: str = "") -> Profile | None:
 
     Raises `NoSuchDeviceError` for a device on which it was not judged.
     """
+    name = f"profile:{owner.column}:{owner.row.pk}:{wanted}"
+    return kept(
+        name, lambda: _found(owner, wanted), worth=lambda found: bool(found and found.is_long)
+    )
+
+
+def _found(owner: Owner, wanted: str) -> Profile | None:
     devices = devices_of(owner)
     named = [device for device in devices if wanted in ("", device.slug)]
     if not named:
@@ -141,7 +158,9 @@ def profile(owner: Owner, wanted: str = "") -> Profile | None:
 def work(owner: Owner, viewer: Viewer) -> Work:
     """Its partners and runs."""
     runs = runs_of(owner, viewer)
-    return Work(partners=partners_of(owner), runs=run_rows(runs[:_RUNS]), spend=spend_of(runs))
+    name = f"partners:{owner.column}:{owner.row.pk}"
+    partners = kept(name, lambda: partners_of(owner), worth=lambda found: len(found) >= _MANY)
+    return Work(partners=partners, runs=run_rows(runs[:_RUNS]), spend=spend_of(runs))
 
 
 def mean_speedup(cells: Iterable[Cell]) -> Estimate | None:

@@ -79,9 +79,9 @@ class Spend:
 
 
 def devices_of(owner: Owner) -> list[Device]:
-    """Devices on which it was judged, or is held, the one with most evaluations first."""
+    """Devices on which it was judged, or is held, the one with most results first."""
     counts: Counter[str] = Counter()
-    for rows in (judged_evaluations(), held_evaluations()):
+    for rows in (without_replaced(judged_evaluations()), held_evaluations()):
         counted = owner.among(rows).values_list("device_id").annotate(count=Count("pk"))
         counts.update(dict(counted))
     found = Device.objects.filter(pk__in=counts)
@@ -114,10 +114,8 @@ def held_of(owner: Owner, device: Device) -> dict[Problem, int]:
 
 
 def days_of(owner: Owner, device: Device) -> list[tuple[date, Problem, float]]:
-    """The best speedup of each day and problem on the device, by day."""
-    rows = _on(device, owner.among(judged_evaluations())).filter(
-        verdict=Verdict.CORRECT.value, speedup_best__isnull=False
-    )
+    """The best speedup of each day and problem among results that stand today, by day."""
+    rows = _on(device, owner.among(eligible_evaluations())).filter(speedup_best__isnull=False)
     keys = ("day", "task_version__task__slug", "direction")
     best = (
         rows.annotate(day=TruncDate("finished_at")).values(*keys).annotate(best=Max("speedup_best"))

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -17,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
 from leaderboard_app.profiles.selectors import Owner, agents_of
 from runs_app.errors import SubmissionError
-from runs_app.models import Agent, LanguageModel, Submission
+from runs_app.models import Agent, Evaluation, LanguageModel, Submission
 from runs_app.optimisation.selectors.language_models import (
     Usage,
     host_of,
@@ -27,7 +28,11 @@ from runs_app.optimisation.selectors.language_models import (
     usages,
 )
 from runs_app.optimisation.services.calls import try_language_model
-from runs_app.work.access import listed_evaluations, visible_evaluations
+from runs_app.work.access import (
+    listed_evaluations,
+    visible_evaluations,
+    visible_submissions,
+)
 from tasks_app.parameters import takes
 from tasks_app.people import AuthenticatedRequest
 
@@ -42,11 +47,12 @@ _RECENT = 20
 def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
     """An agent or a person: what was achieved on a device, with whom, and what came last."""
     agent = get_object_or_404(Agent, pk=agent_id)
-    evaluations = listed_evaluations(request.user).filter(submission__agent=agent)
+    entered = visible_submissions(request.user).filter(agent=agent)
+    evaluations = _newest(listed_evaluations(request.user), entered)
     context = _achieved(request, Owner(agent)) | {
         "agent": agent,
         "agents": agents_of(agent, request.user),
-        "evaluations": evaluations[:_RECENT],
+        "evaluations": evaluations,
     }
     return render(request, "leaderboard_app/profiles/author.html", context)
 
@@ -71,13 +77,11 @@ def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpR
     if request.headers.get("HX-Request") == "true":
         context = {"model": model, **_last_test(request, model)}
         return render(request, "leaderboard_app/profiles/parts/language_model_test.html", context)
-    evaluations = visible_evaluations(request.user)
-    written = evaluations.filter(submission__language_model=model).exclude(
-        submission__origin=Submission.Origin.RUN
-    )
+    entered = visible_submissions(request.user).filter(language_model=model)
+    written = _newest(visible_evaluations(request.user), entered)
     row = _row(model, usages(request.user, [model])[model.pk])
     context = row | _achieved(request, Owner(model)) | _last_test(request, model)
-    context |= {"keyed": row, "evaluations": written[:_RECENT]}
+    context |= {"keyed": row, "evaluations": written}
     return render(request, "leaderboard_app/profiles/language_model.html", context)
 
 
@@ -98,6 +102,15 @@ def language_model_test(request: AuthenticatedRequest, language_model_id: int) -
         except SubmissionError as error:
             messages.error(request, f"Not tested: {error}.", extra_tags="bad")
     return redirect(f"{model.get_absolute_url()}#test")
+
+
+def _newest(
+    evaluations: QuerySet[Evaluation], entered: QuerySet[Submission]
+) -> QuerySet[Evaluation]:
+    """The newest of these evaluations, of the submissions that were entered last."""
+    entered = entered.exclude(origin=Submission.Origin.RUN).order_by("-created_at")
+    last = list(entered.values_list("pk", flat=True)[:_RECENT])
+    return evaluations.filter(submission__in=last)[:_RECENT]
 
 
 def _achieved(request: HttpRequest, owner: Owner) -> dict[str, Any]:

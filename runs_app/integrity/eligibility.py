@@ -9,7 +9,6 @@ from django.db.models import (
     Case,
     CharField,
     Exists,
-    F,
     OuterRef,
     Q,
     QuerySet,
@@ -64,6 +63,11 @@ class Why(TextChoices):
         return self in _DOUBTS
 
 
+_CURRENT = Task.objects.filter(
+    state=Task.State.PUBLISHED, current_version__isnull=False
+).values("current_version")
+"""A list of versions: of a comparison of columns PostgreSQL expects a single row to pass."""
+
 _PASSES: dict[Why, Q] = {
     Why.REFUSED: ~Q(quarantine=Quarantine.REJECTED),
     Why.QUARANTINED: ~Q(quarantine=Quarantine.OPEN),
@@ -75,10 +79,7 @@ _PASSES: dict[Why, Q] = {
     Why.CANCELLED: ~Q(status=Status.CANCELLED),
     Why.UNDER_WAY: Q(status__in=(Status.FINISHED, Status.CANCELLED)),
     Why.SYSTEM_ERROR: ~Q(verdict=Verdict.SYSTEM_ERROR.value),
-    Why.NOT_CURRENT: Q(
-        task_version__task__state=Task.State.PUBLISHED,
-        task_version=F("task_version__task__current_version"),
-    ),
+    Why.NOT_CURRENT: Q(task_version__in=_CURRENT),
     Why.NOT_CORRECT: Q(verdict=Verdict.CORRECT.value),
     Why.REPLACED: Q(replaced=False),
 }

@@ -128,6 +128,11 @@ class Evaluation(RunnerJob):
                 condition=Q(mode="ranked", replaced=False),
             ),
             models.Index(
+                fields=("submission", "device"),
+                name="evaluation_standing",
+                condition=Q(mode="ranked", replaced=False),
+            ),
+            models.Index(
                 fields=("status", "device"),
                 name="evaluation_under_way",
                 condition=Q(finished_at__isnull=True),

@@ -143,7 +143,7 @@ def _count_proposals(found: dict[int, Usage], user: Viewer) -> None:
     runs = visible_runs(user).order_by().values("pk")
     rows = Candidate.objects.filter(_COUNTS, run__in=runs, verdict=Verdict.CORRECT)
     rows = rows.order_by("-pk")
-    written = rows.filter(call__language_model__in=found)
+    written = rows.filter(call__isnull=False, call__language_model__in=found)
     counted = written.order_by().values_list("call__language_model_id")
     for pk, count in counted.annotate(count=Count("pk")):
         found[pk].valid = count

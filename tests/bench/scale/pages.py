@@ -106,7 +106,7 @@ def sample() -> dict[str, Any]:
         "run_id": runs[0].pk,
         "other_run": runs[-1].pk,
         "agent_id": Agent.objects.order_by("pk").values_list("pk", flat=True)[0],
-        "model_id": LanguageModel.objects.order_by("pk").values_list("pk", flat=True)[0],
+        "language_model_id": LanguageModel.objects.order_by("pk").values_list("pk", flat=True)[0],
         "username": Submission.objects.get(pk=evaluation.submission_id).author.get_username(),
         "candidate": Candidate.objects.order_by("pk")[0].number,
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -14,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from gpu_runner.data.verdict import Verdict
 from leaderboard_app.profiles.page import NoSuchDeviceError, profile, work
 from leaderboard_app.profiles.selectors import Owner, runs_of
+from runs_app.integrity.quarantine import decide
 from runs_app.models import Agent, Evaluation, LanguageModel
 from tests import factories
 from tests.unit.runs_app.integrity.suspicious import held
@@ -171,3 +174,42 @@ def test_what_waits_for_a_person_is_not_called_wrong(client: Client, robot: Agen
     newcomer = profile(Owner(Agent.objects.get(name="newcomer")))
     assert newcomer is not None
     assert (newcomer.whole.solved, newcomer.whole.attempted, newcomer.held) == (0, 1, 1)
+
+
+def test_a_long_profile_is_kept_until_something_is_withdrawn(
+    robot: Agent,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Callable[..., object],
+) -> None:
+    monkeypatch.setattr("leaderboard_app.profiles.page._LONG", 1)
+    cache.clear()
+    first = profile(Owner(robot))
+    with CaptureQueriesContext(connection) as queries:
+        assert profile(Owner(robot)) == first
+    assert len(queries) == 0
+    admin = factories.make_admin()
+    evaluation = held(task_version=Evaluation.objects.all()[0].task_version, agent="robot")
+    with django_capture_on_commit_callbacks(execute=True):
+        case = evaluation.quarantine_case
+        assert case is not None
+        decide(case=case, user=admin, state="rejected", reason="no", now=factories.NOW)
+    assert profile(Owner(robot)) is not first
+    with CaptureQueriesContext(connection) as queries:
+        profile(Owner(robot), "cpu")
+    assert len(queries) > 0, "each device has its own"
+
+
+def test_a_page_takes_as_many_queries_with_more_results(robot: Agent, client: Client) -> None:
+    def asked(path: str) -> int:
+        cache.clear()
+        client.get(path)
+        cache.clear()
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(path).status_code == 200
+        return len(queries)
+
+    paths = (robot.get_absolute_url(), LanguageModel.objects.get().get_absolute_url())
+    before = [asked(path) for path in paths]
+    for number in range(3):
+        ranked(f"more-{number}", 2.0)
+    assert [asked(path) for path in paths] == before
