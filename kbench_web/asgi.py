@@ -13,6 +13,7 @@ from django.urls import get_resolver, re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbench_web.settings")
 http = get_asgi_application()  # sets Django up, so it goes before any import of models
 
+from kbench_web import prompt_sockets  # noqa: E402
 from kbench_web.long_poll import LongPoll  # noqa: E402
 from kbench_web.socket_access import SocketAccess  # noqa: E402
 from runs_app.routing import websocket_urlpatterns  # noqa: E402
@@ -24,6 +25,7 @@ async def no_socket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close"})
 
 
+prompt_sockets.install()
 _sockets = URLRouter([*websocket_urlpatterns, re_path("", cast(Any, no_socket))])
 application = ProtocolTypeRouter(
     {

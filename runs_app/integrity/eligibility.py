@@ -63,9 +63,9 @@ class Why(TextChoices):
         return self in _DOUBTS
 
 
-_CURRENT = Task.objects.filter(
-    state=Task.State.PUBLISHED, current_version__isnull=False
-).values("current_version")
+_CURRENT = Task.objects.filter(state=Task.State.PUBLISHED, current_version__isnull=False).values(
+    "current_version"
+)
 """A list of versions: of a comparison of columns PostgreSQL expects a single row to pass."""
 
 _PASSES: dict[Why, Q] = {

@@ -20,7 +20,7 @@ from runs_app.errors import EventError
 from runs_app.messaging import broadcast, queues
 from runs_app.messaging.stream import BATCH, Entry, EventStream
 from runs_app.notices.delivery import look_after
-from runs_app.operations.statistics import EVERY_S, gather_statistics
+from runs_app.operations.statistics import gather_statistics
 from runs_app.runners.events import record_event, record_events
 from runs_app.runners.reconcile import reconcile
 from runs_app.runners.reconcile_runs import reconcile_runs
@@ -39,7 +39,6 @@ class Command(BaseCommand):
     stopping = False
     listening_since: datetime | None = None
     reconciled_at = 0.0
-    statistics_at: float | None = None
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
@@ -116,9 +115,7 @@ class Command(BaseCommand):
         if time.monotonic() - self.reconciled_at < _RECONCILE_S:
             return
         self.reconciled_at = time.monotonic()
-        if self.statistics_at is None or self.reconciled_at - self.statistics_at > EVERY_S:
-            self.statistics_at = self.reconciled_at
-            gather_statistics()
+        gather_statistics()
         count = reconcile(now=now, listening_since=self.listening_since)
         if count:
             log.warning("%d lost or forgotten job(s) were taken up again", count)
