@@ -42,14 +42,26 @@ def account(environment: Mapping[str, str] = os.environ) -> Account:
     """
     kept = _read(path(environment))
     url = address(environment.get("KBENCH_URL") or kept["url"] or _DEFAULT_URL)
-    return Account(url=url, token=environment.get("KBENCH_TOKEN") or kept["tokens"].get(url, ""))
+    token = environment.get("KBENCH_TOKEN") or kept["tokens"].get(url, "")
+    return Account(url=url, token=checked(token) if token else "")
+
+
+def checked(token: str) -> str:
+    """A token that can be sent; raises `Stop`."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise Stop(Exit.NO_TOKEN, "is empty, or holds what no token holds", "token")
+    return token
 
 
 def address(text: str) -> str:
     """A site's address in the one form in which it is kept; raises `Stop`."""
-    parts = urlsplit(text if "://" in text else f"http://{text}")
+    wrong = Stop(Exit.MISUSE, f"{text!r} is no address such as https://kbench.example", "url")
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+    except ValueError:
+        raise wrong from None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise Stop(Exit.MISUSE, f"{text!r} is no address such as https://kbench.example", "url")
+        raise wrong
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 

@@ -40,7 +40,7 @@ def read_kernel(path: Path) -> Kernel:
     if len(raw) > LIMIT_BYTES:
         raise Stop(Exit.MISUSE, f"{path} is larger than {LIMIT_BYTES >> 20} MiB", "file")
     try:
-        source = raw.decode()
+        source = raw.decode("utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError:
         raise Stop(Exit.MISUSE, f"{path} is no text in UTF-8", "file") from None
     found = directives(source, str(path))

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from kbench_client import config, version
 from kbench_client.commands import (
@@ -30,7 +31,11 @@ _EPILOG = """exit status: 0 good; 1 another verdict than CORRECT; 2 wrong use, o
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        options = _parser().parse_args(words)
+    except Stop as error:
+        return Output(as_json="--json" in words).stop(error)
     output = Output(as_json=options.json, is_quiet=options.quiet)
     site = None
     try:
@@ -54,12 +59,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             site.close()
 
 
-def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
+class _Parser(argparse.ArgumentParser):
+    """Tells wrong use as every command tells it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print how it is used; raises `Stop`."""
+        self.print_usage(sys.stderr)
+        raise Stop(Exit.MISUSE, message)
+
+
+def _parser() -> _Parser:
+    shared = _Parser(add_help=False)
     shared.add_argument("--json", action="store_true", help="one JSON document on standard output")
     shared.add_argument("--quiet", action="store_true", help="no progress on standard error")
     shared.add_argument("--url", default="", help="the site, in place of the one that is kept")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="kbench", description="Kernels: entered, measured and compared.", epilog=_EPILOG
     )
     parser.add_argument("--version", action="version", version=f"kbench {version() or 'unknown'}")

@@ -131,12 +131,15 @@ class Tools:
         usd: Annotated[float, Field(description="a cap on what language models cost")] = 0.0,
         models: list[str] | None = None,
         parameters: Document | None = None,
+        seed_kernel: Annotated[str, Field(description="naive, best, none, or own: source")] = "",
+        source: Annotated[str, Field(description="the kernel to begin with, if own")] = "",
     ) -> Document:
         """Let one of the site's strategies look for a faster kernel; `wait` takes its id."""
         budget = {"evaluations": evaluations, "usd": usd}
         wanted = {"task": task, "strategy": strategy, "device": device, "budget": budget}
+        seed = {"seed_kernel": seed_kernel or ("own" if source else ""), "source": source}
         return self.site.start_run(
-            {**wanted, "models": models or [], "parameters": parameters or {}}
+            {**wanted, **seed, "models": models or [], "parameters": parameters or {}}
         )
 
 

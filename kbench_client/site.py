@@ -168,10 +168,15 @@ class Site:
                 if not left or isinstance(error, httpx2.ConnectError | httpx2.InvalidURL):
                     raise Stop(Exit.UNREACHABLE, self._unreachable(error)) from None
                 time.sleep(_PAUSE_S)
+            except UnicodeEncodeError:
+                raise Stop(Exit.MISUSE, "what was given holds bytes that are no text") from None
+            except ValueError:
+                raise Stop(Exit.MISUSE, "a number that was given is not finite") from None
         self._compare(answer)
         if not answer.is_success:
             raise _refusal(answer, self.account.url)
-        if "json" not in answer.headers.get("Content-Type", ""):
+        is_ours = "Kbench-Version" in answer.headers
+        if not is_ours or "json" not in answer.headers.get("Content-Type", ""):
             raise Stop(Exit.UNREACHABLE, f"{self.account.url} answers, but is no kbench site")
         return answer
 

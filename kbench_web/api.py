@@ -74,6 +74,7 @@ _MEANT = {
     "model": "`models`, a list of names",
     "temperature": "`temperatures`, a list of numbers",
     "generations": '`parameters`, as {"generations": 5}',
+    "budget": 'its caps themselves, as {"usd": 2}',
     "kernel": "`source`",
     "code": "`source`",
 }

@@ -16,12 +16,14 @@ PACKAGES = MappingProxyType(
 )
 """By the name that a kernel imports, the package that brings it."""
 
-_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w.]+)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
 
 
 def imported_packages(source: str) -> tuple[str, ...]:
     """Those of `PACKAGES` that a source imports by name, in the order of that table."""
-    names = set(_IMPORT.findall(source))
+    names = set()
+    for one, several in _IMPORT.findall(source):
+        names |= {one} if one else {word.split()[0] for word in several.split(",") if word.split()}
     return tuple(
         package
         for package in PACKAGES

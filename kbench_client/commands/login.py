@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from kbench_client import config
-from kbench_client.exits import Exit, Stop
+from kbench_client.exits import Exit
 from kbench_client.output import Output
 from kbench_client.site import Site
 
@@ -25,10 +25,7 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 def _login(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     url = config.address(options.site) if options.site else site.account.url
-    token = options.token or _ask(url)
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise Stop(Exit.NO_TOKEN, "is empty, or holds what no token holds", "token")
-    account = config.Account(url=url, token=token)
+    account = config.Account(url=url, token=config.checked(options.token or _ask(url)))
     asked = Site(account, warn=output.warn)
     try:
         about = asked.about()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from kbench_client.output import Output
 from kbench_client.results import duration
 from kbench_client.site import Site
 
+_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 BUDGET = {"evaluations": int, "usd": float, "tokens": int, "wall_time_s": int}
 
 
@@ -27,7 +29,10 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--direction", default="", choices=("", "forward", "backward"))
     parser.add_argument("--model", action="append", default=[], help="may be given again")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--kernel", default="", metavar="FILE", help="where to begin")
+    begins = parser.add_mutually_exclusive_group()
+    begins.add_argument("--kernel", default="", metavar="FILE", help="where to begin")
+    seeds = ("", "naive", "best", "none")
+    begins.add_argument("--seed-kernel", default="", choices=seeds, help="or one of the site's")
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument("--enter-best", action="store_true", help="submit the best at the end")
@@ -43,6 +48,7 @@ def body(options: argparse.Namespace) -> dict[str, Any]:
     budget = {name: getattr(options, name) for name in BUDGET if getattr(options, name) is not None}
     wanted: dict[str, Any] = {
         **{name: getattr(options, name) for name in ("task", "strategy", "device", "direction")},
+        **{"seed_kernel": options.seed_kernel},
         **{"name": options.name, "models": options.model, "budget": budget},
         "parameters": dict(map(_parameter, options.parameter)),
         "private": options.private,
@@ -68,8 +74,11 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         if not site.account.token:
             raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
         run = site.start_run(body(options))
-    else:
+    elif _RUN.fullmatch(options.task):
         run = site.run(options.task)
+    else:
+        reason = f"give one to start a run; {options.task!r} is no id of a run to follow"
+        raise Stop(Exit.MISUSE, reason, "strategy")
     address = site.account.url + run["url"]
     if options.watch:
         output.progress(address)

@@ -58,12 +58,14 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if not site.account.token:
         raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
+    if options.min_speedup is not None and not options.watch:
+        raise Stop(Exit.MISUSE, "needs --watch: only then the verdict is known", "min-speedup")
     names = ("task", "device", "mode", "direction", "language", "agent", "model", "private")
     body = payload(read_kernel(options.file), given(options, *names))
     created = site.submit(body)
     address = site.account.url + created["url"]
     if remark := created.get("remark"):
-        output.progress(remark)
+        output.warn(remark)
     if not options.watch:
         output.answer(created | {"url": address}, f"{created['id']}\n{address}")
         return Exit.GOOD

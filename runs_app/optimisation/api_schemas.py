@@ -119,7 +119,8 @@ class RunIn(Body):
     concurrent_evaluations: StrictInt = Field(4, json_schema_extra=between(1, MOST_AT_ONCE))
     seed_kernel: str = Field(
         "",
-        description="naive, best, own (with `source`) or none; empty: naive if there is one.",
+        description="naive, best, own (with `source`) or none; empty: naive if there is one, but"
+        " none for translate.",
         json_schema_extra=one_of(*SEED_KERNELS),
     )
     source: str = ""

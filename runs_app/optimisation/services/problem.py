@@ -29,6 +29,7 @@ from tasks_app.pages.task_page import entrances
 
 NAIVE, TUNABLE = "kbench-naive", "kbench-tunable"
 _TUNER = "autotune"
+_TRANSLATOR = "translate"
 _TORCH = ", with torch's headers and libraries; the module is a pybind11 extension"
 _PROFILES = 60  # newest profiles that the device's threshold is computed from
 
@@ -97,6 +98,8 @@ def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: Us
             return Seed(_checked(request.source, device, request.direction), "your own kernel")
         case "best":
             return _best(version, device, request, user)
+        case "" if request.strategy == _TRANSLATOR:
+            return Seed()  # a kernel that is right would leave nothing to translate
     shipped = _shipped(request, version, device)
     if shipped is not None:
         return Seed(version.data.files[shipped.path], shipped.agent)

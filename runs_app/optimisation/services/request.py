@@ -42,7 +42,8 @@ NAME_LENGTH = 150
 class RunRequest:
     """A run as the form and the API describe it; every field but four has a sane default.
 
-    seed_kernel: naive, best, own (then `source`), none, or empty: the naive one if there is one.
+    seed_kernel: naive, best, own (then `source`), none, or empty: the naive one if there is one,
+        but none for `translate`.
     ranks_best: after the search its best are ranked and audited, on top of the caps.
     seed: of the run's randomness; drawn if None. agent: "kbench-<strategy>" if empty.
     """

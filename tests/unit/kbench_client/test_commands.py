@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import stat
 from pathlib import Path
@@ -44,6 +45,15 @@ def test_login_refuses_a_wrong_token_and_keeps_nothing(kbench: Command) -> None:
         assert ran.status == 4
         assert word in ran.err
     assert not config.path().exists()
+
+
+def test_an_empty_token_is_none(kbench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    ran = kbench("login")
+    assert (ran.status, ran.err) == (4, "kbench: token: is empty, or holds what no token holds\n")
+    assert not config.path().exists()
+    monkeypatch.setenv("KBENCH_TOKEN", "é")
+    assert kbench("tasks").status == 4
 
 
 def test_a_token_is_never_sent_to_another_site(
@@ -103,13 +113,20 @@ def test_a_kernel_is_submitted_as_its_directives_say(kbench: Command, ada: Any, 
     assert "// kbench: task=scale" in submission.source
 
 
+def test_a_byte_order_mark_hides_no_directive(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    ran = kbench("submit", kernel(home, "\ufeff// kbench: task=scale device=cpu mode=test"))
+    assert ran.status == 0, ran.err
+    assert Submission.objects.get().source.startswith("// kbench")
+
+
 def test_a_python_file_says_the_same_and_hears_what_it_lacks(
     kbench: Command, ada: Any, home: Path
 ) -> None:
     make.make_task_version()
     module = home / "mine.py"
     module.write_text("# kbench: task=scale mode=test\nimport torch\ndef forward(x, N): ...\n")
-    ran = kbench("submit", str(module))
+    ran = kbench("submit", str(module), "--quiet")
     assert ran.status == 0, ran.err
     assert "it only calls libraries" in ran.err
     assert Submission.objects.get().language == "python"
@@ -148,6 +165,8 @@ def test_a_collection_is_entered_file_by_file(kbench: Command, ada: Any, home: P
         ([], "// kbench: task=scale task=other", "task"),
         ([], "// kbench: task=scale private=perhaps", "private"),
         (["--device", "abacus"], "// kbench: task=scale", "device"),
+        (["--mode", "turbo"], "// kbench: task=scale", "--mode"),
+        (["--min-speedup", "2"], "// kbench: task=scale", "min-speedup"),
         (["--language", "cuda", "--device", "cpu"], "// kbench: task=scale", "language"),
     ],
 )
@@ -269,6 +288,11 @@ def test_a_run_is_started_and_followed(kbench: Command, ada: Any, home: Path) ->
     late = kbench("run", str(run.pk), "--watch", "--timeout", "0")
     assert late.status == 5
     assert kbench("run", "scale", "--strategy", "magic").status == 2
+    both = kbench(*words, "--kernel", "mine.cpp", "--seed-kernel", "best")
+    assert (both.status, "not allowed with" in both.err) == (2, True)
+    nothing = kbench(*words, "--seed-kernel", "none", "--json").document["error"]
+    assert (nothing["field"], nothing["exit"]) == ("seed_kernel", 2)
+    assert "give one to start a run" in kbench("run", "scale").err
     assert kbench("run", "scale", "--strategy", "autotune", "--parameter", "x").status == 2
 
 

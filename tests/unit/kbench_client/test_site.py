@@ -16,8 +16,13 @@ from kbench_client.site import Site, differ
 
 
 def site(answer: Callable[[httpx2.Request], httpx2.Response]) -> Site:
+    def told(request: httpx2.Request) -> httpx2.Response:
+        response = answer(request)
+        response.headers.setdefault("Kbench-Version", "")
+        return response
+
     account = Account(url="http://kbench.example/sub", token="kb_secret")
-    return Site(account, transport=httpx2.MockTransport(answer))
+    return Site(account, transport=httpx2.MockTransport(told))
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +73,27 @@ def test_every_answer_has_its_end(status: int, content: bytes, ended: Exit) -> N
     assert "kb_secret" not in str(stop.value)
 
 
+def test_what_answers_in_json_and_is_no_site_is_told() -> None:
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"object": "list"}))
+    elsewhere = Site(Account(url="http://models.example"), transport=transport)
+    with pytest.raises(Stop, match=r"http://models.example answers, but is no kbench site"):
+        elsewhere.tasks()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(float("nan"), "not finite"), ("\udcff", "no text"), ([1e999], "finite")]
+)
+def test_what_cannot_be_sent_is_refused(value: Any, words: str) -> None:
+    with pytest.raises(Stop, match=words) as stop:
+        site(lambda request: httpx2.Response(200, json={})).submit({"task": value})
+    assert stop.value.status is Exit.MISUSE
+
+
+def test_filters_that_are_no_text_are_refused() -> None:
+    with pytest.raises(Stop, match="no text"):
+        site(lambda request: httpx2.Response(200, json=[])).tasks(q="\udcff")
+
+
 def test_all_pages_are_read() -> None:
     def pages(request: httpx2.Request) -> httpx2.Response:
         if "after" in str(request.url):
@@ -97,7 +123,9 @@ def test_a_site_cannot_write_outside_the_folder(name: str) -> None:
         folder_of({**task, "document": document})
 
 
-@pytest.mark.parametrize("text", ["ftp://x", "http://", "http://user@host", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "text", ["ftp://x", "http://", "http://user@host", "file:///etc/passwd", "http://[::1"]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(Stop):
         address(text)

@@ -16,6 +16,8 @@ from gpu_runner.data.packages import imported_packages
         ("import cuda.tile as ct\n", ("cuda.tile",)),
         ("import tritonx\n# import numba\nx = 'import torch'\n", ()),
         ("import cuda\n", ()),
+        ("import torch, numba as nb, math\n", ("torch", "numba")),
+        ("import math, \\\n    os\nfrom math import triton\n", ()),
     ],
 )
 def test_imports_are_seen_by_name(source: str, packages: tuple[str, ...]) -> None:

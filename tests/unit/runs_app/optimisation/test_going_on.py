@@ -167,5 +167,7 @@ def test_a_name_that_people_try_is_answered_with_the_right_one(start: Start, wor
         "minutes",
         "there is no such field: use `wall_time_s`, in seconds",
     )
+    inner = api_of(run.user).post(f"runs/{run.pk}/extend", {"budget": {"usd": 2}}).json()
+    assert inner["reason"] == 'there is no such field: use its caps themselves, as {"usd": 2}'
     unknown = api_of(run.user).post(f"runs/{run.pk}/extend", {"zebra": 5}).json()
     assert unknown["reason"] == "there is no such field"

@@ -52,3 +52,11 @@ def test_a_kernel_that_cannot_be_tuned_is_refused(
     tunable = "constexpr int A = 1;  // knob: 1 2\n" + make.SOURCE
     assert start(**wanted, seed_kernel="own", source=tunable).status == "RUNNING"
     assert Run.objects.count() == 1
+
+
+def test_a_translation_begins_without_a_kernel_unless_one_is_named(
+    start: Callable[..., Run],
+) -> None:
+    wanted: dict[str, Any] = {"strategy": "translate", "task_version": make.make_task_version()}
+    assert start(**wanted).problem["seed_source"] == ""
+    assert start(**wanted, seed_kernel="naive").problem["seed_source"] == make.SOURCE
