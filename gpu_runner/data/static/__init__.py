@@ -9,7 +9,11 @@ source, and `module_rules` its own over a Python module; the others serve them.
 
 from __future__ import annotations
 
-from gpu_runner.data.static.module_compilers import LEFT_TO_CALLS, compiles_at_calls
+from gpu_runner.data.static.module_compilers import (
+    LEFT_TO_CALLS,
+    compiles_at_calls,
+    names_extensions,
+)
 from gpu_runner.data.static.module_rules import (
     MODULE_RULES,
     module_suspicions,
@@ -27,6 +31,7 @@ __all__ = [
     "SUSPICIONS_LIMIT",
     "compiles_at_calls",
     "module_suspicions",
+    "names_extensions",
     "only_calls_libraries",
     "own_lines",
     "source_suspicions",

@@ -23,7 +23,12 @@ def compiles_at_calls(source: str) -> bool:
     """
     if _AT_CALLS.search(source):
         return True
-    return _INLINE.search(source) is not None and not _is_inlined_at_import(source)
+    return names_extensions(source) and not _is_inlined_at_import(source)
+
+
+def names_extensions(source: str) -> bool:
+    """Whether a module may compile C++ or CUDA by torch."""
+    return _INLINE.search(source) is not None
 
 
 def _is_inlined_at_import(source: str) -> bool:

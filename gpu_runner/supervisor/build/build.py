@@ -19,7 +19,7 @@ from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind, Language
 from gpu_runner.supervisor.build import passes
 from gpu_runner.supervisor.build.declaration import NATIVE_FOLDER, declaration, shim_source
-from gpu_runner.supervisor.build.module import module_recipe
+from gpu_runner.supervisor.build.module import module_recipes
 from gpu_runner.supervisor.build.ptxas import kernel_resources
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.device import toolchain
@@ -194,7 +194,7 @@ def solution_recipes(request: EvaluationRequest, config: SupervisorConfig) -> tu
     """
     task, kind, solution = request.task, config.kind, request.solution
     if solution.language is Language.PYTHON:
-        return (module_recipe(solution, config),)
+        return module_recipes(solution, config)
     source = f"kernel{solution.language.suffix}"
     files = {source: solution.source}
     target = cuda_architecture(config.index) if kind is DeviceKind.CUDA else ""

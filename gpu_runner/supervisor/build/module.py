@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_runner.data.solution import Solution
+from gpu_runner.data.static import names_extensions
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.build.recipe import Recipe
+from gpu_runner.supervisor.device import toolchain
 from gpu_runner.supervisor.device.device import cuda_architecture
 from gpu_runner.supervisor.device.python_packages import python_packages
 from gpu_runner.supervisor.host.config import SupervisorConfig
@@ -56,13 +58,20 @@ class ModuleRecipe(Recipe):
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def module_recipe(solution: Solution, config: SupervisorConfig) -> ModuleRecipe:
-    """How a Python submission is prepared."""
+def module_recipes(solution: Solution, config: SupervisorConfig) -> tuple[ModuleRecipe, ...]:
+    """How a Python submission is prepared: ways to try in order, which differ in nothing but time.
+
+    What compiles by `load_inline` sees `TORCH_HEADERS` first, and torch's own alone where those do
+    not do.
+    """
     words = (solution.direction.value, config.kind.value)
     paths = tuple(python_paths())
-    environment = {**python_environment(), **module_environment(config)}
-    files = {_SOURCE: solution.source}
-    return ModuleRecipe(files, _SOURCE, config.kind, words, paths, environment=environment)
+    full = {**python_environment(), **module_environment(config)}
+    slim = {**full, "CPATH": str(toolchain.TORCH_HEADERS)}  # searched before -isystem
+    return tuple(
+        ModuleRecipe({_SOURCE: solution.source}, _SOURCE, config.kind, words, paths, environment=e)
+        for e in ((slim, full) if names_extensions(solution.source) else (full,))
+    )
 
 
 def python_environment() -> dict[str, str]:
@@ -92,4 +101,5 @@ _PROGRAMS = f"{PROGRAMS}:{sys.prefix}/bin"
 
 def _own_code() -> str:
     names = ("preparation.py", "prepared.py", "programs.py", "module.py")
-    return "".join((_PACKAGE / "engine" / name).read_text() for name in names)
+    programs = (_PACKAGE / "engine" / name for name in names)
+    return "".join([*(path.read_text() for path in programs), *toolchain.torch_headers().values()])

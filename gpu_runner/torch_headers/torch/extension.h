@@ -6,6 +6,10 @@
 #include <torch/types.h>
 #include <torch/csrc/utils/pybind.h>  // the casters of tensors, and all that torch/extension.h has of pybind11
 
+#ifdef TORCH_API_INCLUDE_EXTENSION_H  // set by load_inline, whose bindings translate exceptions
+#include <torch/csrc/Exceptions.h>
+#endif
+
 // What sources get from torch's own header without asking for it.
 #include <algorithm>
 #include <chrono>
