@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import socket
@@ -18,6 +19,7 @@ import pytest
 from gpu_runner.supervisor.build import build
 from gpu_runner.supervisor.build.recipe import Recipe
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from tests import tiers
 
 # Programs of the site are imported where they are used: a GPU host's tests run without them.
 
@@ -39,6 +41,7 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
     },
     "protocol": {
         "test_command_line.py",
+        "test_python_kernels.py",
         "test_reports.py",
         "test_symptoms.py",
         "test_task_faults.py",
@@ -70,8 +73,9 @@ UNTIMED = {  # files there that judge outputs, or build, and bear company
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the site's tests, and skip what needs a device or a program that is not here."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the site's and the thorough tests, and skip what needs what is not here."""
+    tiers.leave(items, config.option.markexpr)
     root = Path(__file__).parent
     has_gpu = shutil.which("nvidia-smi") is not None
     has_browser = any(map(shutil.which, BROWSERS)) or "CI" in os.environ
@@ -90,6 +94,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="this machine has no CUDA device"))
         if item.get_closest_marker("browser") and not has_browser:
             item.add_marker(pytest.mark.skip(reason="this machine has no Chromium"))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage only among what tests make: that takes a seventh less of the site's."""
+    gc.collect()
+    gc.freeze()
 
 
 def free_port() -> int:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +137,22 @@ def load_kernels(kind: DeviceKind) -> list[Kernel]:
     paths = [path for folder in folders for path in sorted(folder.iterdir())]
     kernels = [load_kernel(path) for path in paths if path.suffix in suffixes]
     return sorted(kernels, key=lambda kernel: (kernel.honest, kernel.rows, kernel.name))
+
+
+def repeated(kernels: Iterable[Kernel]) -> set[str]:
+    """Names of hostile kernels of a kind that was tried before, for `make test` to leave out.
+
+    A kind is a row of the catalogue, a language, and what stops it, with or without a clock.
+    """
+    seen: set[tuple[object, ...]] = set()
+    names = set()
+    for kernel in kernels:
+        how = (kernel.path.parent, kernel.needs_no_clock, frozenset(kernel.stops))
+        tries = {(row, *how) for row in kernel.rows}
+        if tries and tries <= seen:
+            names.add(kernel.name)
+        seen |= tries
+    return names
 
 
 def _header(text: str) -> dict[str, list[str]]:

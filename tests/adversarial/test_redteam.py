@@ -19,7 +19,7 @@ from gpu_runner.supervisor.tools.health import left_behind, snapshot
 from tests.adversarial.cases import load_cases
 from tests.adversarial.catalogue import ROWS
 from tests.adversarial.judging import run
-from tests.adversarial.kernels import Kernel, load_kernels
+from tests.adversarial.kernels import Kernel, load_kernels, repeated
 from tests.adversarial.redteam import build_all, make_config, uncovered
 from tests.adversarial.side_by_side import selected
 
@@ -44,6 +44,7 @@ IN_ORDER = sorted(
     key=lambda kernel: (kernel.task.name, kernel.name),
 )
 """The others are in test_redteam_outputs.py."""
+AGAIN |= repeated(KERNELS)
 needs_jail = pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
 
 
@@ -84,11 +85,7 @@ def in_one_process(kernel: Kernel) -> AbstractContextManager[object]:
 @pytest.mark.parametrize(
     "kernel",
     [
-        pytest.param(
-            kernel,
-            id=kernel.name,
-            marks=[pytest.mark.thorough] if kernel.name in AGAIN else [],
-        )
+        pytest.param(kernel, id=kernel.name, marks=[pytest.mark.thorough] * (kernel.name in AGAIN))
         for kernel in IN_ORDER
     ],
 )

@@ -13,7 +13,7 @@ from tests.adversarial.judging import request as request_of
 from tests.adversarial.kernels import Kernel, load_kernels
 from tests.adversarial.redteam import make_config
 from tests.adversarial.side_by_side import SideBySide, processes_left, selected
-from tests.adversarial.test_redteam import TWINS
+from tests.adversarial.test_redteam import AGAIN, TWINS
 
 KERNELS = [
     kernel
@@ -36,7 +36,13 @@ def evaluations(
 
 
 @pytest.mark.skipif(bool(jail.probe()), reason=f"no jail: {jail.probe()}")
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pytest.param(kernel, id=kernel.name, marks=[pytest.mark.thorough] * (kernel.name in AGAIN))
+        for kernel in KERNELS
+    ],
+)
 def test_kernel_ends_as_its_file_says(kernel: Kernel, evaluations: SideBySide) -> None:
     result = evaluations.result(kernel.name)
     judgement = judge(kernel, result)

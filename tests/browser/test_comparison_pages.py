@@ -19,6 +19,7 @@ def pages(compared: list[str]) -> list[str]:
     return [*compared, "/runs/ablation/", "/verifiers/", "/language-models/"]
 
 
+@pytest.mark.sampled(1)  # narrow and dark is the harder one
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_nothing_is_wider_than_the_screen(
     context: BrowserContext, seeded: Stack, pages: list[str], width: int, scheme: str

@@ -130,6 +130,9 @@ def reevaluate(page: Page) -> None:
     expect(row).to_contain_text(re.compile("Correct|Unstable"))  # the host may be a noisy one
 
 
+@pytest.mark.thorough(
+    reason="the steps of one task in a row; each is shown alone, in the browser or by a real runner"
+)
 def test_a_task_from_upload_to_reevaluation(page: Page, browser: Browser, at_work: Stack) -> None:
     """Lax at first, and refused; mended, published, competed on, changed, and measured again."""
     url = at_work.url

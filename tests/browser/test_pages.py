@@ -29,6 +29,7 @@ OF_ADMINS = (
 WIDTH = "document.documentElement.scrollWidth"
 
 
+@pytest.mark.sampled(1)  # narrow and dark is the harder one
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_nothing_is_wider_than_the_screen(
     context: BrowserContext, seeded: Stack, width: int, scheme: str

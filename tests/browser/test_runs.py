@@ -284,6 +284,7 @@ def test_a_broken_connection_goes_on_where_it_was(page: Page, invented: str) -> 
     assert sockets[1].url.endswith(f"?since={newest}")
 
 
+@pytest.mark.sampled(1)  # narrow and dark is the harder one
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_no_page_of_a_run_is_wider_than_the_screen(
     page: Page, invented: str, width: int, scheme: str

@@ -140,7 +140,7 @@ def test_no_row_of_it_points_to_nothing(site: OldSite) -> None:
     site.run("manage.py", "shell", "--verbosity", "0", "--command", look)
 
 
-@pytest.mark.thorough  # a minute of visits; whoever adds a migration runs it
+@pytest.mark.thorough(reason="a minute of visits; whoever adds a migration runs it")
 def test_every_address_says_what_it_said(site: OldSite) -> None:
     record: dict[str, dict[str, str]] = json.loads(FIGURES.read_text())
     found = json.loads(site.run("-m", "tests.old_site", MOMENT, str(FIGURES)))

@@ -58,9 +58,16 @@ class DemoInstallation(Installation):
         raise AssertionError(f"no process like {words!r}")
 
 
-@pytest.fixture
-def installation(tmp_path: Path) -> Iterator[DemoInstallation]:
-    running = DemoInstallation(tmp_path / "data", "--no-demo")
+@pytest.fixture(
+    params=[
+        pytest.param("false", id="by itself"),
+        # Hundreds of evaluations then want both cores beside all else that `make test` does.
+        pytest.param("true", id="beside its shipped kernels", marks=pytest.mark.thorough),
+    ]
+)
+def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DemoInstallation]:
+    settings = {"KBENCH_SUBMIT_SHIPPED_KERNELS": request.param}
+    running = DemoInstallation(tmp_path / "data", "--no-demo", settings=settings)
     yield running
     running.kill()
 

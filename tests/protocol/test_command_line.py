@@ -68,6 +68,7 @@ def oracles() -> Iterator[Oracles]:
     kept.close()
 
 
+@pytest.mark.sampled(8)
 @needs_jail
 @pytest.mark.parametrize(("name", "path"), shipped())
 def test_shipped_kernel_is_correct(name: str, path: str, cache: Path, oracles: Oracles) -> None:

@@ -126,6 +126,7 @@ def run(name: str, body: str, config: SupervisorConfig, oracles: Oracles) -> Eva
     return evaluate(request_for(find_task(name), source), config, oracles=oracles)
 
 
+@pytest.mark.sampled(5)
 @needs_jail
 @pytest.mark.parametrize("name", sorted(KERNELS, key=lambda name: KERNELS[name][0]))
 def test_a_wrong_kernel_hears_what_it_looks_like(

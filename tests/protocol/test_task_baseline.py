@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
 """
 
 
-def evaluated(folder: Path, result: str) -> EvaluationResult:
+def evaluated(config: SupervisorConfig, result: str) -> EvaluationResult:
     """vector_add, ranked, with a baseline that waits for 3 ms and returns `result`."""
     task = replace(load_task(catalog_folder() / "vector_add"), baselines=("eager",))
     code = task.files["reference.py"] + (
@@ -40,18 +39,18 @@ def evaluated(folder: Path, result: str) -> EvaluationResult:
         mode=Mode.RANKED,
         device="cpu",
     )
-    return evaluate(request, SupervisorConfig(cache_folder=folder))
+    return evaluate(request, config)
 
 
-def test_its_time_is_the_baseline_s(tmp_path: Path) -> None:
-    found = evaluated(tmp_path, "A + B")
+def test_its_time_is_the_baseline_s(config: SupervisorConfig) -> None:
+    found = evaluated(config, "A + B")
     assert found.verdict in {Verdict.CORRECT, Verdict.UNSTABLE}
     (workload,) = found.workloads
     assert workload.baselines["eager"].time_ns > 3e6
 
 
-def test_a_wrong_one_is_no_baseline_and_accuses_no_kernel(tmp_path: Path) -> None:
-    found = evaluated(tmp_path, "A - B")
+def test_a_wrong_one_is_no_baseline_and_accuses_no_kernel(config: SupervisorConfig) -> None:
+    found = evaluated(config, "A - B")
     assert found.verdict in {Verdict.CORRECT, Verdict.UNSTABLE}
     (workload,) = found.workloads
     assert dict(workload.baselines) == {}

@@ -72,6 +72,7 @@ def test_attention_written_out_in_float32_passes(name: str, direction: Direction
     assert failing(name, direction, attend) == []
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("masked", MASKED.values(), ids=MASKED)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("name", NAMES)

@@ -47,6 +47,7 @@ def known(draws: list[Tensor]) -> float:
     return max(same.double().mean().item(), repeats.double().mean().item())
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("_bf16")])
 def test_what_stands_where_is_drawn(name: str) -> None:
     case = smallest(name)

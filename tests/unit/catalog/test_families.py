@@ -22,6 +22,8 @@ from tests.bench.families import Found, Places, try_all, ways
 from tests.unit.catalog.judging import problem, task
 from tests.unit.catalog.test_tasks import NAMES
 
+pytestmark = pytest.mark.each_task
+
 DRAWS = 2
 DIRECTIONS = [(name, direction) for name in NAMES for direction in task(name).directions]
 

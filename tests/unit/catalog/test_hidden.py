@@ -11,6 +11,8 @@ from gpu_runner.data.verdict import DeviceKind, Direction
 from tests.unit.catalog.judging import cases, problem, task
 from tests.unit.catalog.test_tasks import NAMES
 
+pytestmark = pytest.mark.each_task
+
 NO_SIZES = {"kernel_size", "stride", "padding", "shuffled", "base", "skew"}
 """Whole numbers among the parameters that are no size of an input."""
 AT_THE_CAP = 0.95 * 2**30

@@ -12,6 +12,8 @@ from torch import Tensor
 from tests.unit.catalog.judging import Case, cases, exactly
 from tests.unit.catalog.test_tasks import NETWORKS, TUNED
 
+pytestmark = pytest.mark.each_task
+
 SEEDS = range(4)
 
 Sum = Callable[[Tensor], Tensor]

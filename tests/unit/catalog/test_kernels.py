@@ -17,6 +17,8 @@ from tests.unit.catalog.calling import assert_right, compile_kernel, written_by
 from tests.unit.catalog.judging import Case, cases, folder, task
 from tests.unit.catalog.test_tasks import ROUTINES
 
+pytestmark = pytest.mark.each_task
+
 Build = Callable[[str, ShippedKernel], ctypes.CDLL]
 
 

@@ -17,6 +17,8 @@ from tests.unit.catalog.judging import Case, drawn_cases, exactly, problem
 Kernel = Callable[..., Any]
 FAR = 30.0
 """Bounds by which the error of a mutant exceeds the tolerance at least."""
+AGAIN = [pytest.mark.thorough]
+"""On what is not the first workload."""
 
 
 def forward(name: str) -> list[Case]:
@@ -28,12 +30,12 @@ def backward(name: str) -> list[Case]:
 
 
 def mutants(table: dict[str, dict[str, Kernel]], direction: Direction) -> list[Any]:
-    """A test case for each mutant on each CPU workload."""
+    """A test case for each mutant on each CPU workload: `make test` tries it on the first."""
     return [
-        pytest.param(case, kernel, id=f"{case}-{what}")
+        pytest.param(case, kernel, id=f"{case}-{what}", marks=AGAIN[:place])
         for name, kernels in table.items()
         for what, kernel in kernels.items()
-        for case in drawn_cases(name, direction=direction)
+        for place, case in enumerate(drawn_cases(name, direction=direction))
     ]
 
 

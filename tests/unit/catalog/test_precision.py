@@ -13,6 +13,8 @@ from gpu_runner.engine.problem import map_tensors, outputs_of
 from tests.unit.catalog.judging import PRECISIONS, Case, drawn_cases, exactly
 from tests.unit.catalog.test_tasks import NETWORKS, TUNED
 
+pytestmark = pytest.mark.each_task
+
 SCALAR_OUTPUT = {"dot_product", "cross_entropy"}
 """Tasks whose one number hits the bound by luck now and then: a kernel fails on most calls only."""
 

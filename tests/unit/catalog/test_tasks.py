@@ -68,6 +68,7 @@ def test_a_tuned_routine_ships_three_kernels_for_both_devices(name: str) -> None
     assert len(task(name).kernels) == len(shipped)
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("case", cases(*NAMES), ids=str)
 def test_the_work_formula_counts_each_byte_once(case: Case) -> None:
     arguments = case.draw(1).arguments
@@ -98,6 +99,7 @@ def test_the_weights_of_large_workloads_do_not_overflow() -> None:
     assert cost.weight == 16384 * 2048 * 4096
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("name", sorted(set(NAMES) - SPARSE))
 def test_no_workload_needs_too_much_memory(name: str) -> None:
     for workload in task(name).workloads:
@@ -106,6 +108,7 @@ def test_no_workload_needs_too_much_memory(name: str) -> None:
                 assert _input_bytes(name, workload, direction) < LARGEST_INPUTS, workload.name
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("case", cases(*NAMES), ids=str)
 def test_inputs_are_the_seed_s_alone(case: Case) -> None:
     first = case.draw(3).arguments
@@ -127,6 +130,7 @@ def _input_bytes(name: str, workload: Workload, direction: Direction) -> int:
     return _bytes(problem(name).draw(workload, direction, 1, "meta").arguments)
 
 
+@pytest.mark.each_task
 @pytest.mark.parametrize("name", NAMES)
 def test_no_number_among_the_arguments_is_a_constant(name: str) -> None:
     """Or a kernel could have its value in place of the argument."""

@@ -17,6 +17,8 @@ from tests.unit.catalog.calling import assert_right, compile_kernel
 from tests.unit.catalog.judging import cases, task
 from tests.unit.catalog.test_tasks import TUNED
 
+pytestmark = pytest.mark.each_task
+
 REFUSED = "static assertion failed"
 NVCC = ("nvcc", "-std=c++20", "-O3", for_architecture("sm_90a"), "-c")
 CHOICES = ("first", "last", "random-1", "random-2", "random-3")

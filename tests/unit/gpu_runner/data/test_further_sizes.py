@@ -150,6 +150,7 @@ def run(text: str, workload: Workload) -> tuple[int, torch.Tensor]:
         return sum(value.numel() for value in inputs), model(*inputs)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", FIXED)
 def test_no_further_workload_breaks_a_size_that_the_model_fixes(tmp_path: Path, name: str) -> None:
     text = text_of(FIXED[name])

@@ -54,6 +54,7 @@ def test_zeros_in_a_tail() -> None:
 # Nothing
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.int64])
 @pytest.mark.parametrize("shape", [(5000,), (64, 64), (8, 8, 9, 10), (5,)])
 @pytest.mark.parametrize("size", [0.3, 1.0, 30.0])

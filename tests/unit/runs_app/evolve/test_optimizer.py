@@ -78,6 +78,7 @@ def a_run(budget: Budget, commands: Any = greedy, seed: int = 0, **changes: Any)
     return begin(a_problem(), config, novel_world(seed), Scripted(commands))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     "budget",

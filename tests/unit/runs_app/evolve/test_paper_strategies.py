@@ -57,6 +57,7 @@ def chaos(seed: int, *, seed_source: str) -> tuple[World, Any]:
     return World(judge=hardware, speak=speak, seed=seed), a_problem(seed_source=seed_source)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("strategy", "verifiers", "seed"), list(itertools.product(PAPERS, VERIFIERS, range(4)))
 )

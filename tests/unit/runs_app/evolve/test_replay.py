@@ -50,6 +50,7 @@ def differences(run: Drive, stored: list[Event]) -> list[Any]:
     return list(replay(optimizer.problem, optimizer.config, stored, run.world).differences)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("verifiers", [(), ("compile", "numerics")], ids=["plain", "verified"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", EVERY)

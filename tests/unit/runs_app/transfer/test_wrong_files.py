@@ -58,6 +58,7 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("field", "value", "reason"), WRONG)
 def test_a_wrong_record_is_refused_by_its_field_and_nothing_is_stored(
     tmp_path: Path, field: str, value: Any, reason: str

@@ -23,6 +23,7 @@ def test_a_task_from_json_survives() -> None:
     assert_round_trip(stored)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("task", built_in_tasks(), ids=lambda task: task.name)
 def test_a_built_in_task_is_written_as_it_is_in_the_catalogue(task: Task) -> None:
     files = catalogue_folder(task)

@@ -119,7 +119,7 @@ def test_loading_executes_nothing(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-@pytest.mark.thorough  # a site of the browser tests loads them all as well
+@pytest.mark.thorough(reason="a site of the browser tests loads them all as well")
 def test_the_built_in_tasks_load() -> None:
     out = io.StringIO()
     call_command("load_tasks", stdout=out)

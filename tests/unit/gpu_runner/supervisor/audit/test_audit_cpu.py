@@ -197,6 +197,7 @@ extern "C" void vector_add(const float* A, const float* B, float* C, int N) {
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BAD)
 def test_fault_is_found_and_named(name: str, look: Look) -> None:
     head, body, check, words = BAD[name]

@@ -218,6 +218,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Search:
     return run
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RACY)
 def test_a_race_is_a_wrong_result_that_names_its_lines(name: str, search: Search) -> None:
     with pytest.raises(FaultError) as caught:

@@ -123,7 +123,7 @@ def full(config: SupervisorConfig) -> Built:
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
+@pytest.mark.thorough(reason="half a minute of building; slim headers are tried in both tiers")
 def test_a_source_that_needs_more_gets_all_of_torch(full: Built, config: SupervisorConfig) -> None:
     assert SLIM not in full.report.command
     assert called(full, "more(x)")[0].min() == 0
@@ -133,7 +133,7 @@ def test_a_source_that_needs_more_gets_all_of_torch(full: Built, config: Supervi
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
+@pytest.mark.thorough(reason="half a minute of building; slim headers are tried in both tiers")
 def test_a_source_that_builds_with_both_does_the_same(
     full: Built, config: SupervisorConfig
 ) -> None:
