@@ -1,4 +1,4 @@
-# The two that a newcomer needs: `make up` serves the site, `make test` runs all tests.
+# The two that a newcomer needs: `make up` serves the site, `make test` runs the tests.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # What to install: a site's host needs no `runner`, a runner's host no `site`, and neither needs `dev`.
 EXTRAS ?= site,runner,mcp,parquet,dev
@@ -22,7 +22,7 @@ packages:
 up: packages $(STAMP) ## everything running on this machine, with a demo; the address is printed last
 	@$(BIN)/python manage.py up $(ARGS)
 
-test: $(STAMP) ## set-up and tests, on SQLite and on PostgreSQL; ALL=1: also those that show again what others show
+test: $(STAMP) ## set-up and tests, on SQLite and on PostgreSQL; ALL=1: also more cases of the same kind
 	@PYTHON="$(PYTHON)" scripts/system-packages bwrap g++ headers ninja chromium initdb
 	@if [ -n "$(TESTS)" ]; then $(BIN)/pytest $(TESTS); else scripts/test; fi
 

@@ -252,15 +252,16 @@ def test_extension(start: Start, support: Path, extension: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)  # one of each code; each imports PyTorch
 @pytest.mark.parametrize(
     ("mode", "code", "text"),
     [
         ("number", ErrorCode.SHAPE, "returned float, not a tensor"),
         ("nothing", ErrorCode.SHAPE, "returned no tensor"),
         ("throw", ErrorCode.EXCEPTION, "RuntimeError: a message of the kernel"),
+        ("sparse", ErrorCode.SHAPE, "layout torch.sparse_coo"),
         ("bad_alloc", ErrorCode.MEMORY, ""),
         ("huge", ErrorCode.MEMORY, "allocate memory"),
-        ("sparse", ErrorCode.SHAPE, "layout torch.sparse_coo"),
     ],
 )
 def test_an_extension_that_fails(
