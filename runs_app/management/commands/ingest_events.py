@@ -22,7 +22,7 @@ from runs_app.messaging.stream import BATCH, Entry, EventStream
 from runs_app.notices.delivery import look_after
 from runs_app.operations.statistics import gather_statistics
 from runs_app.runners.events import record_event, record_events
-from runs_app.runners.reconcile import reconcile
+from runs_app.runners.reconcile import MOST, reconcile
 from runs_app.runners.reconcile_runs import reconcile_runs
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class Command(BaseCommand):
             return
         self.reconciled_at = time.monotonic()
         gather_statistics()
-        count = reconcile(now=now, listening_since=self.listening_since)
+        count = reconcile(now=now, listening_since=self.listening_since, most=MOST)
         if count:
             log.warning("%d lost or forgotten job(s) were taken up again", count)
         look_after(now=now)

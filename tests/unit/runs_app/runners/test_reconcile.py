@@ -9,7 +9,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from runs_app.messaging import queues
 from runs_app.messaging.queues import JobState, JobView
-from runs_app.models import RunnerJob, Status
+from runs_app.models import Evaluation, RunnerJob, Status
 from runs_app.runners.events import record_event
 from runs_app.runners.reconcile import reconcile
 from tests import factories as make
@@ -41,6 +41,17 @@ def test_it_is_said_why_an_evaluation_was_queued_again(jobs: Jobs) -> None:
     assert reconcile(now=make.later(60), listening_since=LONG_AGO) == 1
     event = evaluation.events.get(kind="requeued")
     assert event.payload == {"reason": "its job was not in the queue"}
+
+
+def test_many_forgotten_jobs_are_queued_again_by_parts_the_oldest_first(jobs: Jobs) -> None:
+    rows = [make.make_evaluation() for _ in range(3)]
+    for row, second in zip(rows, (2, 0, 1), strict=True):
+        Evaluation.objects.filter(pk=row.pk).update(queued_at=make.later(second))
+        jobs.states[queues.job_id(row)] = JobView(JobState.MISSING)
+    assert reconcile(now=make.later(60), listening_since=LONG_AGO, most=2) == 2
+    rows[0].refresh_from_db()
+    assert rows[0].queued_at == make.later(2)
+    assert reconcile(now=make.later(61), listening_since=LONG_AGO, most=2) == 1
 
 
 def test_a_waiting_or_young_job_is_left_alone(jobs: Jobs, job: RunnerJob) -> None:
