@@ -21,6 +21,7 @@ from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
+from tasks_app.pages.task_page import entrances
 from tests.bench.evaluations import Entry, request
 
 Model = Callable[[int, Ask], Answer]
@@ -52,12 +53,13 @@ def problem_of(task: Task, config: SupervisorConfig, seed: str, title: str) -> P
     """What a prompt may tell of a built-in task; its hidden workloads stay out."""
     direction = Direction.FORWARD
     public = task.workloads_for(config.kind, direction, hidden=False)
+    found = (entry for entry in entrances(task) if entry.direction is direction)
     return Problem(
         task=task.name,
         title=task.title,
         description=task.description,
         abi=task.abi,
-        signature=task.signature,
+        signature=task.signature or next((e.declaration for e in found), ""),
         direction=direction,
         dtype=task.dtype,
         language=config.kind.language,

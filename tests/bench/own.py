@@ -16,10 +16,9 @@ measures. Each repeat has another seed. A part's figure is the geometric mean of
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,12 @@ from gpu_runner.data.formats import find_task
 from gpu_runner.data.verdict import DeviceKind
 from gpu_runner.supervisor.host.config import default_cache_folder
 from runs_app.evolve.ablation import Interval, geometric_interval
-from runs_app.evolve.budget import cost_usd
-from runs_app.evolve.commands import Ask
-from runs_app.evolve.config import Budget, ModelSpec, RunConfig
+from runs_app.evolve.config import Budget, RunConfig
 from runs_app.evolve.history import History
-from runs_app.evolve.outcomes import Answer
-from runs_app.llm.endpoint import Endpoint
-from tests.bench.campaign import Campaign, Model, problem_of
+from tests.bench.campaign import Campaign, problem_of
+from tests.bench.endpoints import add_endpoint, check_endpoint, language_model
 from tests.bench.evaluations import make_config
 from tests.bench.limits import Purse, Spent, add_limits, check_limits
-from tests.bench.optimise import asking
 from tests.bench.own_world import own_world, source
 from tests.bench.tables import heading, table
 from tests.unit.runs_app.evolve.driving import a_config, a_problem, begin
@@ -112,15 +107,7 @@ def real(options: argparse.Namespace, purse: Purse) -> Run:
     task, host = find_task(options.task), make_config(options.device, options.cache)
     seed_kernel = task.files[f"kernels/naive{host.kind.language.suffix}"]
     problem = problem_of(task, host, seed_kernel, "naive")
-    endpoint = Endpoint(
-        name=options.api_name,
-        api_name=options.api_name,
-        base_url=options.base_url,
-        key_variable=options.key_variable,
-    )
-    prices = {"price_in_usd": options.price_in, "price_out_usd": options.price_out}
-    spec = ModelSpec(name=options.api_name, **prices)
-    model = _priced(asking(endpoint), spec)
+    spec, model = language_model(options)
 
     def run(parameters: Mapping[str, Any], seed: int) -> Ran:
         config = RunConfig(
@@ -137,16 +124,6 @@ def real(options: argparse.Namespace, purse: Purse) -> Run:
         return ran(campaign.history, sum(stages))
 
     return run
-
-
-def _priced(model: Model, spec: ModelSpec) -> Model:
-    """The same with what its answers cost."""
-
-    def ask(number: int, command: Ask) -> Answer:
-        answer = model(number, command)
-        return replace(answer, cost_usd=cost_usd(spec, answer.tokens_in, answer.tokens_out))
-
-    return ask
 
 
 def runs(run: Run, parts: Sequence[str], repeats: int) -> tuple[dict[str, list[Ran]], str]:
@@ -202,19 +179,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--evaluations", type=int, default=40)
     parser.add_argument("--part", nargs="*", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--base-url", default="", help="ask a real language model there")
-    parser.add_argument("--api-name", default="", help="its name at the endpoint")
-    parser.add_argument("--key-variable", default="", help="environment variable of its key")
+    add_endpoint(parser)
     parser.add_argument("--task", default="softmax")
     parser.add_argument("--device", type=DeviceKind, default=DeviceKind.CPU)
     parser.add_argument("--cache", type=Path, default=default_cache_folder())
     add_limits(parser)
     options = parser.parse_args()
     check_limits(parser, options)
-    if options.base_url and not options.api_name:
-        parser.error("--api-name: name the language model at the endpoint")
-    if options.key_variable and options.key_variable not in os.environ:
-        parser.error(f"--key-variable: {options.key_variable} is not set")
+    check_endpoint(parser, options)
     purse = Purse(
         runs=options.repeats * (1 + len(options.part)),
         evaluations=options.evaluations,
