@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -142,6 +142,20 @@ class Tools:
             {**wanted, **seed, "models": models or [], "parameters": parameters or {}}
         )
 
+    def steer_run(
+        self,
+        run: Annotated[str, Field(description="its id")],
+        step: Literal["pause", "resume", "stop", "extend", "again"],
+        budget: Annotated[Document | None, Field(description="extend, again: new caps")] = None,
+        parameters: Annotated[Document | None, Field(description="extend, again")] = None,
+        models: Annotated[list[str] | None, Field(description="again: other ones")] = None,
+    ) -> Document:
+        """Pause a run, resume, stop or extend it, or start it once more with changes."""
+        caps = budget or {}
+        given = {"parameters": parameters, "models": models}
+        given |= caps if step == "extend" else {"budget": budget}
+        return self.site.steer_run(run, step, {k: v for k, v in given.items() if v})
+
 
 def server(site: Site) -> MCPServer:
     """The tools on this site."""
@@ -149,7 +163,7 @@ def server(site: Site) -> MCPServer:
     tools, of = Tools(site), ChallengeTools(site)
     for tool in (
         *(tools.list_tasks, tools.get_task, tools.submit, tools.wait, tools.result),
-        *(tools.profile, tools.compare, tools.board, tools.start_run),
+        *(tools.profile, tools.compare, tools.board, tools.start_run, tools.steer_run),
         *(of.list_challenges, of.get_challenge, of.list_entries, of.enter_challenge),
         *(of.entry, of.report_entry, of.finish_entry),
     ):

@@ -94,6 +94,10 @@ class Site:
         """A run, as soon as there is news of it."""
         return dict(self.get(f"/runs/{_segment(identity)}", _wait(wait_s, since)))
 
+    def steer_run(self, identity: str, step: str, payload: Mapping[str, Any]) -> Document:
+        """Pause, resume, stop or extend a run; `again` answers with another one."""
+        return self._post(f"/runs/{_segment(identity)}/{step}", payload)
+
     def challenges(self) -> list[Document]:
         """All challenges, the newest first."""
         return list(self._pages("/challenges", {}))

@@ -17,12 +17,20 @@ from kbench_client.results import duration
 from kbench_client.site import Site
 
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+STEPS = {
+    "pause": "begin nothing new",
+    "resume": "go on with it",
+    "stop": "end it for good",
+    "extend": "change the caps that are given, and give --parameter NAME=MORE of a strategy",
+    "again": "start it once more, but for what is given",
+}
+"""What may be done with a run."""
 BUDGET = {"evaluations": int, "usd": float, "tokens": int, "wall_time_s": int}
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = command("run", "start an optimisation run, or follow one")
+    parser = command("run", "start an optimisation run, follow one, or steer it")
     parser.add_argument("task", metavar="TASK_OR_RUN", help="a task's name, or a run's id")
     parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
     parser.add_argument("--device", default="")
@@ -38,6 +46,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--enter-best", action="store_true", help="submit the best at the end")
     for name, kind in BUDGET.items():
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, help="a cap")
+    steps = parser.add_mutually_exclusive_group()
+    for name, words in STEPS.items():
+        steps.add_argument(f"--{name}", dest="step", action="store_const", const=name, help=words)
     parser.add_argument("--watch", action="store_true", help="wait for its end")
     add_watch_options(parser)
     parser.set_defaults(run=_run)
@@ -59,6 +70,20 @@ def body(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value not in ("", [], {}, False)}
 
 
+def changes(options: argparse.Namespace) -> dict[str, Any]:
+    """The body of a step, of what has been given. Raises `Stop` for what no such step takes."""
+    given = body(options)
+    given.pop("task")
+    taken: set[str] = set()
+    if options.step == "extend":
+        taken = {"budget", "parameters"}
+    elif options.step == "again":
+        taken = {"budget", "parameters", "models", "name", "private"}
+    for name in given.keys() - taken:
+        raise Stop(Exit.MISUSE, f"--{options.step} of a run takes none", name)
+    return given | given.pop("budget", {}) if options.step == "extend" else given
+
+
 def _parameter(text: str) -> tuple[str, Any]:
     name, sign, value = text.partition("=")
     if not sign or not name:
@@ -70,10 +95,12 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    if options.strategy:
+    if options.step and not _RUN.fullmatch(options.task):
+        raise Stop(Exit.MISUSE, f"{options.task!r} is no id of a run", "run")
+    if options.strategy or options.step:
         if not site.account.token:
             raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
-        run = site.start_run(body(options))
+        run = _steered(options, site) if options.step else site.start_run(body(options))
     elif _RUN.fullmatch(options.task):
         run = site.run(options.task)
     else:
@@ -85,6 +112,10 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         run = follow(site, run["id"], output, options.timeout)
     output.answer(run | {"url": address}, f"{_line(run)}\n{run['id']}\n{address}")
     return Exit.GOOD
+
+
+def _steered(options: argparse.Namespace, site: Site) -> dict[str, Any]:
+    return site.steer_run(options.task, options.step, changes(options))
 
 
 def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import stat
@@ -294,6 +295,27 @@ def test_a_run_is_started_and_followed(kbench: Command, ada: Any, home: Path) ->
     assert (nothing["field"], nothing["exit"]) == ("seed_kernel", 2)
     assert "give one to start a run" in kbench("run", "scale").err
     assert kbench("run", "scale", "--strategy", "autotune", "--parameter", "x").status == 2
+
+
+def test_a_run_is_steered(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    words = ("run", "scale", "--strategy", "autotune", "--device", "cpu", "--evaluations", "3")
+    head = "constexpr int TILE = 32;  // knob: 16 32 64"
+    assert kbench(*words, "--kernel", kernel(home, head)).status == 0
+    run = Run.objects.get()
+    steer = functools.partial(kbench, "run", str(run.pk))
+    assert steer("--pause", "--json").document["status"] == "PAUSED"
+    assert steer("--resume", "--json").document["status"] != "PAUSED"
+    more = steer("--extend", "--evaluations", "9", "--json").document
+    assert more["budget"]["evaluations"] == 9
+    again = steer("--again", "--name", "other", "--evaluations", "5", "--json").document
+    assert (again["id"] != str(run.pk), again["budget"]["evaluations"]) == (True, 5)
+    assert steer("--stop", "--json").document["status"] == "STOPPED"
+    late = steer("--pause")
+    assert (late.status, str(run.pk) in late.out) == (2, False)
+    assert "takes none" in steer("--pause", "--evaluations", "3").err
+    assert "is no id of a run" in kbench("run", "scale", "--stop").err
+    assert "not allowed with" in steer("--stop", "--pause").err
 
 
 def test_a_version_that_does_not_fit_is_told_once(

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 NAMES = {
     *("list_tasks", "get_task", "submit", "wait", "result", "profile", "compare", "board"),
-    *("start_run", "list_challenges", "get_challenge", "list_entries"),
+    *("start_run", "steer_run", "list_challenges", "get_challenge", "list_entries"),
     *("enter_challenge", "entry", "report_entry", "finish_entry"),
 }
 
@@ -101,6 +101,8 @@ def test_results_boards_and_runs() -> None:
     with pytest.raises(Stop, match="strategy"):
         tools.start_run("scale", "magic")
     assert not Run.objects.exists()
+    with pytest.raises(Stop, match="no run"):
+        tools.steer_run("00000000-0000-4000-8000-000000000000", "extend", {"evaluations": 9})
 
 
 @pytest.fixture
