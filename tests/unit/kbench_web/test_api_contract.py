@@ -80,7 +80,6 @@ def refused_for_the_sites_rows(_: Any, response: Any, case: Any) -> None:
         assert problem["reason"]
 
 
-@pytest.mark.sampled(12)
 @contract.parametrize()
 @settings(
     max_examples=_EXAMPLES,
