@@ -124,12 +124,10 @@ def _database() -> dict[str, Any]:
     if database.get("ENGINE") == "django.db.backends.sqlite3":
         DATA_DIR.mkdir(parents=True, exist_ok=True)
         # Writers queue up at BEGIN instead of failing in mid-transaction; readers never wait.
-        # Up to 2 GiB are read in place: long boards take half as long as by copies of pages.
         database["OPTIONS"] = {
             "timeout": 30,
             "transaction_mode": "IMMEDIATE",
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-            " PRAGMA mmap_size=2147418112;",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
         name = f"test-kbench-{os.getpid()}.sqlite3"  # no leftover of a runner
         database["TEST"] = {"NAME": str(Path(tempfile.gettempdir()) / name)}

@@ -236,7 +236,10 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
     assert evaluation["id"] == first["id"]
     assert evaluation["verdict"] in ("CORRECT", "UNSTABLE"), evaluation  # audits run beside it
 
-    check_that_an_agent_gets_a_verdict(installation, tmp_path)
+    try:
+        check_that_an_agent_gets_a_verdict(installation, tmp_path)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\nthe site printed:\n{installation.log()}") from None
     check_that_the_run_survives(installation, run)
 
     again = subprocess.run(
