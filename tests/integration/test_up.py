@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -70,6 +71,15 @@ def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Dem
     running = DemoInstallation(tmp_path / "data", "--no-demo", settings=settings)
     yield running
     running.kill()
+
+
+@contextmanager
+def saying_what_was_printed(installation: DemoInstallation) -> Iterator[None]:
+    """What fails inside says also what the site printed."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{error}\nthe site printed:\n{installation.log()}") from None
 
 
 def commands_of(guide: str) -> list[str]:
@@ -221,7 +231,6 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
     assert b"<html" in installation.get("/")
     demo, run = installation.submit_demo()
     first = installation.evaluation(demo)
-
     installation.wait(
         lambda: installation.evaluation(demo)["status"] != "QUEUED",
         "the demo is never taken",
@@ -236,10 +245,8 @@ def test_it_serves_survives_a_killed_runner_and_stops_cleanly(
     assert evaluation["id"] == first["id"]
     assert evaluation["verdict"] in ("CORRECT", "UNSTABLE"), evaluation  # audits run beside it
 
-    try:
+    with saying_what_was_printed(installation):
         check_that_an_agent_gets_a_verdict(installation, tmp_path)
-    except AssertionError as error:
-        raise AssertionError(f"{error}\nthe site printed:\n{installation.log()}") from None
     check_that_the_run_survives(installation, run)
 
     again = subprocess.run(
