@@ -100,7 +100,10 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     if options.strategy or options.step:
         if not site.account.token:
             raise Stop(Exit.NO_TOKEN, "run `kbench login`, or set KBENCH_TOKEN", "token")
-        run = _steered(options, site) if options.step else site.start_run(body(options))
+        if options.step:
+            run = site.steer_run(options.task, options.step, changes(options))
+        else:
+            run = site.start_run(body(options))
     elif _RUN.fullmatch(options.task):
         run = site.run(options.task)
     else:
@@ -112,10 +115,6 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         run = follow(site, run["id"], output, options.timeout)
     output.answer(run | {"url": address}, f"{_line(run)}\n{run['id']}\n{address}")
     return Exit.GOOD
-
-
-def _steered(options: argparse.Namespace, site: Site) -> dict[str, Any]:
-    return site.steer_run(options.task, options.step, changes(options))
 
 
 def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[str, Any]:

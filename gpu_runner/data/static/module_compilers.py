@@ -10,16 +10,18 @@ LEFT_TO_CALLS = "left to the first calls"
 
 _AT_CALLS = re.compile(
     r"\b(?:triton|numba|cutlass|cute|cupy|compile|_inductor)\b|\bcuda\s*\.\s*tile\b"
+    r"|\b(?:is_available|device_count)\b"  # an import without a GPU goes another way
 )
 _INLINE = re.compile(r"\b(?:load_inline|cpp_extension)\b")
 _LOAD_INLINE, _EXTENSION = "load_inline", "cpp_extension"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_MAYBE = (ast.If, ast.IfExp, ast.Try, ast.TryStar, ast.Match, ast.BoolOp, ast.For, ast.While)
 
 
 def compiles_at_calls(source: str) -> bool:
     """Whether a module names what may compile when it is called.
 
-    `load_inline` outside of all functions has compiled when the import ends.
+    `load_inline` outside of all functions and conditions has compiled when the import ends.
     """
     if _AT_CALLS.search(source):
         return True
@@ -32,13 +34,13 @@ def names_extensions(source: str) -> bool:
 
 
 def _is_inlined_at_import(source: str) -> bool:
-    """Whether `load_inline` is only called, by its name, and outside of functions."""
+    """Whether `load_inline` is only called, by its name, in what every import runs."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     called = set()
-    for node in _outside_of_functions(tree):
+    for node in _run_by_each_import(tree):
         if isinstance(node, ast.Call) and _last_name(node.func) == _LOAD_INLINE:
             called.add(node.func)
             if isinstance(node.func, ast.Attribute):
@@ -47,11 +49,12 @@ def _is_inlined_at_import(source: str) -> bool:
     return all(node in called for node in mentions)
 
 
-def _outside_of_functions(node: ast.AST) -> list[ast.AST]:
+def _run_by_each_import(node: ast.AST) -> list[ast.AST]:
     found, left = [], [node]
     while left:
         found.append(left.pop())
-        left += [n for n in ast.iter_child_nodes(found[-1]) if not isinstance(n, _FUNCTIONS)]
+        children = ast.iter_child_nodes(found[-1])
+        left += [child for child in children if not isinstance(child, _LATER + _MAYBE)]
     return found
 
 

@@ -60,9 +60,9 @@ def check(config: SupervisorConfig, instruments: Instruments = INSTRUMENTS) -> s
     """Empty if the device is fine, else a sentence; hold the device. May take a minute.
 
     A CPU is fine when no process of an evaluation is left, and programs of ours are there or can be
-    built. A GPU also when its memory is in use as
-    it was, no new memory error is counted, and a known kernel takes its time and gives the right
-    results. What a healthy device was like is remembered until the host starts anew.
+    built. A GPU also when its memory is in use as it was, no new memory error is counted, and a
+    known kernel takes its time and gives the right results. What a healthy device was like is
+    remembered until the host starts anew.
     """
     reason = ""
     for pause_s in (0.0, *PAUSES_S):

@@ -15,7 +15,6 @@ AT_IMPORT = {
     "by name": IMPORT + OWN + CALL,
     "in a class": IMPORT + f"class Own:\n    {OWN}",
     "in the module": f"import torch.utils.cpp_extension\ntorch.utils.cpp_extension.{OWN[6:]}",
-    "conditional": f"{IMPORT}if True:\n    {OWN}{CALL}",
 }
 AT_CALLS = {
     "triton": "import triton\n",
@@ -23,6 +22,11 @@ AT_CALLS = {
     "in a function": f"{IMPORT}def forward(x):\n    {OWN}    return own.f(x)\n",
     "in a method": f"{IMPORT}class ModelNew:\n    def __init__(self):\n        {OWN}",
     "in a lambda": f"{IMPORT}forward = lambda x: {OWN[6:]}",
+    "in a condition": f"{IMPORT}import torch\nif torch.cuda.device_count():\n    {OWN}{CALL}",
+    "in another condition": f"{IMPORT}import os\nif os.cpu_count():\n    {OWN}{CALL}",
+    "in a choice": f"{IMPORT}import sys\nown = {OWN[6:-1]} if sys.flags.debug else None\n",
+    "in an attempt": f"{IMPORT}try:\n    {OWN}except RuntimeError:\n    own = None\n",
+    "of another text": f"{IMPORT}A = 'a' if torch.cuda.is_available() else 'b'\n{OWN}{CALL}",
     "another name": f"{IMPORT.strip()} as made\n{OWN.replace('load_inline', 'made')}",
     "handed on": f"{IMPORT}make = load_inline\n",
     "another module": "from torch.utils import cpp_extension as e\nown = e.load_inline('o', '')\n",
