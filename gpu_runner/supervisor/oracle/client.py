@@ -179,11 +179,8 @@ class Oracle:
         Returns the oracle's environment (torch, device_name). Whatever was loaded is forgotten.
         """
         self._child.arenas = (inputs.descriptor, samples.descriptor)
-        try:
+        with self._answering("load"):
             socket.send_fds(self._handles, [b"arenas"], self._child.arenas)
-        except OSError as error:
-            if self.running:  # else the request below says why it has died
-                raise OracleError(f"the oracle cannot be given its memory: {error}") from None
         return self._ask(op="load", task=encode(task), device=self._config.kind.value)
 
     def describe(self, workload: Workload, direction: Direction, seed: int) -> Description:
@@ -205,10 +202,12 @@ class Oracle:
     def share(self, inputs: int, outputs: int) -> tuple[DeviceArena, DeviceArena]:
         """Have memory of the device made, of at least so many bytes, that runners can import."""
         sizes = self._ask(op="share", inputs=inputs, outputs=outputs)["sizes"]
-        self._handles.settimeout(self._config.oracle_timeout_s)
-        _, found, _, _ = socket.recv_fds(self._handles, 16, 2)
-        if len(found) != len(sizes):
-            raise OracleError("the oracle sent no handles of the device's memory")
+        with self._answering("share"):
+            self._handles.settimeout(self._config.oracle_timeout_s)
+            _, found, _, _ = socket.recv_fds(self._handles, 16, 2)
+            if len(found) != len(sizes):
+                raise ChannelClosed("no handles of the device's memory")
+        self.failed = False
         first, second = (DeviceArena(fd, size) for fd, size in zip(found, sizes, strict=True))
         return first, second
 
@@ -308,8 +307,9 @@ class Oracle:
             words = self._child.output[-4000:].strip()
             if self._child.memory_exceeded or _WANTED_MEMORY.search(words):
                 raise OutOfMemory(self._ran_out(words)) from None
+            became = "does not listen" if status is None else "died"
             raise OracleError(
-                f"{_NAME} died ({error})" + (f":\n{words}" if words else "")
+                f"{_NAME} {became} ({error})" + (f":\n{words}" if words else "")
             ) from None
 
     def _ran_out(self, words: str) -> str:
