@@ -43,7 +43,11 @@ PROFILES = (
     ("full", "Full", "every metric there is"),
 )
 SEED_KERNELS = (
-    ("naive", "Naive", "the simplest kernel of the task; for autotune the one with knobs"),
+    (
+        "",
+        "Usual",
+        "the naive kernel, if there is one; for autotune the one with knobs; for translate none",
+    ),
     (
         "best",
         "Best",
@@ -113,7 +117,9 @@ class RunForm(ServiceForm):
     )
     device = forms.ChoiceField(error_messages={"required": "Choose a device."})
     strategy = forms.ChoiceField(error_messages={"required": "Choose a strategy."})
-    seed_kernel = forms.ChoiceField(choices=[(v, w) for v, w, _ in SEED_KERNELS], initial="naive")
+    seed_kernel = forms.ChoiceField(
+        required=False, choices=[(v, w) for v, w, _ in SEED_KERNELS], initial=""
+    )
     source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
     models = forms.MultipleChoiceField(required=False)
     temperatures = forms.CharField(required=False, max_length=100, initial="0.5, 0.75, 1.0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -124,10 +125,19 @@ def test_parameters_and_verifiers_reach_the_run(signed_in: Client) -> None:
 
 
 def test_a_box_that_is_not_ticked_says_no(signed_in: Client) -> None:
-    sent = fields(strategy="translate", models=["writer"], seed_kernel="none")
+    sent = fields(strategy="translate", models=["writer"])
     sent.pop(field_name("translate", "summarise"))
     assert signed_in.post("/runs/new/", sent).status_code == 302
     assert Run.objects.get().config["parameters"]["summarise"] is False
+
+
+@pytest.mark.parametrize(("strategy", "begins"), [("translate", ""), ("evolve", make.SOURCE)])
+def test_the_usual_seed_is_the_strategys(signed_in: Client, strategy: str, begins: str) -> None:
+    page = signed_in.get("/runs/new/").content.decode()
+    assert re.search(r'name="seed_kernel"\s+value=""\s+checked', page)
+    sent = fields(strategy=strategy, models=["writer"], seed_kernel="")
+    assert signed_in.post("/runs/new/", sent).status_code == 302
+    assert Run.objects.get().problem["seed_source"] == begins
 
 
 @pytest.mark.parametrize(
@@ -169,7 +179,8 @@ def test_a_box_that_is_not_ticked_says_no(signed_in: Client) -> None:
         ({"seed_kernel": "own", "source": "x" * (2**20 + 1)}, "source", "1 MiB"),
         ({"seed_kernel": "none"}, "seed_kernel", "needs a kernel to begin with"),
         ({"seed_kernel": "best"}, "seed_kernel", "nothing correct has been measured"),
-        ({"seed_kernel": "naive"}, "seed_kernel", "declares no knobs"),
+        ({"seed_kernel": ""}, "seed_kernel", "declares no knobs"),
+        ({"seed_kernel": "naive"}, "seed_kernel", "Select a valid choice"),
         ({"agent": "<b>", **TUNABLE}, "agent", "Must begin with a letter"),
         ({"name": "n" * 151}, "name", "at most 150"),
         ({"autotune-explore": "2"}, "autotune-explore", "must be 1 or less"),
