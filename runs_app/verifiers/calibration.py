@@ -20,11 +20,14 @@ from runs_app.models import (
     LanguageModelCall,
     Run,
     Status,
+    Submission,
     Tuning,
 )
 
 MOST_CANDIDATES = 10_000
 """Candidates with votes that are looked at, the newest first; costs are those of all votes."""
+_TIMED = 2_000
+"""Candidate submissions whose evaluations say how long one takes, the newest first."""
 
 _VOTING = (Role.VERIFY.value, Role.REFLECT.value)
 _SILENCE = timedelta(minutes=10)
@@ -156,8 +159,9 @@ def _place(verifier: str) -> tuple[int, str]:
 
 def _seconds_each(runs: Iterable[Run] | QuerySet[Run, Any]) -> float | None:
     held = ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField())
+    newest = Submission.objects.filter(run__in=runs).order_by("-created_at").values("pk")
     rows = Evaluation.objects.filter(
-        submission__run__in=runs,
+        submission__in=newest[:_TIMED],
         status=Status.FINISHED,
         started_at__isnull=False,
     ).exclude(verdict=Verdict.SYSTEM_ERROR)
