@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -127,7 +127,31 @@ class KnownTimes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Facts:
+    """What was measured of a task and a device; a run may learn more of it while it goes on."""
+
+    baselines_ns: Mapping[str, float] = field(default_factory=dict)
+    floor_ns: float | None = None
+    known: tuple[KnownTimes, ...] = ()
+    limit_source: str = ""  # where the limits of `known` come from
+    hardware: tuple[str, ...] = ()  # facts of the device that measures
+    processors: int | None = None  # that a kernel gets on a CPU
+    compiler: str = ""  # and its version
+    call_limit_s: float | None = None
+
+    def names(self) -> set[str]:
+        """What is known, each by a name; a figure that was measured again adds none."""
+        found = {each.name for each in fields(Facts) if getattr(self, each.name)}
+        found |= {f"hardware {number}" for number in range(len(self.hardware))}
+        for times in self.known:
+            found |= {f"{times.workload}: {baseline}" for baseline in times.baselines_ns}
+            if times.limit_ns is not None:
+                found.add(f"{times.workload} has a limit")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem(Facts):
     """What a prompt may tell of the task and the device; hidden workloads are not among it."""
 
     task: str
@@ -146,13 +170,11 @@ class Problem:
     seed_source: str = ""  # empty: the run begins with a translation
     seed_title: str = ""
     threshold_pct: float = 30.0  # CUDAMaster's, recalibrated for the device where that was possible
-    baselines_ns: Mapping[str, float] = field(default_factory=dict)
-    floor_ns: float | None = None
-    known: tuple[KnownTimes, ...] = ()
-    limit_source: str = ""  # where the limits of `known` come from
     tolerance: str = ""  # the bound on an element's error, in numbers
-    hardware: tuple[str, ...] = ()  # facts of the device that measures
-    processors: int | None = None  # that a kernel gets on a CPU
-    compiler: str = ""  # and its version
-    call_limit_s: float | None = None
     answer_tokens: int = 0  # that an answer may have; 0 where it is not known
+
+    def with_facts(self, facts: Facts | None) -> Problem:
+        """The problem as it is known since then; None changes nothing."""
+        if facts is None:
+            return self
+        return replace(self, **{each.name: getattr(facts, each.name) for each in fields(Facts)})

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve.commands import Edit, Place, Role
-from runs_app.evolve.config import Budget
+from runs_app.evolve.config import Budget, Facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +159,13 @@ class Extended:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Briefed:
+    """More was measured of the task and the device than prompts could tell so far."""
+
+    facts: Facts
+
+
 Event = (
     Asked
     | Answered
@@ -173,6 +180,7 @@ Event = (
     | Chosen
     | Finished
     | Extended
+    | Briefed
 )
 
 KINDS: dict[str, type[Any]] = {
@@ -189,6 +197,7 @@ KINDS: dict[str, type[Any]] = {
     "chosen": Chosen,
     "finished": Finished,
     "extended": Extended,
+    "briefed": Briefed,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import events
 from runs_app.evolve.commands import Edit, Place, Role
-from runs_app.evolve.config import Budget
+from runs_app.evolve.config import Budget, Facts
 from runs_app.evolve.evaluations import LAST_MODES, Evaluations, is_refusal, replaces_time
 from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback
@@ -127,6 +127,7 @@ class History:
         self.finished: events.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
         self.parameters: Mapping[str, Any] = {}  # the strategy's, that extensions have changed
+        self.facts: Facts | None = None  # what was learnt since the start
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over
@@ -197,6 +198,8 @@ class History:
                 self.finished = event
             case events.Extended():
                 self._extended(event)
+            case events.Briefed():
+                self.facts = event.facts
 
     def find(
         self,

@@ -11,7 +11,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.evolve import budget, events
 from runs_app.evolve.bottleneck import classify
 from runs_app.evolve.commands import Ask, Command, Draft, Drop, Finish, Measure
-from runs_app.evolve.config import Budget, Problem, RunConfig
+from runs_app.evolve.config import Budget, Facts, Problem, RunConfig
 from runs_app.evolve.confirm import confirmation
 from runs_app.evolve.diagnosis import diagnose
 from runs_app.evolve.events import Event
@@ -27,8 +27,8 @@ class Optimizer:
     def __init__(self, problem: Problem, config: RunConfig, history: History) -> None:
         """Go on from `history`; raises `DataError` for parameters that the strategy refuses."""
         self.problem, self.config, self.history = problem, config, history
-        self.strategy = make_strategy(problem, extended(config, history.parameters))
-        self._parameters = history.parameters
+        self._heeded: tuple[Mapping[str, Any], Facts | None] | None = None
+        self._heed_news()
         self.parser = AnswerParser(problem, config, history)
 
     def tell(self, outcome: Outcome) -> list[Transition]:
@@ -53,7 +53,7 @@ class Optimizer:
             return []
         if self.history.searched is not None:
             return self._record(self._last_steps(self.history.searched))
-        self._heed_extensions()
+        self._heed_news()
         transitions: list[Transition] = []
         refusals: list[str] = []
         for command in self.strategy.ask(self.history):
@@ -71,11 +71,13 @@ class Optimizer:
             transitions = self._record([self.end(reason, by_budget=bool(refusals))])
         return transitions
 
-    def _heed_extensions(self) -> None:
-        """Go on with a strategy that has more to do, where an extension says so."""
-        if self._parameters != self.history.parameters:
-            self._parameters = self.history.parameters
-            self.strategy = make_strategy(self.problem, extended(self.config, self._parameters))
+    def _heed_news(self) -> None:
+        """Go on with a strategy that has more to do by an extension, or knows more of the task."""
+        news = self.history.parameters, self.history.facts
+        if news != self._heeded:
+            self._heeded = news
+            self.problem = self.problem.with_facts(self.history.facts)
+            self.strategy = make_strategy(self.problem, extended(self.config, news[0]))
 
     def end(self, reason: str, *, by_budget: bool) -> Transition:
         """The end of the search, and so of the run if its best need not be ranked."""

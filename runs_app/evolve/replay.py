@@ -70,8 +70,9 @@ def replay(
     """Make every decision of a stored run again, and compare it with what was stored.
 
     What came from outside is taken from the log: what hardware said, that a call was answered or
-    failed, extensions, and the end of its running time. All else must come of it again, event by
-    event and prompt by prompt. After a difference the replay goes on from the stored events.
+    failed, extensions, what was learnt of the device, and the end of its running time. All else
+    must come of it again, event by event and prompt by prompt. After a difference the replay goes
+    on from the stored events.
     """
     return _Replay(problem, config, stored, record).run()
 
@@ -110,7 +111,7 @@ class _Replay:
         """Whether an event came from outside. One about nothing that is under way is compared."""
         history = self.optimizer.history
         match event:
-            case events.Extended() | events.Tried():
+            case events.Extended() | events.Tried() | events.Briefed():
                 return True
             case events.Measured():
                 candidate = history.candidates.get(event.candidate)
@@ -227,4 +228,5 @@ class _Then:
 
 def _begins(event: Event) -> bool:
     """Whether an event is the first of what an outcome brings."""
-    return isinstance(event, events.Answered | events.Failed | events.Measured | events.Extended)
+    from_outside = events.Measured | events.Extended | events.Briefed
+    return isinstance(event, events.Answered | events.Failed | from_outside)

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.evolve import budget
+from runs_app.evolve import budget, events
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
@@ -23,6 +23,7 @@ from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import end as run_end
 from runs_app.optimisation.services import log as run_log
+from runs_app.optimisation.services.brief import facts_of
 from runs_app.optimisation.services.history import config_of, load_history, problem_of
 from runs_app.optimisation.services.record import Recorder
 from tasks_app.disclosure import public_result, public_text
@@ -90,6 +91,7 @@ class _Step:
             else:
                 if self.history.searched is None and (refusal := self._time_refusal()):
                     self._end_by_time(refusal)
+                self._brief()
                 self._ask()
             if self.history.finished is not None:
                 finished = self.history.finished
@@ -134,6 +136,17 @@ class _Step:
             return ""
         reason = outcome.result.reason if outcome.result else outcome.reason
         return f"{FAILURES_IN_A_ROW} evaluations in a row ended without a verdict: {reason}"
+
+    def _brief(self) -> None:
+        """Let prompts tell what was measured of the task and the device since they last did."""
+        run, problem = self.run, self.optimizer.problem.with_facts(self.history.facts)
+        if not self.optimizer.config.models or self.history.searched is not None:
+            return
+        facts = facts_of(run.task_version, run.device, problem.direction)
+        if facts.names() - problem.names():
+            briefed = events.Briefed(facts=facts)
+            self.history.apply(briefed)
+            self._record([Transition(event=briefed)])
 
     def _ask(self) -> None:
         while transitions := self.optimizer.ask():

@@ -7,9 +7,9 @@ from typing import Any
 
 from gpu_runner.data.task import VERIFIER, Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
-from runs_app.baselines.selectors import workload_baselines
-from runs_app.evolve.config import KnownTimes
-from runs_app.evolve.hardware import measured_rates
+from runs_app.baselines.selectors import baselines, workload_baselines
+from runs_app.evolve.config import Facts, KnownTimes
+from runs_app.evolve.hardware import compiler_of, hardware_lines, measured_rates, processors_of
 from runs_app.models import Device, Result
 from tasks_app.models import TaskVersion
 
@@ -21,14 +21,31 @@ _MEASURED = (
 _THEORETICAL = "of the device's peak rates, each input read and each output written once"
 
 
-def environment_of(device: Device) -> Mapping[str, Any]:
+def facts_of(version: TaskVersion, device: Device, direction: Direction) -> Facts:
+    """What has been measured by now."""
+    means = baselines(version, device, direction.value)
+    environment = _environment_of(device)
+    known, source = _known_times(version, device, direction, environment)
+    return Facts(
+        baselines_ns=means.times_ns,
+        floor_ns=means.floor_ns,
+        known=known,
+        limit_source=source,
+        hardware=hardware_lines(environment),
+        processors=processors_of(environment),
+        compiler=compiler_of(environment),
+        call_limit_s=(environment.get("hardware") or {}).get("call_timeout_s"),
+    )
+
+
+def _environment_of(device: Device) -> Mapping[str, Any]:
     """What the newest result of the device says of its host; empty where there is none."""
     rows = Result.objects.filter(evaluation__device=device).order_by("-evaluation__finished_at")
     found = rows.values_list("document__environment", flat=True).first()
     return found or {}
 
 
-def known_times(
+def _known_times(
     version: TaskVersion,
     device: Device,
     direction: Direction,

@@ -12,15 +12,13 @@ from gpu_runner.data.profile import THROUGHPUTS
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
-from runs_app.baselines.selectors import baselines
 from runs_app.errors import SubmissionError
 from runs_app.evolve.bottleneck import calibrate
 from runs_app.evolve.config import Problem
-from runs_app.evolve.hardware import compiler_of, hardware_lines, processors_of
 from runs_app.evolve.reference import reference_for
 from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.models import Device, Evaluation, Result, Submission
-from runs_app.optimisation.services.brief import environment_of, known_times, tolerance_text
+from runs_app.optimisation.services.brief import facts_of, tolerance_text
 from runs_app.optimisation.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
@@ -46,11 +44,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
     """The problem as everybody may see it."""
     public = public_task(version.document)
     kind, data = DeviceKind(device.kind), version.data
-    means = baselines(version, device, direction.value)
-    environment = environment_of(device)
     workloads = data.workloads_for(kind, direction, hidden=False)
-    known, source = known_times(version, device, direction, environment)
-    facts = environment.get("hardware") or {}
     return Problem(
         task=data.name,
         title=data.title,
@@ -71,15 +65,8 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         seed_source=seed.source,
         seed_title=seed.title,
         threshold_pct=calibrate(_throughputs(device)),
-        baselines_ns=means.times_ns,
-        floor_ns=means.floor_ns,
-        known=known,
-        limit_source=source,
         tolerance=tolerance_text(data, workloads, direction),
-        hardware=hardware_lines(environment),
-        processors=processors_of(environment),
-        compiler=compiler_of(environment),
-        call_limit_s=facts.get("call_timeout_s"),
+        **vars(facts_of(version, device, direction)),
     )
 
 

@@ -11,7 +11,7 @@ import { palette } from "./colours.js";
 
 const DRAW_MS = 250;
 const HEAD_MS = 15000;
-const LIFE = new Set(["started", "paused", "resumed", "stopped", "finished", "extended", "entered", "note", "searched", "chosen"]);
+const LIFE = new Set(["started", "paused", "resumed", "stopped", "finished", "extended", "entered", "note", "briefed", "searched", "chosen"]);
 
 const config = JSON.parse(document.getElementById("run-config").textContent);
 const byId = (id) => document.getElementById(id);

@@ -12,7 +12,7 @@ from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
 from runs_app.evolve import budget, events
 from runs_app.evolve.commands import Ask, Command, Message
-from runs_app.evolve.config import Budget, ModelSpec, Problem, RunConfig
+from runs_app.evolve.config import Budget, Facts, ModelSpec, Problem, RunConfig
 from runs_app.evolve.evaluations import LAST_MODES, is_refusal
 from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback, feedback_of
@@ -257,7 +257,13 @@ class Drive:
 
     def extend(self, new: Budget) -> None:
         """Give the run another budget."""
-        event = events.Extended(budget=new)
+        self._happened(events.Extended(budget=new))
+
+    def learn(self, facts: Facts) -> None:
+        """More was measured of the device."""
+        self._happened(events.Briefed(facts=facts))
+
+    def _happened(self, event: Event) -> None:
         self.history.apply(event)
         self.events.append(event)
 

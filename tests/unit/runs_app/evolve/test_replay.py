@@ -13,7 +13,7 @@ from gpu_runner.data import codec
 from runs_app.evolve import events
 from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.commands import Message
-from runs_app.evolve.config import Budget, VerifierConfig
+from runs_app.evolve.config import Budget, Facts, KnownTimes, VerifierConfig
 from runs_app.evolve.evaluations import Evaluations
 from runs_app.evolve.events import Event
 from runs_app.evolve.history import History
@@ -141,6 +141,21 @@ def restored(history: History, stored: list[Event], world: World) -> History:
         extension=next((e for e in reversed(stored) if isinstance(e, events.Extended)), None),
     )
     return again
+
+
+def test_what_is_learnt_stands_in_later_prompts_and_is_taken_from_the_log() -> None:
+    run = a_run("evolve", 3)
+    problem, config = run.optimizer.problem, run.optimizer.config
+    run.go(events_at_most=20)
+    known = KnownTimes(workload="n1024", baselines_ns={"eager": 4000.0}, limit_ns=100.0)
+    run.learn(Facts(known=(known,), limit_source="estimates"))
+    at = len(run.events)
+    run.go()
+    asked = [event.number for event in run.events[:at] if isinstance(event, events.Asked)]
+    told = {ask: "eager 4.00 us" in str(text) for ask, text in run.world.prompts.items()}
+    assert {ask for ask, is_told in told.items() if not is_told} == set(asked)
+    assert any(told.values())
+    assert replay(problem, config, run.events, run.world).differences == ()
 
 
 def test_an_extension_and_the_end_of_time_are_taken_from_the_log() -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from gpu_runner.data import codec
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode
-from runs_app.models import Run
+from runs_app.evolve.config import Facts
+from runs_app.models import Evaluation, Run
 from runs_app.optimisation.services.brief import tolerance_text
+from runs_app.optimisation.services.history import load_history
+from runs_app.optimisation.services.replay import replay_run
 from tests import factories as make
 from tests.unit.runs_app.optimisation.conftest import World
 
@@ -39,6 +44,31 @@ def test_a_device_that_has_measured_nothing_is_said_to_be_unknown(
     assert problem["hardware"] == []
     assert problem["compiler"] == ""
     assert problem["processors"] is None
+
+
+def test_a_run_learns_what_is_measured_while_it_goes_on(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start()
+    world.to_first_calls(run)
+    world.answer(run)
+    before = run.events.filter(kind="briefed").count()  # its own seed was measured, too
+    measured(run.task_version)
+    later = make.NOW + timedelta(hours=1)
+    Evaluation.objects.filter(mode=Mode.RANKED).update(finished_at=later)
+    assert world.advance(run) > 0
+    *_, briefed = told = run.events.filter(kind="briefed").order_by("seq")
+    assert len(told) == before + 1
+    facts = briefed.payload["facts"]
+    assert (facts["processors"], facts["compiler"]) == (1, "g++ (Debian) 12.2.0")
+    assert {each["workload"] for each in facts["known"] if each["baselines_ns"]} == {"n256"}
+    assert make.HIDDEN_WORKLOAD not in str(briefed.payload)
+    assert load_history(run).facts == codec.decode(Facts, facts)
+    measured(run.task_version)  # the same once more
+    world.measure(run, 900.0)
+    world.advance(run)
+    assert run.events.filter(kind="briefed").count() == before + 1
+    assert replay_run(run).differences == ()
 
 
 def test_the_newest_result_tells_the_machine(start: Callable[..., Run], world: World) -> None:

@@ -361,7 +361,7 @@ def test_a_step_needs_no_more_queries_in_a_long_run(
     run = start(parameters={"asks": 40}, concurrent_asks=1)
     world.to_first_calls(run)
     for _ in range(3):
-        with django_assert_max_num_queries(20):
+        with django_assert_max_num_queries(22):
             assert advance_run(run_id=run.pk, now=make.NOW) == 0
         world.answer(run)
         world.advance(run)
