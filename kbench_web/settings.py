@@ -298,7 +298,7 @@ MAX_RUNNING_RUNS_PER_USER = env.whole("KBENCH_MAX_RUNNING_RUNS_PER_USER", 4, lea
 # US dollars; they bind users who are no admins, in runs with language models that have a price.
 MAX_RUN_USD = env.number("KBENCH_MAX_RUN_USD", 20.0)
 MAX_USD_PER_USER_DAY = env.number("KBENCH_MAX_USD_PER_USER_DAY", 50.0)
-CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 4, least=1)
+CALL_WORKERS = env.whole("KBENCH_CALL_WORKERS", 8, least=1)
 # The process of a call says every few seconds that it is alive.
 CALL_SILENCE_S = env.whole("KBENCH_CALL_SILENCE_S", 90, least=10)
 KEY_VARIABLES = env.words("KBENCH_KEY_VARIABLES", [])
