@@ -15,6 +15,7 @@ _REPORT = "vectorization.txt"
 _MISSED_SHOWN = 5  # chosen: of a report for a person
 _LINE = re.compile(r"^(?P<at>\d+:\d+): (?P<kind>optimized|missed): +(?P<text>.+)$", re.MULTILINE)
 _WIDTH = re.compile(r"loop vectorized using (\d+) byte vectors")
+_BY_HAND = re.compile(r"\b_mm\d*_\w|\bvector_size\b|\b(?:v|sv)(?:ld|st)\d\w*\(")
 _OUTER = ("multiple nested loops", "loop nest containing")
 _REASON = re.compile(r"not vectorized: (.+)")
 
@@ -42,6 +43,11 @@ class Vectorization:
             + (f": {self.reasons[place]}" if place in self.reasons else "")
             for place in self.missed[:_MISSED_SHOWN]
         ]
+
+
+def is_by_hand(source: str) -> bool:
+    """Whether it holds vectors of its own, so that g++'s report says little of its loops."""
+    return bool(_BY_HAND.search(source))
 
 
 def look(recipe: Recipe, config: SupervisorConfig) -> Vectorization | None:

@@ -90,6 +90,9 @@ class Profiler:
         if self._request.solution.language is Language.PYTHON:
             notes.append("no compiler says which loops of a Python module are vectorised")
             return {}
+        if vectorization.is_by_hand(self._request.solution.source):
+            notes.append("its loops hold vectors written by hand: g++'s report does not count them")
+            return {}
         recipes = solution_recipes(self._request, self._config)
         looks = (vectorization.look(recipe, self._config) for recipe in recipes)
         found = next(filter(None, looks), None)

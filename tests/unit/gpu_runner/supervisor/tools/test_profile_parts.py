@@ -100,6 +100,21 @@ def test_vectorised_loops_are_counted_by_their_place() -> None:
     assert found.notes() == ["the loop at line 7 is not vectorised: latch block not empty"]
 
 
+@pytest.mark.parametrize(
+    ("source", "is_by_hand"),
+    [
+        ("__m512 y = _mm512_fmadd_ps(x, a, b);", True),
+        ("_mm_prefetch(p, _MM_HINT_T0);", True),
+        ("typedef float v8 __attribute__((vector_size(32)));", True),
+        ("auto a = vld1q_f32(p);", True),
+        ("for (int i = 0; i < n; ++i) my_mm_sum += x[i];", False),
+        ("std::vector<int> size;", False),
+    ],
+)
+def test_vectors_by_hand_are_seen(source: str, is_by_hand: bool) -> None:
+    assert vectorization.is_by_hand(source) is is_by_hand
+
+
 @needs_jail
 def test_gcc_is_asked_about_the_submissions_own_loops(tmp_path: Path) -> None:
     source = (
