@@ -124,6 +124,7 @@ class KnownTimes:
     workload: str
     baselines_ns: Mapping[str, float] = field(default_factory=dict)
     limit_ns: float | None = None
+    limit_by: str = ""  # "memory" or "arithmetic", where an estimate tells
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,10 @@ def _cpu(environment: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[s
         yield f"the kernel gets {count} processors, one a core; OpenMP makes so many threads"
     if facts.get("features"):
         yield f"instructions that -march=native switches on: {', '.join(facts['features'])}"
-    yield from _clock(facts)
+    if facts.get("identity"):
+        yield f"it identifies itself as {facts['identity']}"
+    if facts.get("clock_is") == "highest":  # that of one moment says nothing of a busy processor
+        yield from _clock(facts)
     for cache in facts.get("caches", []):
         shared = "" if cache["shared_by"] == 1 else f", shared by {cache['shared_by']} processors"
         name = "L1 data cache" if cache["level"] == 1 else f"L{cache['level']} cache"

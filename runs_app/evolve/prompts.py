@@ -141,7 +141,7 @@ def common(problem: Problem) -> dict[str, str]:
         "time_limit": _time_limit(problem),
         "answer_tokens": f"{problem.answer_tokens:,}",
         "fence": fence_of(problem),
-        "language": "CUDA C++" if problem.device_kind is DeviceKind.CUDA else "C++/OpenMP",
+        "language": _language(problem),
     }
 
     def of(name: str) -> str:
@@ -154,6 +154,12 @@ def common(problem: Problem) -> dict[str, str]:
         "hints": of(f"hints_{problem.language}"),
     }
     return {**facts, **shared, **{name: of(name) for name in ("form_kernel", "form_edits")}}
+
+
+def _language(problem: Problem) -> str:
+    if problem.device_kind is DeviceKind.CUDA:
+        return "CUDA C++"
+    return "C++" if problem.processors == 1 else "C++/OpenMP"
 
 
 def fence_of(problem: Problem) -> str:
@@ -236,7 +242,8 @@ def _known(times: KnownTimes | None) -> str:
         return ""
     parts = [f"{name} {_us(time)}" for name, time in times.baselines_ns.items()]
     if times.limit_ns is not None:
-        parts.append(f"limit {_us(times.limit_ns)}")
+        binds = f" by {times.limit_by}" if times.limit_by else ""
+        parts.append(f"limit {_us(times.limit_ns)}{binds}")
     return "; " + ", ".join(parts) if parts else ""
 
 

@@ -43,6 +43,7 @@ class Section:
 
 
 _DEFAULT = TokenBudgets()
+_NO_LIMITS: Mapping[str, float] = {}
 
 
 def sections(
@@ -50,16 +51,18 @@ def sections(
     mode: ProfileMode,
     bottleneck: str,
     threshold_pct: float,
+    limits: Mapping[str, float] = _NO_LIMITS,
     budgets: TokenBudgets = _DEFAULT,
 ) -> list[Section]:
     """What a prompt shows of an evaluation; sections with nothing to say are left out.
 
     mode: none hides the profile and its class, filtered shows the class's metrics, full all.
+    limits: estimates by workload in nanoseconds, where no physical limit was measured.
     """
     found = [
         ("Verdict", f"{feedback.verdict}: {feedback.reason}".rstrip(": "), budgets.verdict),
         ("First wrong element", _mismatch(feedback.mismatch), budgets.mismatch),
-        ("Times", _times(feedback), budgets.times),
+        ("Times", _times(feedback, limits), budgets.times),
         ("Compiler report", _compiler(feedback), budgets.compiler),
         ("What the kernel printed", feedback.output.strip(), budgets.output),
         ("Profile", _profile(feedback, mode, bottleneck, threshold_pct), budgets.profile),
@@ -67,9 +70,19 @@ def sections(
     return [Section(title, clip(text, tokens)) for title, text, tokens in found if text]
 
 
-def times_text(feedback: Feedback, budgets: TokenBudgets = _DEFAULT) -> str:
+def times_text(
+    feedback: Feedback, limits: Mapping[str, float] = _NO_LIMITS, tokens: int = _DEFAULT.times
+) -> str:
     """The overall time and that of each workload, with their noise, beside what is known."""
-    return clip(_times(feedback), budgets.times)
+    return clip(_times(feedback, limits), tokens)
+
+
+def by_workload(feedback: Feedback | None) -> str:
+    """The time of each public workload in the task's order, for a line of a list; "" for one."""
+    times = feedback.workloads if feedback is not None else ()
+    if len(times) < 2:
+        return ""
+    return f" ({', '.join(f'{each.time_ns / 1e3:.3g}' for each in times)} us by workload)"
 
 
 def text_of(found: list[Section]) -> str:
@@ -91,7 +104,7 @@ def _gap(characters: int) -> str:
     return f"\n[... {characters} characters left out ...]\n"
 
 
-def _times(feedback: Feedback) -> str:
+def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
     lines = []
     if feedback.latency_ns is not None:
         spread = f" ± {feedback.spread:.1%}" if feedback.spread is not None else ""
@@ -99,25 +112,31 @@ def _times(feedback: Feedback) -> str:
             f"Overall: {_us(feedback.latency_ns)}{spread} (geometric mean over the workloads)"
         )
     if feedback.speedups:
-        named = (f"{value:.3g}x {name}" for name, value in feedback.speedups.items())
+        several = len(feedback.speedups) > 2  # else the best baseline is the only one
+        shown = {n: x for n, x in feedback.speedups.items() if n != "best" or several}
+        named = (f"{value:.3g}x {name}" for name, value in shown.items())
         lines.append("Speedup against baselines: " + ", ".join(named))
     if feedback.floor_fraction is not None:
         lines.append(f"Fraction of the device's physical limit: {feedback.floor_fraction:.1%}")
-    lines += map(_workload, feedback.workloads)
+    lines += [_workload(each, limits.get(each.name)) for each in feedback.workloads]
     return "\n".join(lines)
 
 
-def _workload(time: WorkloadTime) -> str:
+def _workload(time: WorkloadTime, estimate_ns: float | None) -> str:
     shape = ", ".join(f"{name}={value}" for name, value in time.parameters.items())
     noise = (time.high_ns - time.low_ns) / 2 / time.time_ns
     parts = [f"- {time.name} ({shape}): {_us(time.time_ns)} ± {noise:.1%}"]
     if time.baseline_ns is not None:
         parts.append(f"fastest baseline {_us(time.baseline_ns)}")
     if time.floor_ns is not None:
-        parts.append(
-            f"physical limit {_us(time.floor_ns)}, {time.time_ns / time.floor_ns:.1f}x above it"
-        )
+        parts.append(f"physical limit {_beside(time.time_ns, time.floor_ns)}")
+    elif estimate_ns is not None:
+        parts.append(f"estimated limit {_beside(time.time_ns, estimate_ns)}")
     return "; ".join(parts)
+
+
+def _beside(time_ns: float, limit_ns: float) -> str:
+    return f"{_us(limit_ns)}, the time is {time_ns / limit_ns:.3g}x that"
 
 
 def _us(time_ns: float) -> str:

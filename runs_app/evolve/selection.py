@@ -12,6 +12,10 @@ LEAST_HEADROOM = 0.05
 """What is at the floor still gets this much of the attention: floors are estimates."""
 
 
+REACH = 3.0
+"""A kernel that takes so many times as long as the fastest is no parent: an edit cannot win."""
+
+
 def headroom(candidate: Candidate | None) -> float:
     """Share of a kernel's time that is above the physical limit; all of it where none is known."""
     known = candidate.floor_fraction if candidate is not None else None
@@ -20,8 +24,10 @@ def headroom(candidate: Candidate | None) -> float:
 
 def draw_parent(elites: Sequence[Candidate], dice: Random) -> Candidate:
     """One of the elites, given from fast to slow: weighted by headroom over rank."""
-    weights = [headroom(elite) / rank for rank, elite in enumerate(elites, start=1)]
-    return dice.choices(elites, weights)[0]
+    fastest_ns = elites[0].latency_ns or 0.0
+    near = [elite for elite in elites if (elite.latency_ns or 0.0) <= REACH * fastest_ns]
+    weights = [headroom(elite) / rank for rank, elite in enumerate(near, start=1)]
+    return dice.choices(near, weights)[0]
 
 
 def draw_partner(

@@ -26,7 +26,7 @@ from runs_app.evolve.commands import (
 )
 from runs_app.evolve.config import ModelSpec, Problem, ProfileMode, RunConfig
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question, draw
-from runs_app.evolve.sections import sections, text_of, times_text
+from runs_app.evolve.sections import by_workload, sections, text_of, times_text
 from runs_app.evolve.tried import tried_text
 
 T = TypeVar("T")
@@ -176,7 +176,11 @@ class Steps:
             return f"{candidate.verdict}: {candidate.reason}"
         return text_of(
             sections(
-                feedback, self.config.profile, candidate.bottleneck, self.problem.threshold_pct
+                feedback,
+                self.config.profile,
+                candidate.bottleneck,
+                self.problem.threshold_pct,
+                self._limits(),
             )
         )
 
@@ -188,8 +192,21 @@ class Steps:
         """Times of a correct candidate, workload by workload, with their noise."""
         feedback = self.history.details.feedback(candidate.number)
         if feedback is not None and feedback.workloads:
-            return times_text(feedback)
+            return times_text(feedback, self._limits())
         return f"Overall: {(candidate.latency_ns or 0.0) / 1e3:.2f} us"
+
+    def line(self, candidate: Candidate) -> str:
+        """A candidate's outcome in a line, its time by workload too."""
+        return one_line(candidate) + self._by_workload(candidate)
+
+    def _by_workload(self, candidate: Candidate) -> str:
+        if not candidate.is_correct:
+            return ""
+        return by_workload(self.history.details.feedback(candidate.number))
+
+    def _limits(self) -> dict[str, float]:
+        known = self.problem.known
+        return {each.workload: each.limit_ns for each in known if each.limit_ns is not None}
 
     def _ask(self, inquiry: Inquiry, attempt: int) -> Ask:
         place = inquiry.place
@@ -226,12 +243,17 @@ def is_judged(candidate: Candidate) -> bool:
 
 def one_line(candidate: Candidate) -> str:
     """A candidate's outcome in a line, for a history in a prompt."""
-    name = f"#{candidate.number}" + (f" {candidate.title}" if candidate.title else "")
+    name = named(candidate)
     if candidate.state is CandidateState.DROPPED:
         return f"{name}: not measured, {candidate.reason}"
     if candidate.latency_ns is None:
         return f"{name}: {candidate.verdict}, {candidate.reason}"
     return f"{name}: correct, {candidate.latency_ns / 1e3:.2f} us"
+
+
+def named(candidate: Candidate) -> str:
+    """Number and title."""
+    return f"#{candidate.number} {candidate.title}".rstrip()
 
 
 def fastest(candidates: Iterable[Candidate]) -> Candidate | None:

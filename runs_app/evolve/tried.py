@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import shorten
 
 from runs_app.evolve.history import Candidate, CandidateState, History
-from runs_app.evolve.sections import CHARACTERS_PER_TOKEN
+from runs_app.evolve.sections import CHARACTERS_PER_TOKEN, by_workload
 
-MAX_TRIED_TOKENS = 800
+MAX_TRIED_TOKENS = 1000
 _REASON = 220  # characters of a reason: the first error and its line
 _TITLE = 90
-_NOTHING = "Nothing yet."
+_NOTHING = "Nothing besides what is shown here."
+_COMPARED = 40
+"""Fastest kernels among which the fastest of each workload is looked for."""
 
 
 def tried_text(history: History, *, besides: Iterable[int] = (), before: int | None = None) -> str:
@@ -33,7 +36,23 @@ def tried_text(history: History, *, besides: Iterable[int] = (), before: int | N
             lines.append("- and earlier ones")
             break
         lines.append(line)
-    return "\n".join(lines) or _NOTHING
+    return "\n".join(lines or [_NOTHING]) + _leaders(history, before)
+
+
+def _leaders(history: History, before: int | None) -> str:
+    """Which kernel is the fastest on each workload; empty where one is on all of them."""
+    fastest: dict[str, tuple[float, int]] = {}
+    for candidate in history.correct()[-_COMPARED:]:
+        if before is not None and candidate.place.generation >= before:
+            continue
+        feedback = history.details.feedback(candidate.number)
+        for each in feedback.workloads if feedback is not None else ():
+            found = each.time_ns, candidate.number
+            fastest[each.name] = min(fastest.get(each.name, found), found)
+    if len({number for _, number in fastest.values()}) < 2:
+        return ""
+    named = (f"{name} {time / 1e3:.3g} us (#{by})" for name, (time, by) in fastest.items())
+    return f"\n\nFastest on each workload so far: {', '.join(named)}."
 
 
 def _is_lost(candidate: Candidate, history: History) -> bool:
@@ -43,7 +62,7 @@ def _is_lost(candidate: Candidate, history: History) -> bool:
 
 
 def _line(candidate: Candidate, history: History) -> str:
-    name = f"#{candidate.number} {candidate.title[:_TITLE]}".rstrip()
+    name = f"#{candidate.number} {shorten(candidate.title, _TITLE, placeholder='...')}".rstrip()
     if candidate.techniques:
         name += f" ({', '.join(candidate.techniques[:3])})"
     if candidate.state is CandidateState.DROPPED:
@@ -53,7 +72,8 @@ def _line(candidate: Candidate, history: History) -> str:
     best = history.best.latency_ns if history.best else None
     slower = f", {candidate.latency_ns / best:.2f}x the best one's time" if best else ""
     noise = f" +-{candidate.spread:.0%}" if candidate.spread else ""
-    return f"{name}: correct, {candidate.latency_ns / 1e3:.2f} us{noise}{slower}"
+    times = by_workload(history.details.feedback(candidate.number))
+    return f"{name}: correct, {candidate.latency_ns / 1e3:.2f} us{noise}{slower}{times}"
 
 
 def _short(reason: str) -> str:

@@ -62,9 +62,12 @@ def _sheet(kind: DeviceKind, index: int) -> dict[str, Any]:
 
 
 def cpu_sheet(cpuinfo: str, cpu: int, system: Path) -> dict[str, Any]:
-    """Facts of one processor: features, clock in Hz, and caches with bytes and who shares them."""
+    """Facts of one processor: identity, features, clock in Hz, and caches with who shares them."""
     flags = set(field_of(cpuinfo, "flags").split()) | set(field_of(cpuinfo, "Features").split())
     found: dict[str, Any] = {"features": [name for name in _FEATURES if name in flags]}
+    family, model = field_of(cpuinfo, "cpu family"), field_of(cpuinfo, "model")
+    if family and model:  # in a virtual machine the name says less than these
+        found["identity"] = f"{field_of(cpuinfo, 'vendor_id')} family {family} model {model}"
     with contextlib.suppress(ValueError):
         found["clock_hz"] = float(_read(system / f"cpu{cpu}/cpufreq/cpuinfo_max_freq")) * 1e3
         found["clock_is"] = "highest"

@@ -10,9 +10,9 @@ from functools import partial
 from runs_app.evolve.commands import Command, Place, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, History, draw
-from runs_app.evolve.prompts import fence_of, render
-from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest
+from runs_app.evolve.prompts import MAX_KERNELS_TOKENS, fence_of, render
+from runs_app.evolve.sections import CHARACTERS_PER_TOKEN, clip
+from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, named
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -27,6 +27,7 @@ from runs_app.evolve.verifiers import judged
 
 MAX_KERNEL_TOKENS = 6000
 """Of each kernel in the context; a longer one loses its middle."""
+_NO_ROOM = "\n\nThere is no room for its source."
 
 
 class Context(StrEnum):
@@ -161,15 +162,28 @@ def _slow_to_fast(candidate: Candidate) -> tuple[float, int]:
 
 
 def kernels_text(steps: Steps, shown: list[Candidate]) -> str:
-    """Kernels with their speedups, for a prompt, in the order given."""
-    return "\n\n".join(_kernel_text(steps, candidate) for candidate in shown)
+    """Kernels with their times, for a prompt, in the order given.
+
+    The fastest are whole. For which there is no room their times stand alone, or nothing.
+    """
+    room = MAX_KERNELS_TOKENS * CHARACTERS_PER_TOKEN
+    texts: dict[int, str] = {}
+    for candidate in sorted(shown, key=_slow_to_fast, reverse=True):
+        ways = (_kernel_text(steps, candidate), _times_text(steps, candidate) + _NO_ROOM)
+        text = next((text for text in ways if len(text) + 2 <= room), None)
+        if text is not None:
+            texts[candidate.number] = text
+            room -= len(text) + 2
+    return "\n\n".join(texts[c.number] for c in shown if c.number in texts)
 
 
 def _kernel_text(steps: Steps, candidate: Candidate) -> str:
-    heading = f"### Kernel #{candidate.number} {candidate.title}".rstrip()
     code = clip(steps.source(candidate).rstrip(), MAX_KERNEL_TOKENS)
-    fence = fence_of(steps.problem)
-    return f"{heading}\n{steps.times(candidate)}\n\n```{fence}\n{code}\n```"
+    return f"{_times_text(steps, candidate)}\n\n```{fence_of(steps.problem)}\n{code}\n```"
+
+
+def _times_text(steps: Steps, candidate: Candidate) -> str:
+    return f"### Kernel {named(candidate)}\n{steps.times(candidate)}"
 
 
 def _make(problem: Problem, config: RunConfig) -> Evolve:

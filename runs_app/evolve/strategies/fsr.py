@@ -11,7 +11,7 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History
 from runs_app.evolve.prompts import fence_of, render
 from runs_app.evolve.sections import clip
-from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged, one_line
+from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -130,7 +130,7 @@ class Fsr:
     def _follow_up(self, steps: Steps, entry: Round, sample: str) -> Prompt:
         """What is said of a round's kernel: make it faster, or repair it."""
         report = clip(steps.report(entry.kernel), MAX_ERROR_TOKENS)
-        tried = "\n".join(f"- {one_line(candidate)}" for candidate in entry.tried) or "- nothing"
+        tried = "\n".join(f"- {steps.line(candidate)}" for candidate in entry.tried) or "- nothing"
         name = "fsr_faster" if entry.passed else "fsr_repair"
         return render(name, self.problem, report=report, tried=tried, sample=sample)
 

@@ -18,7 +18,7 @@ from runs_app.evolve.history import AskState, Candidate, CandidateState, History
 from runs_app.evolve.prompts import MAX_NOTES_TOKENS, fence_of, render
 from runs_app.evolve.sections import clip
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
-from runs_app.evolve.steps import Inquiry, Pending, Steps, commands_of, one_line
+from runs_app.evolve.steps import Inquiry, Pending, Steps, commands_of, named
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
     MAX_STEPS,
@@ -234,7 +234,7 @@ class Islands:
             "islands_notes",
             self.problem,
             notes=notes_of(steps.history),
-            results="\n".join(f"- {_result(steps.history, c)}" for c in newest),
+            results="\n".join(f"- {_result(steps, c)}" for c in newest),
         )
 
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
@@ -279,7 +279,7 @@ class Islands:
             f"islands_{edit}",
             self.problem,
             parent=kernel_text(steps, parents[0]),
-            elites="\n".join(f"- {_summary(elite)}" for elite in others) or "None yet.",
+            elites="\n".join(f"- {_summary(steps, elite)}" for elite in others) or "None yet.",
             notes=notes_of(steps.history),
             tried=steps.tried(besides=(c.number for c in (*parents, *others))),
             **values,
@@ -306,7 +306,7 @@ def drafted(history: History) -> list[Candidate]:
 def kernel_text(steps: Steps, candidate: Candidate) -> str:
     """A kernel and what hardware said of it, for a prompt."""
     code = f"```{fence_of(steps.problem)}\n{steps.source(candidate).rstrip()}\n```"
-    return f"## Kernel {one_line(candidate)}\n{code}\n\n{steps.report(candidate)}"
+    return f"## Kernel {named(candidate)}\n{code}\n\n{steps.report(candidate)}"
 
 
 def notes_of(history: History) -> str:
@@ -318,16 +318,16 @@ def notes_of(history: History) -> str:
     return _NO_NOTES
 
 
-def _result(history: History, candidate: Candidate) -> str:
+def _result(steps: Steps, candidate: Candidate) -> str:
     """A kernel's outcome in a line, beside what it came from."""
-    parents = [history.candidates[number] for number in candidate.parents]
-    came = "; ".join(one_line(parent) for parent in parents) or "the beginning"
-    return f"{_summary(candidate)} (from {came})"
+    parents = [steps.history.candidates[number] for number in candidate.parents]
+    came = "; ".join(steps.line(parent) for parent in parents) or "the beginning"
+    return f"{_summary(steps, candidate)} (from {came})"
 
 
-def _summary(elite: Candidate) -> str:
+def _summary(steps: Steps, elite: Candidate) -> str:
     known = ", ".join(elite.techniques) or "no known technique"
-    return f"{one_line(elite)}; {known}"
+    return f"{steps.line(elite)}; {known}"
 
 
 def _improves(history: History, candidate: Candidate) -> bool:

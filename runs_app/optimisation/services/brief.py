@@ -15,8 +15,8 @@ from tasks_app.models import TaskVersion
 
 _EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _MEASURED = (
-    "estimates: bytes that must move, or operations, at the rates that were measured on this host;"
-    " a time close to one leaves little to gain"
+    "estimates: bytes that must move, or operations, at the rates that plain loops reach on this"
+    " host; a good kernel may be faster"
 )
 _THEORETICAL = "of the device's peak rates, each input read and each output written once"
 
@@ -60,7 +60,8 @@ def _known_times(
         KnownTimes(
             workload=workload.name,
             baselines_ns=times.get(workload.name, {}),
-            limit_ns=limits.get(workload.name),
+            limit_ns=limits[workload.name][0] if workload.name in limits else None,
+            limit_by=limits[workload.name][1] if workload.name in limits else "",
         )
         for workload in workloads
     )
@@ -73,8 +74,8 @@ def _limits(
     direction: Direction,
     environment: Mapping[str, Any],
     workloads: Sequence[Workload],
-) -> tuple[dict[str, float], str]:
-    """By workload, in nanoseconds: the physical limit, else an estimate by measured rates."""
+) -> tuple[dict[str, tuple[float, str]], str]:
+    """By workload: the physical limit in nanoseconds, else an estimate and what it comes from."""
     rows = Result.objects.filter(
         evaluation__task_version=version,
         evaluation__device=device,
@@ -83,16 +84,16 @@ def _limits(
     ).order_by("-evaluation__finished_at")
     document = rows.values_list("document__workloads", flat=True).first() or []
     names = {workload.name for workload in workloads}
-    found = {w["name"]: w["floor_ns"] for w in document if w.get("floor_ns") and w["name"] in names}
-    if found:
-        return found, _THEORETICAL
+    known = [w for w in document if w.get("floor_ns") and w["name"] in names]
+    if known:
+        return {w["name"]: (w["floor_ns"], "") for w in known}, _THEORETICAL
     rates = measured_rates(environment)
     if rates is None:
         return {}, ""
     moved, computed = rates
     costs = {workload.name: version.data.cost(workload, direction) for workload in workloads}
     return {
-        name: max(cost.bytes / moved, cost.flops / computed) * 1e9
+        name: max((cost.bytes / moved * 1e9, "memory"), (cost.flops / computed * 1e9, "arithmetic"))
         for name, cost in costs.items()
         if cost is not None
     }, _MEASURED

@@ -91,6 +91,13 @@ def test_a_prompt_tells_the_machine(name: str) -> None:
         assert fact in text, fact
 
 
+def test_a_clock_of_one_moment_is_not_told() -> None:
+    facts = {**CPU["hardware"], "clock_is": "now", "identity": "AuthenticAMD family 25 model 17"}
+    lines = "\n".join(hardware_lines({**CPU, "hardware": facts}))
+    assert "GHz" not in lines
+    assert "it identifies itself as AuthenticAMD family 25 model 17" in lines
+
+
 @pytest.mark.parametrize("name", sorted(set(JUDGED_OR_WRITTEN) - {"compile"}))
 def test_a_prompt_tells_the_task_in_numbers(name: str) -> None:
     text = said(name, briefed())
@@ -187,7 +194,7 @@ def test_failures_reach_the_next_generation_with_their_reason() -> None:
 
     run = a_run("evolve", speak, parameters={"generations": 2, "proposals": 2})
     first, *_, last = prompts_of(run, Role.PROPOSE)
-    assert "# What was tried and lost\n\nNothing yet." in first
+    assert "# What was tried and lost\n\nNothing besides what is shown here." in first
     assert "COMPILE_ERROR, as scripted" in last
     assert "n1024 (n=1024): 1.00 us ± 1.0%" in last
 

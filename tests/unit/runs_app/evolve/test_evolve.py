@@ -122,6 +122,24 @@ def test_context_is_least_to_most() -> None:
         assert times == sorted(times, reverse=True)
 
 
+def test_kernels_without_room_lose_their_source_and_none_is_cut_into_another() -> None:
+    def speak(ask: Ask) -> str:
+        if ask.role is Role.RECOMMEND:
+            return "advice"
+        return fenced(fast(1000 + ask.place.slot) + f"// {'x' * 15_000} {ask.place.slot} ends\n")
+
+    run = a_run("evolve", speak, parameters={"generations": 2, "proposals": 4})
+    *_, last = prompts_of(run, Role.PROPOSE)
+    kernels = last.partition("the slowest first")[2].partition("# What was tried")[0]
+    shown = kernels.split("### Kernel ")[1:]
+    times = [int(float(time) * 1000) for time in re.findall(r"Overall: ([\d.]+) us", kernels)]
+    assert times == [5000, 1000, 1000, 1000, 1000]
+    whole = [bool(re.search(r"x{15000} \d ends\n```", text)) for text in shown]
+    assert whole == [False, False, False, True, True]
+    assert "There is no room for its source." in shown[1]
+    assert "characters left out" not in kernels
+
+
 def test_variants_of_the_context() -> None:
     assert {len(times) for times in contexts(context=2)[4:]} == {2}
     assert {len(times) for times in contexts(context_order="best_only")} == {1}

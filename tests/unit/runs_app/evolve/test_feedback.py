@@ -19,7 +19,7 @@ from gpu_runner.data.symptom import GENERAL, Finding, Symptom
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import ProfileMode
 from runs_app.evolve.feedback import feedback_of
-from runs_app.evolve.sections import TokenBudgets, clip, sections, text_of
+from runs_app.evolve.sections import TokenBudgets, by_workload, clip, sections, text_of
 from tests.unit.runs_app.evolve.driving import a_result
 
 METRICS = {
@@ -97,10 +97,24 @@ def test_nothing_of_a_hidden_workload_is_left() -> None:
 def test_times_against_baseline_and_floor() -> None:
     shown = text(a_full_result())
     assert "Overall: 1.00 us ± 1.0%" in shown
-    assert "4x eager, 4x best" in shown
+    assert "Speedup against baselines: 4x eager\n" in shown  # "best" is no other
     line = next(line for line in shown.splitlines() if line.startswith("- n1024"))
     assert "(n=1024): 1.00 us ± 1.0%; fastest baseline 4.00 us" in line
-    assert "physical limit 0.10 us, 10.0x above it" in line
+    assert "physical limit 0.10 us, the time is 10x that" in line
+
+
+def test_without_a_physical_limit_the_estimate_stands_beside_a_time() -> None:
+    feedback = feedback_of(a_result(1000.0, floor_ns=None))
+    shown = text_of(sections(feedback, ProfileMode.NONE, "", 30.0, {"n1024": 250.0}))
+    assert "estimated limit 0.25 us, the time is 4x that" in shown
+
+
+def test_a_line_of_a_list_has_the_time_of_each_workload() -> None:
+    feedback = feedback_of(a_full_result())
+    (one,) = feedback.workloads
+    two = replace(feedback, workloads=(one, replace(one, name="n9", time_ns=12345.0)))
+    assert by_workload(two) == " (1, 12.3 us by workload)"
+    assert by_workload(feedback) == by_workload(None) == ""
 
 
 def test_the_compiler_report() -> None:
@@ -152,7 +166,7 @@ def test_each_section_keeps_within_its_budget() -> None:
         build=a_build("first " + "x" * 90_000 + " last"),
     )
     budgets = TokenBudgets(compiler=100)
-    found = sections(feedback_of(long), ProfileMode.FULL, "", 30.0, budgets)
+    found = sections(feedback_of(long), ProfileMode.FULL, "", 30.0, budgets=budgets)
     report = next(section.text for section in found if section.title == "Compiler report")
     assert len(report) <= 300
     assert report.startswith("first x")
