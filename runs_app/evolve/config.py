@@ -109,6 +109,12 @@ class RunConfig:
         """The ensemble that kernels are asked of."""
         return tuple(model for model in self.models if model.writes)
 
+    @property
+    def answer_tokens(self) -> int:
+        """How long an answer may be at most, whichever writer is asked; 0 without any."""
+        most = (model.max_output_tokens for model in self.writers)
+        return min(self.max_tokens, *most) if self.writers else 0
+
     def model(self, name: str) -> ModelSpec:
         """The language model of that name; raises `DataError`."""
         for model in self.models:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import Task
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.verdict import Direction
 from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from runs_app.evolve import events
+from runs_app.evolve.brief import Measured, facts_of, measured_by, tolerance_text
 from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.commands import Ask, Measure
 from runs_app.evolve.config import Problem, RunConfig
@@ -21,6 +22,7 @@ from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
+from tasks_app.pages.building_page import command_text
 from tasks_app.pages.task_page import entrances
 from tests.bench.evaluations import Entry, request
 
@@ -49,9 +51,19 @@ class Texts:
         return self.answers[ask]
 
 
-def problem_of(task: Task, config: SupervisorConfig, seed: str, title: str) -> Problem:
-    """What a prompt may tell of a built-in task; its hidden workloads stay out."""
+def problem_of(
+    task: Task,
+    config: SupervisorConfig,
+    seed: str,
+    title: str,
+    told: EvaluationResult | None = None,
+) -> Problem:
+    """What a prompt may tell of a built-in task; its hidden workloads stay out.
+
+    told: a ranked result of this host, from which come hardware, baselines and limits.
+    """
     direction = Direction.FORWARD
+    measured = measured_by(told) if told is not None else Measured()
     public = task.workloads_for(config.kind, direction, hidden=False)
     found = (entry for entry in entrances(task) if entry.direction is direction)
     return Problem(
@@ -66,12 +78,14 @@ def problem_of(task: Task, config: SupervisorConfig, seed: str, title: str) -> P
         device_name=device_name(config.kind, config.index),
         device_kind=config.kind,
         reference=task.files["reference.py"],
-        workloads=tuple(f"{w.name}: {dict(w.parameters)}" for w in public),
-        toolchain="nvcc -O3"
-        if config.kind is DeviceKind.CUDA
-        else "g++ -O3 -march=native -fopenmp",
+        workloads=tuple(
+            f"{w.name}: {', '.join(f'{k}={v}' for k, v in w.parameters.items())}" for w in public
+        ),
+        toolchain=command_text(config.kind),
         seed_source=seed,
         seed_title=title,
+        tolerance=tolerance_text(task, public, direction),
+        **vars(facts_of(task, config.kind, direction, measured)),
     )
 
 
@@ -90,6 +104,7 @@ class Campaign:
         self.task, self.host, self.model = task, host, model
         self.texts = Texts()
         self.history = History(self.texts)
+        problem = replace(problem, answer_tokens=config.answer_tokens)
         self.optimizer = Optimizer(problem, config, self.history)
         self.results: dict[int, EvaluationResult] = {}
         self.events: list[events.Event] = []

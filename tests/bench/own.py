@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from gpu_runner.data.formats import find_task
-from gpu_runner.data.verdict import DeviceKind
+from gpu_runner.data.verdict import DeviceKind, Mode
 from gpu_runner.supervisor.host.config import default_cache_folder
 from runs_app.evolve.ablation import Interval, geometric_interval
 from runs_app.evolve.config import Budget, RunConfig
 from runs_app.evolve.history import History
 from tests.bench.campaign import Campaign, problem_of
 from tests.bench.endpoints import add_endpoint, check_endpoint, language_model
-from tests.bench.evaluations import make_config
+from tests.bench.evaluations import Entry, make_config, run_one
 from tests.bench.limits import Purse, Spent, add_limits, check_limits
 from tests.bench.own_world import own_world, source
 from tests.bench.tables import heading, table
@@ -106,7 +106,8 @@ def real(options: argparse.Namespace, purse: Purse) -> Run:
     """Runs that ask a real language model, and measure on this host, within the limits."""
     task, host = find_task(options.task), make_config(options.device, options.cache)
     seed_kernel = task.files[f"kernels/naive{host.kind.language.suffix}"]
-    problem = problem_of(task, host, seed_kernel, "naive")
+    told = run_one(Entry("naive", task, seed_kernel), host, Mode.RANKED, None)[0]
+    problem = problem_of(task, host, seed_kernel, "naive", told)
     spec, model = language_model(options)
 
     def run(parameters: Mapping[str, Any], seed: int) -> Ran:

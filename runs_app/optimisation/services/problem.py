@@ -14,11 +14,12 @@ from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from runs_app.errors import SubmissionError
 from runs_app.evolve.bottleneck import calibrate
+from runs_app.evolve.brief import tolerance_text
 from runs_app.evolve.config import Problem
 from runs_app.evolve.reference import reference_for
 from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.models import Device, Evaluation, Result, Submission
-from runs_app.optimisation.services.brief import facts_of, tolerance_text
+from runs_app.optimisation.services.brief import facts_of
 from runs_app.optimisation.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion

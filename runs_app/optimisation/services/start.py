@@ -102,16 +102,9 @@ def planned(
     config = replace(config, budget=spending.capped(config.budget, config.models, user))
     seed = seed_for(request, version, device, user)
     problem = problem_for(version, device, request.direction, seed)
-    problem = replace(problem, answer_tokens=_answer_tokens(config))
+    problem = replace(problem, answer_tokens=config.answer_tokens)
     _check_strategy(problem, config, request)
     return version, device, problem, config
-
-
-def _answer_tokens(config: RunConfig) -> int:
-    """How long an answer may be at most, whichever language model is asked; 0 without any."""
-    if not config.writers:
-        return 0
-    return min(config.max_tokens, *(model.max_output_tokens for model in config.writers))
 
 
 def _checked_target(request: RunRequest) -> tuple[TaskVersion, Device]:

@@ -61,3 +61,9 @@ def test_a_run_stands_beside_the_published_kernel(
     assert cells[:3] == ["vector_add", "fsr", "1"]
     assert float(cells[6]) > 0, row
     assert list((tmp_path / "best").iterdir())
+    prompt = endpoint.asked[0].prompt
+    for words_of_the_brief in ("; eager ", "L2 cache: ", "An output element passes if", "by g++"):
+        assert words_of_the_brief in prompt
+    hidden = [w.name for w in find_task("vector_add").workloads if w.hidden]
+    assert hidden
+    assert not [name for name in hidden if f"{name}:" in prompt]

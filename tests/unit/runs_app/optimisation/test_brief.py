@@ -11,9 +11,9 @@ import pytest
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode
+from runs_app.evolve.brief import tolerance_text
 from runs_app.evolve.config import Facts
 from runs_app.models import Evaluation, Run
-from runs_app.optimisation.services.brief import tolerance_text
 from runs_app.optimisation.services.history import load_history
 from runs_app.optimisation.services.replay import replay_run
 from tests import factories as make

@@ -1,0 +1,113 @@
+"""The expert's brief: what prompts tell of the device, the bound and the known times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.task import VERIFIER, Task, Workload
+from gpu_runner.data.verdict import DeviceKind, Direction
+from runs_app.evolve.config import Facts, KnownTimes
+from runs_app.evolve.hardware import compiler_of, hardware_lines, measured_rates, processors_of
+
+_EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+_MEASURED = (
+    "estimates: bytes that must move, or operations, at the rates that plain loops reach on this"
+    " host; a good kernel may be faster"
+)
+_THEORETICAL = "of the device's peak rates, each input read and each output written once"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What results hold: times in nanoseconds, and the environment of the newest.
+
+    means_ns, floor_ns: over all public workloads. baselines_ns, floors_ns: by workload.
+    """
+
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    means_ns: Mapping[str, float] = field(default_factory=dict)
+    floor_ns: float | None = None
+    baselines_ns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    floors_ns: Mapping[str, float] = field(default_factory=dict)
+
+
+def measured_by(result: EvaluationResult) -> Measured:
+    """What one ranked result tells of its task and device."""
+    time_ns, public = result.latency_ns, [w for w in result.workloads if not w.hidden]
+    fraction = result.floor_fraction
+    return Measured(
+        environment=result.environment,
+        means_ns={n: x * time_ns for n, x in result.speedups.items() if n != "best"}
+        if time_ns
+        else {},
+        floor_ns=fraction * time_ns if fraction and time_ns else None,
+        baselines_ns={w.name: {n: b.time_ns for n, b in w.baselines.items()} for w in public},
+        floors_ns={w.name: w.floor_ns for w in public if w.floor_ns},
+    )
+
+
+def facts_of(task: Task, kind: DeviceKind, direction: Direction, measured: Measured) -> Facts:
+    """The facts of a brief."""
+    workloads = task.workloads_for(kind, direction, hidden=False)
+    limits, source = _limits(task, direction, workloads, measured)
+    environment = measured.environment
+    return Facts(
+        baselines_ns=measured.means_ns,
+        floor_ns=measured.floor_ns,
+        known=tuple(
+            KnownTimes(
+                workload=workload.name,
+                baselines_ns=measured.baselines_ns.get(workload.name, {}),
+                limit_ns=limits.get(workload.name, (None, ""))[0],
+                limit_by=limits.get(workload.name, (None, ""))[1],
+            )
+            for workload in workloads
+        ),
+        limit_source=source if limits else "",
+        hardware=hardware_lines(environment),
+        processors=processors_of(environment),
+        compiler=compiler_of(environment),
+        call_limit_s=(environment.get("hardware") or {}).get("call_timeout_s"),
+    )
+
+
+def _limits(
+    task: Task, direction: Direction, workloads: Sequence[Workload], measured: Measured
+) -> tuple[dict[str, tuple[float, str]], str]:
+    """By workload: the physical limit in nanoseconds, else an estimate and what it comes from."""
+    names = {workload.name for workload in workloads}
+    known = {name: (time, "") for name, time in measured.floors_ns.items() if name in names}
+    if known:
+        return known, _THEORETICAL
+    rates = measured_rates(measured.environment)
+    if rates is None:
+        return {}, ""
+    moved, computed = rates
+    costs = {workload.name: task.cost(workload, direction) for workload in workloads}
+    return {
+        name: max((cost.bytes / moved * 1e9, "memory"), (cost.flops / computed * 1e9, "arithmetic"))
+        for name, cost in costs.items()
+        if cost is not None
+    }, _MEASURED
+
+
+def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Direction) -> str:
+    """The bound on an element's error in numbers; the reference has the scale where it has one."""
+    if task.has_verifier:
+        return f"Whether outputs are right is decided by `{VERIFIER}` of the reference."
+    bound, eps = task.tolerance, _EPS.get(task.dtype, _EPS["float32"])
+    scale = f"{direction.value}_scale"
+    has_own = any(f"def {scale}(" in text for text in task.files.values())
+    lengths = [task.reduction_length(workload) for workload in workloads]
+    factors = [eps * (bound.constant + bound.growth * length**0.5) for length in lengths]
+    low, high = min(factors), max(factors)
+    numbers = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    what = f"what `{scale}` of the reference returns" if has_own else "|expected| + rms(expected)"
+    return (
+        f"An output element passes if |actual - expected| <= {eps:.3g} * ({bound.constant:g} +"
+        f" {bound.growth:g} * sqrt(L)) * scale. L = {bound.reduction}, the terms that an element"
+        f" sums up, and scale is {what}. On the workloads below that is {numbers} times the scale."
+    )
