@@ -38,10 +38,11 @@ def apply_edits(source: str, text: str) -> str:
     """The source with all edits of an answer made, in order: all of them or none.
 
     A block must match exactly once, character for character; failing that, exactly once when the
-    space at both ends of lines and between words is not counted. Raises `EditError`.
+    space at both ends of lines and between words is not counted. Lines that an earlier block wrote
+    count only where the source's own do not match. Raises `EditError`.
     """
     changes = _changes(text)
-    lines = source.splitlines()
+    lines = [_Line(line) for line in source.splitlines()]
     problems = []
     for number, change in enumerate(changes, start=1):
         try:
@@ -50,7 +51,7 @@ def apply_edits(source: str, text: str) -> str:
             problems.append(f"block {number} of {len(changes)}: {error}")
     if problems:
         raise EditError("; ".join(problems))
-    edited = "\n".join(lines) + "\n"
+    edited = "\n".join(line.text for line in lines) + "\n"
     if edited.strip() == source.strip():
         raise EditError("the blocks change nothing")
     return edited
@@ -116,8 +117,16 @@ def _hunk(search: list[str], replace: list[str], at: int | None) -> Change:
     return Change(tuple(search), tuple(replace), at)
 
 
-def _applied(lines: list[str], change: Change) -> list[str]:
-    size = len(change.search)
+@dataclass(frozen=True)
+class _Line:
+    """A line of the kernel; is_own: the source had it, and no block wrote it."""
+
+    text: str
+    is_own: bool = True
+
+
+def _applied(kernel: list[_Line], change: Change) -> list[_Line]:
+    size, lines = len(change.search), [line.text for line in kernel]
     if not any(line.strip() for line in change.search):
         raise EditError("it searches for nothing; say which lines it replaces")
     places = _places(lines, change.search)
@@ -126,6 +135,9 @@ def _applied(lines: list[str], change: Change) -> list[str]:
         places = _places(loose, tuple(" ".join(line.split()) for line in change.search))
     if len(places) > 1 and change.at is not None and change.at - 1 in places:
         places = [change.at - 1]
+    own = [at for at in places if all(line.is_own for line in kernel[at : at + size])]
+    if len(own) == 1:
+        places = own
     if not places:
         raise EditError(f"its lines are not in the kernel: {_quote(lines, change.search)}")
     if len(places) > 1:
@@ -134,7 +146,8 @@ def _applied(lines: list[str], change: Change) -> list[str]:
             f"its lines match {len(places)} places (lines {where}); include more lines around them"
         )
     at = places[0]
-    return [*lines[:at], *change.replace, *lines[at + size :]]
+    written = [_Line(text, is_own=False) for text in change.replace]
+    return [*kernel[:at], *written, *kernel[at + size :]]
 
 
 def _places(lines: list[str], search: tuple[str, ...]) -> list[int]:

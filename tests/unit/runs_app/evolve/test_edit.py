@@ -35,6 +35,14 @@ def test_blocks_are_applied_in_order() -> None:
     assert edited == SOURCE.replace("a[i] = 0", "a[i] = 3").replace("N 4", "N 8")
 
 
+def test_a_copy_that_an_earlier_block_wrote_is_no_second_place() -> None:
+    copy = "#define N 4\nvoid g(int* a) {\n        a[i] = 0;\n}"
+    text = block("#define N 4", copy) + block("        a[i] = 0;", "        a[i] = 2;")
+    assert apply_edits(SOURCE, text) == SOURCE.replace("a[i] = 0", "a[i] = 2").replace(
+        "#define N 4", copy
+    )
+
+
 def test_an_empty_replacement_deletes() -> None:
     text = "<<<<<<< SEARCH\n        a[i] = 0;\n=======\n>>>>>>> REPLACE"
     assert apply_edits(SOURCE, text) == SOURCE.replace("        a[i] = 0;\n", "")
