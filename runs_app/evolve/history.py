@@ -16,7 +16,6 @@ from runs_app.evolve import events
 from runs_app.evolve.commands import Edit, Place, Role
 from runs_app.evolve.config import Budget, Facts
 from runs_app.evolve.evaluations import LAST_MODES, Evaluations, is_refusal, replaces_time
-from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback
 
 
@@ -173,7 +172,7 @@ class History:
             self.budget, self.parameters = extension.budget, extension.parameters
         self.finished = finished
 
-    def apply(self, event: Event) -> None:  # noqa: C901 - one short case for each kind of event
+    def apply(self, event: events.Event) -> None:  # noqa: C901 - a short case for each kind
         """Add one event. The order is the one in which they were stored."""
         self._evaluations.apply(event)
         match event:
@@ -354,8 +353,7 @@ class History:
 
 def is_faster(candidate: Candidate, best: Candidate | None) -> bool:
     """Whether a correct candidate is faster than the best so far."""
-    before = best.latency_ns if best is not None else None
-    return before is None or (candidate.latency_ns or before) < before
+    return best is None or (candidate.latency_ns or math.inf) < (best.latency_ns or math.inf)
 
 
 def draw(seed: int, *label: object) -> random.Random:
