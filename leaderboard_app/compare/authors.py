@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from leaderboard_app.boards.best import best_of
 from leaderboard_app.boards.ranking import Entry, Estimate, Problem, geometric_mean
@@ -68,8 +68,9 @@ def authors(kind: Kind, names: Sequence[str]) -> dict[str, Agent | LanguageModel
 
 def offered(kind: Kind, device: str) -> list[str]:
     """Names that have a result on the device."""
-    rows = _rows(device).exclude(**{kind.column: None}).order_by(f"{kind.column}__name")
-    return list(rows.values_list(f"{kind.column}__name", flat=True).distinct()[:200])
+    model = Agent if kind is AGENTS else LanguageModel
+    having = model.objects.filter(Exists(_rows(device).filter(**{kind.column: OuterRef("pk")})))
+    return list(having.order_by("name").values_list("name", flat=True)[:200])
 
 
 def standings(

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.task import VERIFIER, Task, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
-from runs_app.evolve.config import Facts, KnownTimes
+from runs_app.evolve.config import Briefing, KnownTimes
 from runs_app.evolve.hardware import compiler_of, hardware_lines, measured_rates, processors_of
 
 _EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
@@ -21,7 +21,7 @@ _THEORETICAL = "of the device's peak rates, each input read and each output writ
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Figures:
     """What results hold: times in nanoseconds, and the environment of the newest.
 
     means_ns, floor_ns: over all public workloads. baselines_ns, floors_ns: by workload.
@@ -34,11 +34,11 @@ class Measured:
     floors_ns: Mapping[str, float] = field(default_factory=dict)
 
 
-def measured_by(result: EvaluationResult) -> Measured:
+def figures_of(result: EvaluationResult) -> Figures:
     """What one ranked result tells of its task and device."""
     time_ns, public = result.latency_ns, [w for w in result.workloads if not w.hidden]
     fraction = result.floor_fraction
-    return Measured(
+    return Figures(
         environment=result.environment,
         means_ns={n: x * time_ns for n, x in result.speedups.items() if n != "best"}
         if time_ns
@@ -49,20 +49,20 @@ def measured_by(result: EvaluationResult) -> Measured:
     )
 
 
-def facts_of(task: Task, kind: DeviceKind, direction: Direction, measured: Measured) -> Facts:
-    """The facts of a brief."""
+def briefing(task: Task, kind: DeviceKind, direction: Direction, figures: Figures) -> Briefing:
+    """What prompts tell, from figures."""
     workloads = task.workloads_for(kind, direction, hidden=False)
-    limits, source = _limits(task, direction, workloads, measured)
-    environment = measured.environment
-    return Facts(
-        baselines_ns=measured.means_ns,
-        floor_ns=measured.floor_ns,
+    limits, source = _limits(task, direction, workloads, figures)
+    environment, unknown = figures.environment, (None, "")
+    return Briefing(
+        baselines_ns=figures.means_ns,
+        floor_ns=figures.floor_ns,
         known=tuple(
             KnownTimes(
                 workload=workload.name,
-                baselines_ns=measured.baselines_ns.get(workload.name, {}),
-                limit_ns=limits.get(workload.name, (None, ""))[0],
-                limit_by=limits.get(workload.name, (None, ""))[1],
+                baselines_ns=figures.baselines_ns.get(workload.name, {}),
+                limit_ns=limits.get(workload.name, unknown)[0],
+                limit_by=limits.get(workload.name, unknown)[1],
             )
             for workload in workloads
         ),
@@ -75,14 +75,14 @@ def facts_of(task: Task, kind: DeviceKind, direction: Direction, measured: Measu
 
 
 def _limits(
-    task: Task, direction: Direction, workloads: Sequence[Workload], measured: Measured
+    task: Task, direction: Direction, workloads: Sequence[Workload], figures: Figures
 ) -> tuple[dict[str, tuple[float, str]], str]:
     """By workload: the physical limit in nanoseconds, else an estimate and what it comes from."""
     names = {workload.name for workload in workloads}
-    known = {name: (time, "") for name, time in measured.floors_ns.items() if name in names}
+    known = {name: (time, "") for name, time in figures.floors_ns.items() if name in names}
     if known:
         return known, _THEORETICAL
-    rates = measured_rates(measured.environment)
+    rates = measured_rates(figures.environment)
     if rates is None:
         return {}, ""
     moved, computed = rates

@@ -134,21 +134,21 @@ class KnownTimes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class Briefing:
     """What was measured of a task and a device; a run may learn more of it while it goes on."""
 
     baselines_ns: Mapping[str, float] = field(default_factory=dict)
     floor_ns: float | None = None
     known: tuple[KnownTimes, ...] = ()
     limit_source: str = ""  # where the limits of `known` come from
-    hardware: tuple[str, ...] = ()  # facts of the device that measures
+    hardware: tuple[str, ...] = ()  # what is known of the device that measures
     processors: int | None = None  # that a kernel gets on a CPU
     compiler: str = ""  # and its version
     call_limit_s: float | None = None
 
     def names(self) -> set[str]:
         """What is known, each by a name; a figure that was measured again adds none."""
-        found = {each.name for each in fields(Facts) if getattr(self, each.name)}
+        found = {each.name for each in fields(Briefing) if getattr(self, each.name)}
         found |= {f"hardware {number}" for number in range(len(self.hardware))}
         for times in self.known:
             found |= {f"{times.workload}: {baseline}" for baseline in times.baselines_ns}
@@ -158,7 +158,7 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem(Facts):
+class Problem(Briefing):
     """What a prompt may tell of the task and the device; hidden workloads are not among it."""
 
     task: str
@@ -180,8 +180,8 @@ class Problem(Facts):
     tolerance: str = ""  # the bound on an element's error, in numbers
     answer_tokens: int = 0  # that an answer may have; 0 where it is not known
 
-    def with_facts(self, facts: Facts | None) -> Problem:
+    def with_briefing(self, briefing: Briefing | None) -> Problem:
         """The problem as it is known since then; None changes nothing."""
-        if facts is None:
+        if briefing is None:
             return self
-        return replace(self, **{each.name: getattr(facts, each.name) for each in fields(Facts)})
+        return replace(self, **{f.name: getattr(briefing, f.name) for f in fields(Briefing)})

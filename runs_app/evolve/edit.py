@@ -39,7 +39,7 @@ def apply_edits(source: str, text: str) -> str:
 
     A block must match exactly once, character for character; failing that, exactly once when the
     space at both ends of lines and between words is not counted. Lines that an earlier block wrote
-    count only where the source's own do not match. Raises `EditError`.
+    are looked at where none of the source's own match. Raises `EditError`.
     """
     changes = _changes(text)
     lines = [_Line(line) for line in source.splitlines()]
@@ -129,15 +129,12 @@ def _applied(kernel: list[_Line], change: Change) -> list[_Line]:
     size, lines = len(change.search), [line.text for line in kernel]
     if not any(line.strip() for line in change.search):
         raise EditError("it searches for nothing; say which lines it replaces")
-    places = _places(lines, change.search)
-    if not places:
-        loose = [" ".join(line.split()) for line in lines]
-        places = _places(loose, tuple(" ".join(line.split()) for line in change.search))
+    exact = _places(lines, change.search)
+    loose = _places(list(map(_spaced, lines)), tuple(map(_spaced, change.search)))
+    own = [[at for at in found if _are_own(kernel[at : at + size])] for found in (exact, loose)]
+    places: list[int] = next(filter(None, (*own, exact, loose)), [])
     if len(places) > 1 and change.at is not None and change.at - 1 in places:
         places = [change.at - 1]
-    own = [at for at in places if all(line.is_own for line in kernel[at : at + size])]
-    if len(own) == 1:
-        places = own
     if not places:
         raise EditError(f"its lines are not in the kernel: {_quote(lines, change.search)}")
     if len(places) > 1:
@@ -146,8 +143,26 @@ def _applied(kernel: list[_Line], change: Change) -> list[_Line]:
             f"its lines match {len(places)} places (lines {where}); include more lines around them"
         )
     at = places[0]
-    written = [_Line(text, is_own=False) for text in change.replace]
-    return [*kernel[:at], *written, *kernel[at + size :]]
+    return [*kernel[:at], *_written(kernel[at : at + size], change.replace), *kernel[at + size :]]
+
+
+def _written(before: list[_Line], texts: tuple[str, ...]) -> list[_Line]:
+    """What a block puts there; lines that it keeps, at its ends, are still the source's own."""
+    same = [line.text == text for line, text in zip(before, texts, strict=False)]
+    head = [*same, False].index(False)
+    rest, left = before[head:], texts[head:]
+    same = [line.text == text for line, text in zip(rest[::-1], left[::-1], strict=False)]
+    tail = [*same, False].index(False)
+    middle = [_Line(text, is_own=False) for text in left[: len(left) - tail]]
+    return [*before[:head], *middle, *rest[len(rest) - tail :]]
+
+
+def _are_own(lines: list[_Line]) -> bool:
+    return all(line.is_own for line in lines)
+
+
+def _spaced(line: str) -> str:
+    return " ".join(line.split())
 
 
 def _places(lines: list[str], search: tuple[str, ...]) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve.commands import Edit, Place, Role
-from runs_app.evolve.config import Budget, Facts
+from runs_app.evolve.config import Briefing, Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +163,7 @@ class Extended:
 class Briefed:
     """More was measured of the task and the device than prompts could tell so far."""
 
-    facts: Facts
+    briefing: Briefing
 
 
 Event = (

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import events
 from runs_app.evolve.commands import Edit, Place, Role
-from runs_app.evolve.config import Budget, Facts
+from runs_app.evolve.config import Briefing, Budget
 from runs_app.evolve.evaluations import LAST_MODES, Evaluations, is_refusal, replaces_time
 from runs_app.evolve.feedback import Feedback
 
@@ -126,7 +126,7 @@ class History:
         self.finished: events.Finished | None = None
         self.budget: Budget | None = None  # the latest extension
         self.parameters: Mapping[str, Any] = {}  # the strategy's, that extensions have changed
-        self.facts: Facts | None = None  # what was learnt since the start
+        self.briefing: Briefing | None = None  # what was learnt since the start
         self.best: Candidate | None = None
         self.settled: list[Candidate] = []  # in the order in which hardware spoke of them
         self.paid_tokens = 0  # for asks that are over
@@ -198,7 +198,7 @@ class History:
             case events.Extended():
                 self._extended(event)
             case events.Briefed():
-                self.facts = event.facts
+                self.briefing = event.briefing
 
     def find(
         self,

@@ -11,7 +11,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.evolve import budget, events
 from runs_app.evolve.bottleneck import classify
 from runs_app.evolve.commands import Ask, Command, Draft, Drop, Finish, Measure
-from runs_app.evolve.config import Budget, Facts, Problem, RunConfig
+from runs_app.evolve.config import Briefing, Budget, Problem, RunConfig
 from runs_app.evolve.confirm import confirmation
 from runs_app.evolve.diagnosis import diagnose
 from runs_app.evolve.events import Event
@@ -27,7 +27,7 @@ class Optimizer:
     def __init__(self, problem: Problem, config: RunConfig, history: History) -> None:
         """Go on from `history`; raises `DataError` for parameters that the strategy refuses."""
         self.problem, self.config, self.history = problem, config, history
-        self._heeded: tuple[Mapping[str, Any], Facts | None] | None = None
+        self._heeded: tuple[Mapping[str, Any], Briefing | None] | None = None
         self._heed_news()
         self.parser = AnswerParser(problem, config, history)
 
@@ -73,10 +73,10 @@ class Optimizer:
 
     def _heed_news(self) -> None:
         """Go on with a strategy that has more to do by an extension, or knows more of the task."""
-        news = self.history.parameters, self.history.facts
+        news = self.history.parameters, self.history.briefing
         if news != self._heeded:
             self._heeded = news
-            self.problem = self.problem.with_facts(self.history.facts)
+            self.problem = self.problem.with_briefing(self.history.briefing)
             self.strategy = make_strategy(self.problem, extended(self.config, news[0]))
 
     def end(self, reason: str, *, by_budget: bool) -> Transition:

@@ -57,7 +57,7 @@ def sections(
     """What a prompt shows of an evaluation; sections with nothing to say are left out.
 
     mode: none hides the profile and its class, filtered shows the class's metrics, full all.
-    limits: estimates by workload in nanoseconds, where no physical limit was measured.
+    limits: by workload in nanoseconds, where the result itself has no physical limit.
     """
     found = [
         ("Verdict", f"{feedback.verdict}: {feedback.reason}".rstrip(": "), budgets.verdict),
@@ -82,7 +82,12 @@ def by_workload(feedback: Feedback | None) -> str:
     times = feedback.workloads if feedback is not None else ()
     if len(times) < 2:
         return ""
-    return f" ({', '.join(f'{each.time_ns / 1e3:.3g}' for each in times)} us by workload)"
+    return f" ({', '.join(short_us(each.time_ns) for each in times)} us by workload)"
+
+
+def short_us(time_ns: float) -> str:
+    """Microseconds with three digits, and no exponent."""
+    return f"{time_ns / 1e3:.3g}" if time_ns < 999_500 else f"{time_ns / 1e3:.0f}"
 
 
 def text_of(found: list[Section]) -> str:
@@ -112,8 +117,9 @@ def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
             f"Overall: {_us(feedback.latency_ns)}{spread} (geometric mean over the workloads)"
         )
     if feedback.speedups:
-        several = len(feedback.speedups) > 2  # else the best baseline is the only one
-        shown = {n: x for n, x in feedback.speedups.items() if n != "best" or several}
+        best = feedback.speedups.get("best")
+        others = {n: x for n, x in feedback.speedups.items() if n != "best"}
+        shown = others if best in others.values() else feedback.speedups
         named = (f"{value:.3g}x {name}" for name, value in shown.items())
         lines.append("Speedup against baselines: " + ", ".join(named))
     if feedback.floor_fraction is not None:
@@ -122,7 +128,7 @@ def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
     return "\n".join(lines)
 
 
-def _workload(time: WorkloadTime, estimate_ns: float | None) -> str:
+def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
     shape = ", ".join(f"{name}={value}" for name, value in time.parameters.items())
     noise = (time.high_ns - time.low_ns) / 2 / time.time_ns
     parts = [f"- {time.name} ({shape}): {_us(time.time_ns)} ± {noise:.1%}"]
@@ -130,13 +136,13 @@ def _workload(time: WorkloadTime, estimate_ns: float | None) -> str:
         parts.append(f"fastest baseline {_us(time.baseline_ns)}")
     if time.floor_ns is not None:
         parts.append(f"physical limit {_beside(time.time_ns, time.floor_ns)}")
-    elif estimate_ns is not None:
-        parts.append(f"estimated limit {_beside(time.time_ns, estimate_ns)}")
+    elif limit_ns:
+        parts.append(f"limit {_beside(time.time_ns, limit_ns)}")
     return "; ".join(parts)
 
 
 def _beside(time_ns: float, limit_ns: float) -> str:
-    return f"{_us(limit_ns)}, the time is {time_ns / limit_ns:.3g}x that"
+    return f"{_us(limit_ns)}, the time is {time_ns / limit_ns:.1f}x that"
 
 
 def _us(time_ns: float) -> str:

@@ -13,7 +13,7 @@ LEAST_HEADROOM = 0.05
 
 
 REACH = 3.0
-"""A kernel that takes so many times as long as the fastest is no parent: an edit cannot win."""
+"""A kernel that takes more times as long as its island's fastest is no parent: no edit would win."""
 
 
 def headroom(candidate: Candidate | None) -> float:

@@ -197,12 +197,11 @@ class Steps:
 
     def line(self, candidate: Candidate) -> str:
         """A candidate's outcome in a line, its time by workload too."""
-        return one_line(candidate) + self._by_workload(candidate)
-
-    def _by_workload(self, candidate: Candidate) -> str:
         if not candidate.is_correct:
-            return ""
-        return by_workload(self.history.details.feedback(candidate.number))
+            return one_line(candidate)
+        feedback = self.history.details.feedback(candidate.number)
+        time_ns = feedback.latency_ns if feedback is not None else None
+        return one_line(candidate, time_ns) + by_workload(feedback)
 
     def _limits(self) -> dict[str, float]:
         known = self.problem.known
@@ -241,14 +240,14 @@ def is_judged(candidate: Candidate) -> bool:
     return candidate.verdict != Verdict.SYSTEM_ERROR
 
 
-def one_line(candidate: Candidate) -> str:
-    """A candidate's outcome in a line, for a history in a prompt."""
+def one_line(candidate: Candidate, time_ns: float | None = None) -> str:
+    """A candidate's outcome in a line, for a history in a prompt; time_ns: another of its times."""
     name = named(candidate)
     if candidate.state is CandidateState.DROPPED:
         return f"{name}: not measured, {candidate.reason}"
     if candidate.latency_ns is None:
         return f"{name}: {candidate.verdict}, {candidate.reason}"
-    return f"{name}: correct, {candidate.latency_ns / 1e3:.2f} us"
+    return f"{name}: correct, {(time_ns or candidate.latency_ns) / 1e3:.2f} us"
 
 
 def named(candidate: Candidate) -> str:

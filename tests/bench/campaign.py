@@ -14,7 +14,7 @@ from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from runs_app.evolve import events
-from runs_app.evolve.brief import Measured, facts_of, measured_by, tolerance_text
+from runs_app.evolve.brief import Figures, briefing, figures_of, tolerance_text
 from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.commands import Ask, Measure
 from runs_app.evolve.config import Problem, RunConfig
@@ -63,7 +63,7 @@ def problem_of(
     told: a ranked result of this host, from which come hardware, baselines and limits.
     """
     direction = Direction.FORWARD
-    measured = measured_by(told) if told is not None else Measured()
+    figures = figures_of(told) if told is not None else Figures()
     public = task.workloads_for(config.kind, direction, hidden=False)
     found = (entry for entry in entrances(task) if entry.direction is direction)
     return Problem(
@@ -85,7 +85,7 @@ def problem_of(
         seed_source=seed,
         seed_title=title,
         tolerance=tolerance_text(task, public, direction),
-        **vars(facts_of(task, config.kind, direction, measured)),
+        **vars(briefing(task, config.kind, direction, figures)),
     )
 
 

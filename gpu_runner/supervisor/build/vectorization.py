@@ -15,7 +15,10 @@ _REPORT = "vectorization.txt"
 _MISSED_SHOWN = 5  # chosen: of a report for a person
 _LINE = re.compile(r"^(?P<at>\d+:\d+): (?P<kind>optimized|missed): +(?P<text>.+)$", re.MULTILINE)
 _WIDTH = re.compile(r"loop vectorized using (\d+) byte vectors")
-_BY_HAND = re.compile(r"\b_mm\d*_\w|\bvector_size\b|\b(?:v|sv)(?:ld|st)\d\w*\(")
+_BY_HAND = re.compile(
+    r"\b_mm\d*_(?!prefetch|malloc|free|pause|[lms]fence|[gs]etcsr)\w|\bvector_size\b"
+    r"|\b(?:v|sv)(?:ld|st)\d\w*\("
+)
 _OUTER = ("multiple nested loops", "loop nest containing")
 _REASON = re.compile(r"not vectorized: (.+)")
 

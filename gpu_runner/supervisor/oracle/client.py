@@ -296,7 +296,7 @@ class Oracle:
         self.failed = True
         try:
             yield
-        except ChannelTimeout:
+        except (ChannelTimeout, TimeoutError):
             limit_s = self._config.oracle_timeout_s
             reason = f"did not answer {operation!r} within {limit_s:g} s"
             raise OracleError(f"{_NAME} {reason}") from None
@@ -307,7 +307,7 @@ class Oracle:
             words = self._child.output[-4000:].strip()
             if self._child.memory_exceeded or _WANTED_MEMORY.search(words):
                 raise OutOfMemory(self._ran_out(words)) from None
-            became = "does not listen" if status is None else "died"
+            became = "gave no answer that fits" if status is None else "died"
             raise OracleError(
                 f"{_NAME} {became} ({error})" + (f":\n{words}" if words else "")
             ) from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
-from runs_app.evolve.commands import Command, Place, Role
+from runs_app.evolve.commands import Command, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, History, draw
 from runs_app.evolve.prompts import MAX_KERNELS_TOKENS, fence_of, render
@@ -119,20 +119,22 @@ class Evolve:
         inquiry = Inquiry(
             role=Role.PROPOSE,
             place=place,
-            prompt=lambda: render(
-                "evolve",
-                self.problem,
-                kernels=kernels_text(steps, shown),
-                recommendations=advice or "None yet.",
-                tried=steps.tried(
-                    besides=(candidate.number for candidate in shown), before=place.generation
-                ),
-                sample=str(place.slot),
-                samples=str(self.parameters.proposals),
-            ),
+            prompt=lambda: self._prompt(steps, place, shown, advice),
             parents=tuple(candidate.number for candidate in reversed(shown)),
         )
         return steps.kernel(inquiry)
+
+    def _prompt(self, steps: Steps, place: Place, shown: list[Candidate], advice: str) -> Prompt:
+        texts = kernel_texts(steps, shown)
+        return render(
+            "evolve",
+            self.problem,
+            kernels="\n\n".join(texts.values()),
+            recommendations=advice or "None yet.",
+            tried=steps.tried(besides=texts, before=place.generation),
+            sample=str(place.slot),
+            samples=str(self.parameters.proposals),
+        )
 
     def _recommendations(self, steps: Steps, generation: int, measured: list[Candidate]) -> str:
         """The profile of the generation's best, condensed for the next one; "" without one."""
@@ -161,10 +163,10 @@ def _slow_to_fast(candidate: Candidate) -> tuple[float, int]:
     return -(candidate.latency_ns or 0.0), candidate.number
 
 
-def kernels_text(steps: Steps, shown: list[Candidate]) -> str:
-    """Kernels with their times, for a prompt, in the order given.
+def kernel_texts(steps: Steps, shown: list[Candidate]) -> dict[int, str]:
+    """Kernels with their times, for a prompt, by number in the order given.
 
-    The fastest are whole. For which there is no room their times stand alone, or nothing.
+    The fastest have their source. For which there is no room their times stand alone, or nothing.
     """
     room = MAX_KERNELS_TOKENS * CHARACTERS_PER_TOKEN
     texts: dict[int, str] = {}
@@ -174,7 +176,7 @@ def kernels_text(steps: Steps, shown: list[Candidate]) -> str:
         if text is not None:
             texts[candidate.number] = text
             room -= len(text) + 2
-    return "\n\n".join(texts[c.number] for c in shown if c.number in texts)
+    return {c.number: texts[c.number] for c in shown if c.number in texts}
 
 
 def _kernel_text(steps: Steps, candidate: Candidate) -> str:

@@ -23,7 +23,7 @@ from runs_app.models import Evaluation, LanguageModelCall, Result, Run, Status
 from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services import end as run_end
 from runs_app.optimisation.services import log as run_log
-from runs_app.optimisation.services.brief import facts_of
+from runs_app.optimisation.services.brief import briefing_of
 from runs_app.optimisation.services.history import config_of, load_history, problem_of
 from runs_app.optimisation.services.record import Recorder
 from tasks_app.disclosure import public_result, public_text
@@ -138,14 +138,18 @@ class _Step:
         return f"{FAILURES_IN_A_ROW} evaluations in a row ended without a verdict: {reason}"
 
     def _brief(self) -> None:
-        """Let prompts tell what was measured of the task and the device since they last did."""
-        run, problem = self.run, self.optimizer.problem.with_facts(self.history.facts)
-        if not self.optimizer.config.models or self.history.searched is not None:
+        """Let prompts tell what was measured of the task and the device since they last did.
+
+        A step without news does not look, and nothing that was told is taken back.
+        """
+        run, problem, history = self.run, self.optimizer.problem, self.history
+        is_over = history.searched is not None or history.finished is not None
+        if not self.events or is_over or not self.optimizer.config.models:
             return
-        facts = facts_of(run.task_version, run.device, problem.direction)
-        if facts.names() - problem.names():
-            briefed = events.Briefed(facts=facts)
-            self.history.apply(briefed)
+        briefing = briefing_of(run.task_version, run.device, problem.direction)
+        if briefing.names() > problem.names():
+            briefed = events.Briefed(briefing=briefing)
+            history.apply(briefed)
             self._record([Transition(event=briefed)])
 
     def _ask(self) -> None:

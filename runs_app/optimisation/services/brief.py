@@ -5,41 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_runner.data.verdict import DeviceKind, Direction
+from gpu_runner.data.verdict import DeviceKind, Direction, Verdict
 from runs_app.baselines.selectors import baselines, workload_baselines
 from runs_app.evolve import brief
-from runs_app.evolve.config import Facts
+from runs_app.evolve.config import Briefing
 from runs_app.models import Device, Result
 from tasks_app.models import TaskVersion
 
 
-def facts_of(version: TaskVersion, device: Device, direction: Direction) -> Facts:
-    """What has been measured by now."""
+def briefing_of(version: TaskVersion, device: Device, direction: Direction) -> Briefing:
+    """What is known by now."""
     means = baselines(version, device, direction.value)
-    measured = brief.Measured(
-        environment=_environment_of(device),
+    environment, floors_ns = _newest(version, device, direction)
+    figures = brief.Figures(
+        environment=environment or _environment_of(device),
         means_ns=means.times_ns,
         floor_ns=means.floor_ns,
         baselines_ns=workload_baselines(version, device, direction.value),
-        floors_ns=_floors_ns(version, device, direction),
+        floors_ns=floors_ns,
     )
-    return brief.facts_of(version.data, DeviceKind(device.kind), direction, measured)
+    return brief.briefing(version.data, DeviceKind(device.kind), direction, figures)
 
 
-def _environment_of(device: Device) -> Mapping[str, Any]:
-    """What the newest result of the device says of its host; empty where there is none."""
-    rows = Result.objects.filter(evaluation__device=device).order_by("-evaluation__finished_at")
-    found = rows.values_list("document__environment", flat=True).first()
-    return found or {}
-
-
-def _floors_ns(version: TaskVersion, device: Device, direction: Direction) -> dict[str, float]:
-    """Physical limits by workload, of the newest correct result; hidden workloads among them."""
+def _newest(
+    version: TaskVersion, device: Device, direction: Direction
+) -> tuple[Mapping[str, Any], dict[str, float]]:
+    """Environment and physical limits of the newest correct result; empty where there is none."""
     rows = Result.objects.filter(
         evaluation__task_version=version,
         evaluation__device=device,
         evaluation__direction=direction.value,
-        evaluation__verdict="CORRECT",
+        evaluation__verdict=Verdict.CORRECT.value,
     ).order_by("-evaluation__finished_at")
-    document = rows.values_list("document__workloads", flat=True).first() or []
-    return {w["name"]: w["floor_ns"] for w in document if w.get("floor_ns")}
+    found = rows.values_list("document__environment", "document__workloads").first()
+    if found is None:
+        return {}, {}
+    environment, workloads = found
+    hidden = set(version.hidden_names)
+    public = [w for w in workloads or () if not w["hidden"] and w["name"] not in hidden]
+    return environment or {}, {w["name"]: w["floor_ns"] for w in public if w.get("floor_ns")}
+
+
+def _environment_of(device: Device) -> Mapping[str, Any]:
+    """What another task's result says of the host; its rates are of that task's dtype."""
+    rows = Result.objects.filter(
+        evaluation__device=device, evaluation__verdict=Verdict.CORRECT.value
+    ).order_by("-evaluation__finished_at")
+    found = rows.values_list("document__environment", flat=True).first() or {}
+    return {name: value for name, value in found.items() if name != "peaks"}

@@ -9,7 +9,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.evolve.commands import Edit, Place, Role
-from runs_app.evolve.config import Budget, Facts, Problem, RunConfig
+from runs_app.evolve.config import Budget, Problem, RunConfig
 from runs_app.evolve.evaluations import LAST_MODES, Evaluations
 from runs_app.evolve.feedback import Feedback
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, Question
@@ -103,7 +103,8 @@ def load_history(run: Run) -> History:
         finished=events.Finished(reason=run.reason, by_budget=run.by_budget) if ended else None,
         extension=extension_of(run),
     )
-    history.facts = _facts(run)
+    if (briefed := _latest(run, "briefed")) is not None:
+        history.apply(briefed)
     return history
 
 
@@ -123,13 +124,6 @@ def extension_of(run: Run) -> events.Extended | None:
     event = _latest(run, "extended")
     assert event is None or isinstance(event, events.Extended)
     return event
-
-
-def _facts(run: Run) -> Facts | None:
-    """What the run has learnt of its task and device since it began."""
-    event = _latest(run, "briefed")
-    assert event is None or isinstance(event, events.Briefed)
-    return event.facts if event else None
 
 
 def _latest(run: Run, kind: str) -> events.Event | None:

@@ -19,7 +19,7 @@ from runs_app.evolve.config import Problem
 from runs_app.evolve.reference import reference_for
 from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.models import Device, Evaluation, Result, Submission
-from runs_app.optimisation.services.brief import facts_of
+from runs_app.optimisation.services.brief import briefing_of
 from runs_app.optimisation.services.request import RunRequest
 from tasks_app.disclosure import public_task
 from tasks_app.models import TaskVersion
@@ -67,7 +67,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         seed_title=seed.title,
         threshold_pct=calibrate(_throughputs(device)),
         tolerance=tolerance_text(data, workloads, direction),
-        **vars(facts_of(version, device, direction)),
+        **vars(briefing_of(version, device, direction)),
     )
 
 
@@ -128,7 +128,7 @@ def _best(version: TaskVersion, device: Device, request: RunRequest, user: User 
         .first()
     )
     if fastest is None:
-        reason = f"nothing correct has been measured on {device.name} yet: choose naive or own"
+        reason = f"nothing correct has been measured on {device.name} yet: choose another seed"
         raise SubmissionError("seed_kernel", reason)
     return Seed(fastest.submission.source, fastest.submission.agent.name)
 

@@ -247,7 +247,7 @@ const LIFE = {
     if (state.status === "FINISHED" && (state.byBudget || more.length)) turn(state, "RUNNING", "", at);
     return more.length ? `Extended: ${more.map(([name, value]) => `${name} ${value}`).join(", ")}` : "The budget was changed";
   },
-  briefed: () => "More is known of the device: prompts tell it from now on",
+  briefed: () => "More is known of the task or its device: prompts tell it from now on",
   entered: (state, payload) => `Candidate ${payload.candidate} was submitted`,
   note: (state, payload) => payload.text || "",
 };

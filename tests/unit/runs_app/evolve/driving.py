@@ -12,7 +12,7 @@ from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language, Mode, Verdict
 from runs_app.evolve import budget, events
 from runs_app.evolve.commands import Ask, Command, Message
-from runs_app.evolve.config import Budget, Facts, ModelSpec, Problem, RunConfig
+from runs_app.evolve.config import Briefing, Budget, ModelSpec, Problem, RunConfig
 from runs_app.evolve.evaluations import LAST_MODES, is_refusal
 from runs_app.evolve.events import Event
 from runs_app.evolve.feedback import Feedback, feedback_of
@@ -259,9 +259,9 @@ class Drive:
         """Give the run another budget."""
         self._happened(events.Extended(budget=new))
 
-    def learn(self, facts: Facts) -> None:
+    def learn(self, briefing: Briefing) -> None:
         """More was measured of the device."""
-        self._happened(events.Briefed(facts=facts))
+        self._happened(events.Briefed(briefing=briefing))
 
     def _happened(self, event: Event) -> None:
         self.history.apply(event)

@@ -43,6 +43,19 @@ def test_a_copy_that_an_earlier_block_wrote_is_no_second_place() -> None:
     )
 
 
+def test_lines_that_a_block_keeps_are_still_the_sources() -> None:
+    head = "    for (int i = 0; i < N; ++i) {"
+    kept = block(f"{head}\n        a[i] = 0;", f"{head}\n        a[i] = 2;")
+    with pytest.raises(EditError, match="match 2 places"):
+        apply_edits(SOURCE, kept + block(head, "    for (;;) {"))
+
+
+def test_the_sources_own_come_first_with_other_spaces_too() -> None:
+    copy = "#define N 4\n// a[i] += 1;\na[i]  =  0;"
+    text = block("#define N 4", copy) + block("a[i]  =  0;", "        a[i] = 7;")
+    assert "        a[i] = 7;\n    }" in apply_edits(SOURCE, text)
+
+
 def test_an_empty_replacement_deletes() -> None:
     text = "<<<<<<< SEARCH\n        a[i] = 0;\n=======\n>>>>>>> REPLACE"
     assert apply_edits(SOURCE, text) == SOURCE.replace("        a[i] = 0;\n", "")

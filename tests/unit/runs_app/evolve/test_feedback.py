@@ -100,13 +100,13 @@ def test_times_against_baseline_and_floor() -> None:
     assert "Speedup against baselines: 4x eager\n" in shown  # "best" is no other
     line = next(line for line in shown.splitlines() if line.startswith("- n1024"))
     assert "(n=1024): 1.00 us ± 1.0%; fastest baseline 4.00 us" in line
-    assert "physical limit 0.10 us, the time is 10x that" in line
+    assert "physical limit 0.10 us, the time is 10.0x that" in line
 
 
 def test_without_a_physical_limit_the_estimate_stands_beside_a_time() -> None:
     feedback = feedback_of(a_result(1000.0, floor_ns=None))
     shown = text_of(sections(feedback, ProfileMode.NONE, "", 30.0, {"n1024": 250.0}))
-    assert "estimated limit 0.25 us, the time is 4x that" in shown
+    assert "limit 0.25 us, the time is 4.0x that" in shown
 
 
 def test_a_line_of_a_list_has_the_time_of_each_workload() -> None:

@@ -11,7 +11,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.evolve.budget import spent, wall_time_refusal
 from runs_app.evolve.commands import Edit, Place, Role
-from runs_app.evolve.config import Budget, Facts, KnownTimes
+from runs_app.evolve.config import Briefing, Budget, KnownTimes
 from runs_app.evolve.history import AskState, History, draw
 from tests.unit.runs_app.evolve.driving import World
 
@@ -142,7 +142,7 @@ def test_a_first_profile_counts_and_another_mode_replaces_it() -> None:
         measured(1, 12.5),
         events.Finished(reason="enough", by_budget=True),
         events.Extended(budget=Budget(usd=1.5, evaluations=9)),
-        events.Briefed(facts=Facts(known=(KnownTimes(workload="n", limit_ns=2.5),), processors=2)),
+        events.Briefed(briefing=Briefing(known=(KnownTimes(workload="n", limit_ns=2.5),))),
     ],
     ids=events.kind_of,
 )

@@ -13,7 +13,7 @@ from gpu_runner.data import codec
 from runs_app.evolve import events
 from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.commands import Message
-from runs_app.evolve.config import Budget, Facts, KnownTimes, VerifierConfig
+from runs_app.evolve.config import Briefing, Budget, KnownTimes, VerifierConfig
 from runs_app.evolve.evaluations import Evaluations
 from runs_app.evolve.events import Event
 from runs_app.evolve.history import History
@@ -140,6 +140,10 @@ def restored(history: History, stored: list[Event], world: World) -> History:
         finished=history.finished,
         extension=next((e for e in reversed(stored) if isinstance(e, events.Extended)), None),
     )
+    for event in reversed(stored):
+        if isinstance(event, events.Briefed):
+            again.apply(event)
+            break
     return again
 
 
@@ -148,7 +152,7 @@ def test_what_is_learnt_stands_in_later_prompts_and_is_taken_from_the_log() -> N
     problem, config = run.optimizer.problem, run.optimizer.config
     run.go(events_at_most=20)
     known = KnownTimes(workload="n1024", baselines_ns={"eager": 4000.0}, limit_ns=100.0)
-    run.learn(Facts(known=(known,), limit_source="estimates"))
+    run.learn(Briefing(known=(known,), limit_source="estimates"))
     at = len(run.events)
     run.go()
     asked = [event.number for event in run.events[:at] if isinstance(event, events.Asked)]

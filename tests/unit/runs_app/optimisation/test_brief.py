@@ -12,7 +12,7 @@ import pytest
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import DeviceKind, Direction, Mode
 from runs_app.evolve.brief import tolerance_text
-from runs_app.evolve.config import Facts
+from runs_app.evolve.config import Briefing
 from runs_app.models import Evaluation, Run
 from runs_app.optimisation.services.history import load_history
 from runs_app.optimisation.services.replay import replay_run
@@ -59,11 +59,11 @@ def test_a_run_learns_what_is_measured_while_it_goes_on(
     assert world.advance(run) > 0
     *_, briefed = told = run.events.filter(kind="briefed").order_by("seq")
     assert len(told) == before + 1
-    facts = briefed.payload["facts"]
-    assert (facts["processors"], facts["compiler"]) == (1, "g++ (Debian) 12.2.0")
-    assert {each["workload"] for each in facts["known"] if each["baselines_ns"]} == {"n256"}
+    told_now = briefed.payload["briefing"]
+    assert (told_now["processors"], told_now["compiler"]) == (1, "g++ (Debian) 12.2.0")
+    assert {each["workload"] for each in told_now["known"] if each["baselines_ns"]} == {"n256"}
     assert make.HIDDEN_WORKLOAD not in str(briefed.payload)
-    assert load_history(run).facts == codec.decode(Facts, facts)
+    assert load_history(run).briefing == codec.decode(Briefing, told_now)
     measured(run.task_version)  # the same once more
     world.measure(run, 900.0)
     world.advance(run)

@@ -104,7 +104,7 @@ def test_vectorised_loops_are_counted_by_their_place() -> None:
     ("source", "is_by_hand"),
     [
         ("__m512 y = _mm512_fmadd_ps(x, a, b);", True),
-        ("_mm_prefetch(p, _MM_HINT_T0);", True),
+        ("_mm_prefetch(p, _MM_HINT_T0); _mm_sfence();", False),
         ("typedef float v8 __attribute__((vector_size(32)));", True),
         ("auto a = vld1q_f32(p);", True),
         ("for (int i = 0; i < n; ++i) my_mm_sum += x[i];", False),
