@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -102,17 +103,31 @@ class _Entries:
     """What is entered publicly for a version, and what of it was ranked where."""
 
     def __init__(self, version: TaskVersion) -> None:
-        """Read it, the oldest entry first."""
-        self.by_key: dict[Key, list[UUID]] = {}
-        entered = Submission.objects.filter(task_version=version, private=False)
+        """Read nothing that is not asked for."""
+        self._version = version
+        self._ranked = Evaluation.objects.filter(task_version=version, mode=Mode.RANKED.value)
+
+    @cached_property
+    def by_key(self) -> dict[Key, list[UUID]]:
+        """Entries, the oldest first."""
+        found: dict[Key, list[UUID]] = {}
+        entered = Submission.objects.filter(task_version=self._version, private=False)
         entered = entered.exclude(origin=Submission.Origin.RUN)
         columns = ("author_id", "agent_id", "digest", "pk")
         for *key, pk in entered.order_by("created_at", "pk").values_list(*columns):
-            self.by_key.setdefault(Key(*key), []).append(pk)
-        ranked = Evaluation.objects.filter(task_version=version, mode=Mode.RANKED.value)
-        ended = ranked.filter(status=Status.FINISHED).exclude(verdict=Verdict.SYSTEM_ERROR.value)
-        self.under_way = _places(ranked.filter(status__in=UNDER_WAY))
-        self.done = _places(ended)
+            found.setdefault(Key(*key), []).append(pk)
+        return found
+
+    @cached_property
+    def under_way(self) -> set[tuple[UUID, str]]:
+        """Submissions that wait or run, by device."""
+        return _places(self._ranked.filter(status__in=UNDER_WAY))
+
+    @cached_property
+    def done(self) -> set[tuple[UUID, str]]:
+        """Submissions that have a verdict, by device."""
+        ended = self._ranked.filter(status=Status.FINISHED)
+        return _places(ended.exclude(verdict=Verdict.SYSTEM_ERROR.value))
 
 
 def _places(rows: QuerySet[Evaluation]) -> set[tuple[UUID, str]]:
