@@ -73,6 +73,13 @@ def verdict_line(state: Document) -> str:
     return ", ".join(words) + (f"\n{reason}" if reason else "")
 
 
+def standing_line(evaluation: Document) -> str:
+    """Whether a correct ranked result counts on its board, and why; empty for any other."""
+    if (evaluation["verdict"], evaluation["mode"]) != ("CORRECT", "ranked"):
+        return ""
+    return f"{evaluation['eligibility']}: {evaluation['eligibility_reason']}"
+
+
 def workload_table(evaluation: Document) -> str:
     """Each public workload with its time, interval, best baseline and share of the limit."""
     rows: list[Sequence[object]] = [

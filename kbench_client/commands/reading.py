@@ -14,6 +14,7 @@ from kbench_client.results import (
     duration,
     factor,
     newest,
+    standing_line,
     table,
     verdict_line,
     workload_table,
@@ -49,8 +50,7 @@ def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     evaluation = newest(submission)
     heading = f"{submission['task']} on {evaluation['device']}, {evaluation['mode']}"
     parts = [heading, verdict_line(evaluation), workload_table(evaluation)]
-    if evaluation["verdict"] == "CORRECT" and evaluation["mode"] == "ranked":
-        parts.append(f"{evaluation['eligibility']}: {evaluation['eligibility_reason']}")
+    parts.append(standing_line(evaluation))
     address = site.account.url + submission["url"]
     output.answer(submission, "\n".join([*filter(None, parts), address]))
     return exit_of(evaluation["verdict"]) if evaluation["verdict"] else Exit.GOOD
@@ -86,9 +86,9 @@ def _leaderboard(options: argparse.Namespace, site: Site, output: Output) -> Exi
     for row in board["rows"]:
         who = row["name"] if "name" in row else row["agent"]
         what = f"{row['solved']}/{row['problems']}" if "name" in row else row["task"]
-        time = duration(row.get("latency_ns"))
-        rows.append((row["rank"] or "-", who, what, time, factor(row["speedup_best"])))
-    heading = ("rank", "agent", "task or solved", "time", "speedup")
+        time, speedup = duration(row.get("latency_ns")), factor(row["speedup_best"])
+        rows.append((row.get("rank") or "-", who, row.get("kind") or "-", what, time, speedup))
+    heading = ("rank", "agent", "kind", "task or solved", "time", "speedup")
     text = table([heading, *rows]) if rows else "nothing counts here yet"
     output.answer(board, f"{board['device']}, by {board['by']}\n{text}")
     return Exit.GOOD

@@ -40,7 +40,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     begins = parser.add_mutually_exclusive_group()
     begins.add_argument("--kernel", default="", metavar="FILE", help="where to begin")
     seeds = ("", "naive", "best", "none")
-    begins.add_argument("--seed-kernel", default="", choices=seeds, help="or one of the site's")
+    begins.add_argument(
+        "--seed-kernel", default="", choices=seeds, help="left out: the strategy's usual"
+    )
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument("--enter-best", action="store_true", help="submit the best at the end")

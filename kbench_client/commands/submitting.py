@@ -10,7 +10,7 @@ from typing import Any
 from kbench_client.exits import Exit, Stop, exit_of
 from kbench_client.kernels import LANGUAGES, payload, read_kernel
 from kbench_client.output import Output
-from kbench_client.results import verdict_line
+from kbench_client.results import newest, standing_line, verdict_line
 from kbench_client.site import Site
 
 MODES = ("compile", "test", "quick", "ranked", "profile")
@@ -71,7 +71,10 @@ def _submit(options: argparse.Namespace, site: Site, output: Output) -> Exit:
         return Exit.GOOD
     output.progress(address)
     state = watch(site, created["id"], output, options.timeout)
-    output.answer(state | {"url": address}, f"{verdict_line(state)}\n{address}")
+    is_right = state["verdict"] == "CORRECT"
+    standing = standing_line(newest(site.submission(created["id"]))) if is_right else ""
+    words = filter(None, [verdict_line(state), standing, address])
+    output.answer(state | {"url": address}, "\n".join(words))
     return _judged(state, options.min_speedup)
 
 

@@ -10,7 +10,7 @@ _SHELVES = {
     "Understand a result": ("results", "boards", "integrity", "bounds", "glossary"),
     "Write kernels": ("kernels", "tasks", "api", "static-checks", "optimisation", "challenges"),
     "Curate tasks": ("curation", "soundness"),
-    "Run a site": ("settings", "language-models", "benchmarks"),
+    "Run a site": ("operating", "settings", "language-models", "benchmarks"),
 }
 _OTHERS = "More"
 _FOLDERS = {"decisions": "Decisions", "measurements": "Measurements"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -23,18 +24,21 @@ def is_refusal(verdict: str) -> bool:
     return verdict not in (Verdict.CORRECT, Verdict.TOO_SLOW) and verdict not in _SAYS_NOTHING
 
 
-def replaces_time(mode: Mode, verdict: str) -> bool:
+def replaces_time(event: events.Measured, known_ns: float | None) -> bool:
     """Whether an evaluation takes the place of what an earlier one said of a candidate.
 
-    A profile explains a time. A ranked time is better than a quick one, and an audit only refuses.
+    A profile explains a time. A ranked time is better than a quick one. An audit refuses, and its
+    time counts where it is the longer one.
     """
-    match mode:
+    verdict = event.verdict
+    match event.mode:
         case Mode.PROFILE:
             return False
         case Mode.RANKED:
             return verdict not in _SAYS_NOTHING
         case Mode.AUDIT:
-            return is_refusal(verdict)
+            is_longer = (event.latency_ns or 0.0) > (known_ns or math.inf)
+            return is_refusal(verdict) or (verdict == Verdict.CORRECT and is_longer)
         case _:
             return verdict != Verdict.SYSTEM_ERROR
 

@@ -327,7 +327,7 @@ class History:
             return
         candidate.measured.add(event.mode)
         candidate.bottleneck = event.bottleneck or candidate.bottleneck
-        if candidate.is_told and not replaces_time(event.mode, event.verdict):
+        if candidate.is_told and not replaces_time(event, candidate.latency_ns):
             return
         if not candidate.is_told and event.verdict != Verdict.SYSTEM_ERROR:
             self.settled.append(candidate)

@@ -13,7 +13,7 @@ LEAST_HEADROOM = 0.05
 
 
 REACH = 3.0
-"""A kernel that takes more times as long as its island's fastest is no parent: no edit would win."""
+"""A kernel that takes more times as long as the fastest of its island is no parent."""
 
 
 def headroom(candidate: Candidate | None) -> float:

@@ -13,6 +13,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import Evaluation, Status, Submission
 
 _SAMPLE = 50  # newest evaluations of a mode that are looked at
+_WHOLE = (Verdict.CORRECT.value, Verdict.COMPILED.value, Verdict.UNSTABLE.value)
 _KEPT_S = 60  # so old may be what the form says: it is of the last 50
 _RARE = 0.95
 _SAME = 1.25  # a 95th percentile below this many medians is not worth a word
@@ -39,13 +40,15 @@ class Estimate:
 def estimate(device_slug: str, mode: str) -> Estimate | None:
     """From what people submitted, or if nobody did, from what else was evaluated; None if nothing.
 
-    What our own fault has ended does not count.
+    What was measured to its end comes first: who is wrong is sooner done. What our own fault has
+    ended does not count.
     """
     rows = Evaluation.objects.filter(
         device_id=device_slug, mode=mode, status=Status.FINISHED, started_at__isnull=False
     ).exclude(verdict=Verdict.SYSTEM_ERROR.value)
-    people = rows.filter(background=False).exclude(submission__origin=Submission.Origin.RUN)
-    return _of(people) or _of(rows)
+    whole = rows.filter(verdict__in=_WHOLE)
+    people = whole.filter(background=False).exclude(submission__origin=Submission.Origin.RUN)
+    return _of(people) or _of(whole) or _of(rows)
 
 
 def estimates(device_slug: str) -> dict[str, str]:

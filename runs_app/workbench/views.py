@@ -95,9 +95,9 @@ def brief(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@takes("task", "kernel", "direction")
+@takes("task", "kernel", "direction", "device")
 def start_source(request: HttpRequest) -> HttpResponse:
-    """The text of a kernel that comes with a task, or of its starter."""
+    """The text of a kernel that comes with a task, or of its starter, on whatever device."""
     return HttpResponse(_kernel(request), content_type="text/plain; charset=utf-8")
 
 

@@ -190,10 +190,21 @@ async function take(chosenFile) {
   say(`${chosenFile.name} is in the editor.`);
 }
 
+// A kernel's text, or null where the site does not give it.
+async function sourceAt(address) {
+  try {
+    const answer = await fetch(address);
+    return answer.ok ? await answer.text() : null;
+  } catch {
+    return null;
+  }
+}
+
 // "Start from this" brings a source into the editor without leaving the page.
 async function startFrom(link) {
+  const text = link.dataset.starter === undefined ? await sourceAt(link.dataset.source) : starter();
+  if (text === null) return say(`${link.dataset.name} could not be loaded; the editor is as it was.`);
   pick(link.dataset.language);
-  const text = link.dataset.starter === undefined ? await (await fetch(link.dataset.source)).text() : starter();
   replace(text, link.dataset.opening);
   say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept below." : ""}`);
 }

@@ -273,6 +273,9 @@ def test_a_board_is_shown(kbench: Command) -> None:
     ran = kbench("leaderboard", "--device", "cpu", "--task", "scale")
     assert (ran.status, "evolver" in ran.out) == (0, True)
     assert kbench("leaderboard", "--by", "agent", "--json").document["by"] == "agent"
+    for by in ("leaders", "matrix", "submission", "model"):
+        assert f", by {by}" in kbench("leaderboard", "--by", by).out
+    assert "scale" in kbench("leaderboard").out
     assert kbench("leaderboard", "--by", "shoe").status == 2
 
 

@@ -89,12 +89,23 @@ def chosen(drive: Drive) -> events.Chosen:
 
 
 def test_the_fastest_is_ranked_and_audited_before_the_run_ends() -> None:
-    drive = run({(1, QUICK): 500.0, (2, QUICK): 700.0, (1, RANKED): 490.0})
+    said: Said = {(1, QUICK): 500.0, (2, QUICK): 700.0, (1, RANKED): 490.0, (1, AUDIT): 480.0}
+    drive = run(said)
     assert (measured(drive, RANKED), measured(drive, AUDIT)) == ([1], [1])
     found = chosen(drive)
     assert (found.candidate, found.is_ranked, found.is_audited) == (2, True, True)
     assert drive.history.best is not None
     assert drive.history.best.latency_ns == 490.0
+
+
+def test_a_claim_is_the_longer_of_the_ranked_and_the_audited_time() -> None:
+    said: Said = {(1, QUICK): 500.0, (2, QUICK): 502.0, (1, RANKED): 470.0, (2, RANKED): 480.0}
+    drive = run({**said, (1, AUDIT): 510.0, (2, AUDIT): 482.0})
+    assert measured(drive, AUDIT) == [1, 2]
+    assert chosen(drive).candidate == 3
+    assert drive.history.best is not None
+    assert drive.history.best.latency_ns == 482.0
+    assert drive.history.candidates[2].latency_ns == 510.0
 
 
 def test_near_ties_are_ranked_together_and_the_faster_one_is_chosen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -106,6 +107,17 @@ def test_it_opens_with_a_kernel_of_the_task(client: Client) -> None:
     assert text.content.decode() == factories.SOURCE
     assert text["Content-Type"].startswith("text/plain")
     assert "// your kernel" in source_of(shown(client, "/submit/?task=scale&kernel=starter"))
+
+
+def test_every_start_that_the_page_offers_is_a_kernels_text(client: Client) -> None:
+    factories.make_task_version()
+    factories.make_cpu()
+    page = shown(client, "/submit/?task=scale&device=cpu")
+    addresses = [html.unescape(found) for found in re.findall(r'data-source="([^"]+)"', page)]
+    assert len(addresses) >= 2
+    for address in addresses:
+        answer = client.get(address)
+        assert (answer.status_code, "<html" in answer.content.decode()) == (200, False), address
 
 
 @pytest.mark.parametrize(
