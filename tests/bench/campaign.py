@@ -21,13 +21,13 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.feedback import Feedback, feedback_of
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
-from runs_app.evolve.outcomes import Answer, Evaluated, Outcome, Transition
+from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
 from tasks_app.pages.building_page import command_text
 from tasks_app.pages.task_page import entrances
 from tests.bench.evaluations import Entry, request
 
-Model = Callable[[int, Ask], Answer]
-"""Answers an ask, whose number comes first."""
+Model = Callable[[int, Ask], Answer | CallFailure]
+"""Answers an ask, whose number comes first, or says why it did not."""
 
 
 @dataclass

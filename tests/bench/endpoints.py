@@ -9,7 +9,7 @@ from dataclasses import replace
 from runs_app.evolve.budget import cost_usd
 from runs_app.evolve.commands import Ask
 from runs_app.evolve.config import ModelSpec
-from runs_app.evolve.outcomes import Answer
+from runs_app.evolve.outcomes import Answer, CallFailure
 from runs_app.llm.endpoint import Endpoint
 from tests.bench.campaign import Model
 from tests.bench.optimise import asking
@@ -46,7 +46,7 @@ def language_model(options: argparse.Namespace) -> tuple[ModelSpec, Model]:
 def _priced(model: Model, spec: ModelSpec) -> Model:
     """The same with what its answers cost."""
 
-    def ask(number: int, command: Ask) -> Answer:
+    def ask(number: int, command: Ask) -> Answer | CallFailure:
         answer = model(number, command)
         return replace(answer, cost_usd=cost_usd(spec, answer.tokens_in, answer.tokens_out))
 

@@ -32,6 +32,7 @@ from runs_app.evolve.history import History
 from runs_app.evolve.knobs import find_knobs, with_knobs
 from runs_app.llm.client import complete
 from runs_app.llm.endpoint import Endpoint
+from runs_app.llm.errors import CallError
 from tests.bench.campaign import Campaign, Model, problem_of
 from tests.bench.evaluations import Entry, make_config, run_one
 from tests.bench.tables import heading, table
@@ -76,16 +77,19 @@ def wrong(naive: str) -> list[str]:
 def asking(endpoint: Endpoint) -> Model:
     """Asks a language model through the real client, and calls it free."""
 
-    def ask(number: int, command: Ask) -> outcomes.Answer:
+    def ask(number: int, command: Ask) -> outcomes.Answer | outcomes.CallFailure:
         began = time.monotonic()
-        done = complete(
-            endpoint,
-            [{"role": m.role, "content": m.content} for m in command.prompt.messages],
-            temperature=command.temperature,
-            max_tokens=command.max_tokens or 8192,
-            seed=number,
-            call_id=f"{command.role}.{number}",
-        )
+        try:
+            done = complete(
+                endpoint,
+                [{"role": m.role, "content": m.content} for m in command.prompt.messages],
+                temperature=command.temperature,
+                max_tokens=command.max_tokens or 8192,
+                seed=number,
+                call_id=f"{command.role}.{number}",
+            )
+        except CallError as error:
+            return outcomes.CallFailure(ask=number, reason=error.reason, text=error.text)
         return outcomes.Answer(
             ask=number,
             text=done.text,

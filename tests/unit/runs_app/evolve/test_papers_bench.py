@@ -45,6 +45,18 @@ def test_wrong_use_names_the_option(
 
 
 @pytest.mark.slow
+def test_an_endpoint_that_fails_loses_no_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedEndpoint([Answer(status=400)]) as endpoint:
+        words = ["--base-url", endpoint.base_url, "--api-name", "m", "--device", "cpu", "--yes"]
+        words += ["--task", "vector_add", "--strategy", "fsr", "--evaluations", "2"]
+        monkeypatch.setattr("sys.argv", ["papers", *words])
+        papers.main()
+    assert "| vector_add | fsr | 1 |" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_run_stands_beside_the_published_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
