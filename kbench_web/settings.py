@@ -216,7 +216,11 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_MAX_EMAIL_ADDRESSES = 3
 # Wrong passwords are counted by axes, which needs no Redis and knows names with their addresses.
-ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "signup": "10/m/ip,50/d/ip"}
+_SIGN_UPS = (
+    f"{env.whole('KBENCH_SIGN_UPS_PER_MINUTE', 10, least=1)}/m/ip,"
+    f"{env.whole('KBENCH_SIGN_UPS_PER_DAY', 50, least=1)}/d/ip"
+)
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "signup": _SIGN_UPS}
 SOCIALACCOUNT_ADAPTER = "kbench_web.accounts.adapter.SocialAdapter"
 SOCIALACCOUNT_AUTO_SIGNUP = False  # people choose the name that everybody will see
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"

@@ -41,6 +41,7 @@ def load(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
         ({"KBENCH_PRODUCTION": "maybe"}, "KBENCH_PRODUCTION is 'maybe'; set it to 1 or 0"),
         ({"KBENCH_MAX_ATTEMPTS": "0"}, "KBENCH_MAX_ATTEMPTS is 0; the least allowed value is 1"),
         ({"KBENCH_SILENCE_S": "soon"}, "KBENCH_SILENCE_S is 'soon'; set it to a whole number"),
+        ({"KBENCH_SIGN_UPS_PER_DAY": "0"}, "KBENCH_SIGN_UPS_PER_DAY is 0; the least allowed"),
         ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must begin with postgres://"),
         ({"DATABASE_URL": "nonsense"}, "DATABASE_URL"),
     ],
