@@ -52,8 +52,7 @@ def _cpu(environment: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[s
         yield f"instructions that -march=native switches on: {', '.join(facts['features'])}"
     if facts.get("identity"):
         yield f"it identifies itself as {facts['identity']}"
-    if facts.get("clock_is") == "highest":  # that of one moment says nothing of a busy processor
-        yield from _clock(facts)
+    yield from _clock(facts)
     for cache in facts.get("caches", []):
         shared = "" if cache["shared_by"] == 1 else f", shared by {cache['shared_by']} processors"
         name = "L1 data cache" if cache["level"] == 1 else f"L{cache['level']} cache"
@@ -101,9 +100,8 @@ def _gpu(environment: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[s
 
 
 def _clock(facts: Mapping[str, Any]) -> Iterator[str]:
-    if facts.get("clock_hz"):
-        how = "at most" if facts.get("clock_is") == "highest" else "at one moment"
-        yield f"clock: {facts['clock_hz'] / 1e9:.3g} GHz {how}"
+    if facts.get("clock_is") == "highest":  # that of one moment says nothing of a busy processor
+        yield f"clock: {facts['clock_hz'] / 1e9:.3g} GHz at most"
 
 
 def _size(count: float) -> str:
