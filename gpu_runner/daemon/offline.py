@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import IO
 
@@ -66,16 +68,43 @@ def work_spool(
     evaluate: Evaluate = supervise,
     probe_jail: Callable[[], str] = jail.probe,
 ) -> int:
-    """Do all jobs of the spool that are not done, one after another; return the exit status.
+    """Do all jobs of the spool that are not done, in the configured slots; return the exit status.
 
     Several hosts may work at one folder: a job is locked while it is at work. One that was ended
     in the middle is begun again. A file that cannot be read is named, and the others are done.
-    SIGTERM lets the current job finish; a second one ends it. Raises `DataError` for a folder that
-    is no spool, or one of another device.
+    SIGTERM lets the current jobs finish; a second one ends them. Raises `DataError` for a folder
+    that is no spool, or one of another device.
     """
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("gpu_runner").setLevel(logging.INFO)
     return _Worker(SpoolFolder(folder), config, evaluate, probe_jail()).run()
+
+
+class _Running:
+    """A job at work in a process of its own; `held` keeps others from it."""
+
+    def __init__(
+        self, job: SpooledJob, context: JobContext, process: ForkProcess, held: ExitStack
+    ) -> None:
+        self.job, self.context, self.held = job, context, held
+        self.cause = ""
+        self._process, self.pid = process, process.pid or 0
+        self._deadline = time.monotonic() + job.timeout_s
+
+    def has_ended(self, *, is_killed: bool) -> bool:
+        """Whether its process is gone, by itself or as it is too late; `cause` then says why."""
+        late = time.monotonic() > self._deadline
+        if self._process.is_alive() and not late and not is_killed:
+            return False
+        was_alive = self._process.is_alive()
+        if was_alive:
+            self._process.kill()
+        self._process.join()
+        status = self._process.exitcode
+        self._process.close()
+        died = f"its process died (status {status})"
+        self.cause = "it took longer than the job may" if late and was_alive else died
+        return True
 
 
 class _Worker:
@@ -101,8 +130,9 @@ class _Worker:
         prepare = (build_programs, make_ready) if config.ready else None
         self._fitness = Fitness(self._supervisor, config.recheck_s, prepare=prepare)
         self._evaluate = evaluate
-        self._kept = Spool(config.cache_folder / "spool" / f"offline-{os.getpid()}")
+        self._slots = config.slot_count
         self._stops = 0
+        self._is_unfit = False
 
     def run(self) -> int:
         if self._jail_fault:
@@ -121,39 +151,69 @@ class _Worker:
             self._fitness.end()
 
     def _work(self) -> int:
-        status = DONE
-        for path in self._spool.job_files():
-            if self._stops:
-                logger.info("stopped; the jobs that are left can be done by another call")
-                break
-            if broken := self._fitness.reason():
-                logger.error("no more jobs are taken: %s", broken)
-                return NOT_FIT
-            try:
-                job = self._spool.job(path)
-                with self._spool.held(job.name) as file:
-                    if file is not None:
-                        self._do(job, file)
-            except DataError as error:
-                logger.error("left out: %s", error)
-                status = SOME_LEFT
-        return status
+        """All jobs, as many at a time as there are slots; their measurements take turns."""
+        running: list[_Running] = []
+        paths = iter(self._spool.job_files())
+        status, has_more = DONE, True
+        while has_more or running:
+            if has_more and (why := self._why_no_more()):
+                logger.log(logging.ERROR if self._is_unfit else logging.INFO, "%s", why)
+                has_more = False
+            if has_more and len(running) < self._slots:
+                path = next(paths, None)
+                has_more = path is not None
+                try:
+                    if path and (begun := self._begun(path)):
+                        running.append(begun)
+                except DataError as error:
+                    logger.error("left out: %s", error)
+                    status = SOME_LEFT
+                continue
+            for job in [job for job in running if job.has_ended(is_killed=self._stops > 1)]:
+                running.remove(job)
+                self._end(job)
+                lineage.sweep([*self._fitness.pids, *(other.pid for other in running)])
+            time.sleep(_TICK_S)
+        return NOT_FIT if self._is_unfit else status
 
-    def _do(self, job: SpooledJob, file: IO[bytes]) -> None:
-        stream, state = EventFile(file), SlotState()
-        state.begin(job.kind, job.job_id, job.attempt)
-        context = JobContext(
-            runner=self._runner,
-            supervisor=self._supervisor,
-            state=state,
-            stream=stream,
-            spool=self._kept,
-            evaluate=self._evaluate,
-        )
-        logger.info("%s begins", job.name)
-        cause = self._run_apart(job, context)
-        self._kept.flush(stream)
+    def _why_no_more(self) -> str:
+        """Why no other job is begun; empty if one may be."""
+        if self._stops:
+            return "stopped; the jobs that are left can be done by another call"
+        broken = self._fitness.reason()
+        self._is_unfit = bool(broken)
+        return f"no more jobs are taken: {broken}" if broken else ""
+
+    def _begun(self, path: Path) -> _Running | None:
+        """The job of a file, at work; None if it is over, or somebody is at it."""
+        job = self._spool.job(path)
+        stack = ExitStack()
+        with stack:
+            file = stack.enter_context(self._spool.held(job.name))
+            if file is None:
+                return None
+            state = SlotState()
+            state.begin(job.kind, job.job_id, job.attempt)
+            kept = self._supervisor.cache_folder / "spool" / f"offline-{os.getpid()}-{job.name}"
+            context = JobContext(
+                runner=self._runner,
+                supervisor=self._supervisor,
+                state=state,
+                stream=EventFile(file),
+                spool=Spool(kept),
+                evaluate=self._evaluate,
+            )
+            process = _fork.Process(target=_child, args=(job, context, os.getpid()))
+            logger.info("%s begins", job.name)
+            process.start()
+            return _Running(job, context, process, stack.pop_all())
+
+    def _end(self, running: _Running) -> None:
+        """Take leave of a job whose process is gone: tell what was lost, and let the file go."""
+        job, state, stream = running.job, running.context.state, running.context.stream
+        running.context.spool.flush(stream)
         if state.lost and self._stops < 2:
+            cause = running.cause
             payload = {"runner": self._runner, "reason": cause}
             stream.send(
                 Event(
@@ -166,22 +226,7 @@ class _Worker:
                 )
             )
             logger.error("lost %s: %s", job.name, cause)
-        lineage.sweep(self._fitness.pids)
-
-    def _run_apart(self, job: SpooledJob, context: JobContext) -> str:
-        """Do the job in a process of its own; why it died, if it did."""
-        process = _fork.Process(target=_child, args=(job, context, os.getpid()))
-        process.start()
-        deadline = time.monotonic() + job.timeout_s
-        while process.is_alive() and self._stops < 2 and time.monotonic() < deadline:
-            process.join(_TICK_S)
-        late = process.is_alive() and self._stops < 2
-        if process.is_alive():
-            process.kill()
-        process.join()
-        status = process.exitcode
-        process.close()
-        return "it took longer than the job may" if late else f"its process died (status {status})"
+        running.held.close()
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stops += 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from gpu_runner.supervisor.host import living, nvml
 from gpu_runner.supervisor.host.leftovers import descends, is_jail_uid, process_table, sentence
@@ -19,20 +19,25 @@ class Gpu:
     """What the driver says of a GPU: bytes in use, errors that stay, and who works on it.
 
     uncorrected, remapped: counts, 0 where the GPU has no such memory. damaged: rows that wait for
-    a reset, or could not be remapped, in words.
+    a reset, or could not be remapped, in words. memory_by_pid: bytes, as far as the driver says.
     """
 
     memory_used: int
     uncorrected: int = 0
     remapped: int = 0
     damaged: str = ""
-    pids: tuple[int, ...] = ()
+    memory_by_pid: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Who works on it."""
+        return tuple(self.memory_by_pid)
 
 
 def look(index: int) -> Gpu:
     """What the driver says of it. Raises `NvmlError` where the GPU is gone."""
     uncorrected, remapped, damaged = 0, 0, ""
-    used, pids = nvml.memory_used(index), tuple(nvml.compute_pids(index))
+    used, memory_by_pid = nvml.memory_used(index), nvml.compute_memory(index)
     try:
         uncorrected = nvml.uncorrected_errors(index)
         remapped, pending, failed = nvml.remapped_rows(index)
@@ -45,7 +50,7 @@ def look(index: int) -> Gpu:
         uncorrected=uncorrected,
         remapped=remapped,
         damaged=damaged,
-        pids=pids,
+        memory_by_pid=memory_by_pid,
     )
 
 

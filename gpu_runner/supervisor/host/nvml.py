@@ -188,6 +188,9 @@ class _Process(ctypes.Structure):
     )
 
 
+_NOT_SAID = 2**64 - 1  # NVML_VALUE_NOT_AVAILABLE of nvml.h
+
+
 class _Violation(ctypes.Structure):
     """nvmlViolationTime_t of nvml.h, in us and ns."""
 
@@ -196,20 +199,26 @@ class _Violation(ctypes.Structure):
 
 def compute_pids(index: int) -> list[int]:
     """Processes that have a context on the GPU, as far as the driver tells this host."""
-    return _pids(index, "nvmlDeviceGetComputeRunningProcesses_v3")
+    return list(compute_memory(index))
+
+
+def compute_memory(index: int) -> dict[int, int]:
+    """Bytes of the GPU's memory by such a process; 0 where the driver does not say."""
+    return _processes(index, "nvmlDeviceGetComputeRunningProcesses_v3")
 
 
 def graphics_pids(index: int) -> list[int]:
     """Processes that draw with the GPU, such as a desktop's; as far as the driver tells."""
-    return _pids(index, "nvmlDeviceGetGraphicsRunningProcesses_v3")
+    return list(_processes(index, "nvmlDeviceGetGraphicsRunningProcesses_v3"))
 
 
-def _pids(index: int, name: str) -> list[int]:
+def _processes(index: int, name: str) -> dict[int, int]:
     room = 128
     count = ctypes.c_uint(room)
     processes = (_Process * room)()
     _nvml()(name, _nvml().device(index), ctypes.byref(count), processes)
-    return [int(process.pid) for process in processes[: count.value]]
+    found = ((int(process.pid), int(process.memory)) for process in processes[: count.value])
+    return {pid: 0 if memory == _NOT_SAID else memory for pid, memory in found}
 
 
 def uncorrected_errors(index: int) -> int:

@@ -165,12 +165,14 @@ def _damage(gpu: Gpu, known: dict[str, Any]) -> str:
 def _gpu_fault(config: SupervisorConfig, instruments: Instruments) -> str:
     gpu, known = instruments.gpu(config.index), _remembered(config)
     oracles = living.oracles(config)
-    if pids := living.without(instruments.ours(gpu.pids), oracles):
+    apart = living.without(gpu.pids, oracles)
+    if pids := instruments.ours(tuple(apart)):
         return f"processes {', '.join(map(str, pids))} still hold the GPU"
     if damage := _damage(gpu, known):
         return damage
     used_before = known.get("memory_used", gpu.memory_used)
-    slack = MEMORY_SLACK_BYTES + len(oracles) * living.BYTES_EACH
+    of_oracles = sum(size for pid, size in gpu.memory_by_pid.items() if pid not in apart)
+    slack = MEMORY_SLACK_BYTES + max(of_oracles, len(oracles) * living.BYTES_EACH)
     if gpu.memory_used > used_before + slack:
         used, before = gpu.memory_used >> 20, used_before >> 20
         others = " and ".join(instruments.others(gpu.pids)[:3]) or "nobody that is seen here"

@@ -40,9 +40,9 @@ def spool(tmp_path: Path) -> SpoolFolder:
     return folder
 
 
-def begin(spool: SpoolFolder, cache: Path) -> ForkProcess:
+def begin(spool: SpoolFolder, cache: Path, slots: int = 1) -> ForkProcess:
     """A worker in a process of its own: it answers signals, and sweeps its children up."""
-    config = DaemonConfig(cache_folder=cache, ready=False)
+    config = DaemonConfig(cache_folder=cache, ready=False, slots=slots)
 
     def serve() -> None:
         logging.disable(logging.NOTSET)  # an earlier test's command has no use for it
@@ -86,6 +86,23 @@ def test_every_job_is_done_once_and_told_as_through_a_queue(
     before = spool.events_file(first.name).stat().st_mtime_ns
     assert work(spool, tmp_path / "cache") == 0
     assert spool.events_file(first.name).stat().st_mtime_ns == before
+
+
+def test_slots_work_side_by_side_and_one_that_dies_disturbs_no_other(
+    spool: SpoolFolder, tmp_path: Path
+) -> None:
+    dies = job("c", "sleep 60", timeout_s=1)
+    long = [job("a", "sleep 2"), job("b", "sleep 2")]
+    for each in (dies, *long):
+        spool.put(each)
+    worker = begin(spool, tmp_path / "cache", slots=3)
+    worker.join(60)
+    assert worker.exitcode == 0
+    assert kinds(spool, dies)[-1] == "lost"
+    began = [spool.events(each.name)[0].payload["at"] for each in (dies, *long)]
+    assert max(began) - min(began) < 1.5, "none waited for another's end"
+    whole = ["started", "stage", "stage", "finished"]
+    assert [kinds(spool, each) for each in long] == [whole, whole]
 
 
 def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from gpu_runner.supervisor.device.gpu_state import Gpu
 from gpu_runner.supervisor.device.toolchain import ToolchainError
-from gpu_runner.supervisor.host import jail
+from gpu_runner.supervisor.host import jail, living
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from gpu_runner.supervisor.host.nvml import NvmlError
 from gpu_runner.supervisor.tools import health
@@ -20,6 +21,7 @@ from gpu_runner.supervisor.tools.probe import Probe, ProbeFailed, probe
 
 MIB = 1 << 20
 FINE = Gpu(memory_used=600 * MIB)
+USED = Gpu(memory_used=0, memory_by_pid={7: 0, 8: 0})
 FAST = Probe(time_ns=100e3, wrong=0)
 
 
@@ -86,7 +88,7 @@ def test_a_healthy_device_is_fine_at_once(config: SupervisorConfig) -> None:
         (Scripted(gpus=[Gpu(memory_used=600 * MIB, uncorrected=1)]), "uncorrected"),
         (Scripted(gpus=[Gpu(memory_used=600 * MIB, remapped=2)]), "2 rows"),
         (Scripted(gpus=[Gpu(memory_used=0, damaged="rows wait")]), "rows wait"),
-        (Scripted(gpus=[Gpu(memory_used=0, pids=(7, 8))], ours=[8]), "processes 8 still"),
+        (Scripted(gpus=[USED], ours=[8]), "processes 8 still"),
         (Scripted(probes=[ProbeFailed("run a kernel: misaligned address")]), "misaligned"),
         (Scripted(probes=[Probe(100e3, wrong=3)]), "3 wrong results"),
         (Scripted(probes=[Probe(201e3, wrong=0)]), "takes 201 us, not 100 us"),
@@ -114,6 +116,18 @@ def test_memory_and_time_are_held_against_the_best_that_was_seen(known: Supervis
     creeping = [Gpu(memory_used=(600 + 200 * step) * MIB) for step in (1, 2)]
     assert health.check(known, Scripted(gpus=creeping[:1]).instruments) == ""
     assert "1000 MiB" in health.check(known, Scripted(gpus=creeping[1:]).instruments)
+
+
+def test_what_an_oracle_holds_that_stepped_aside_is_no_leftover(known: SupervisorConfig) -> None:
+    """Another evaluation's inputs stay on the GPU while it waits for its next turn."""
+    mine, gib = os.getpid(), 1 << 30
+    holds = Gpu(memory_used=16 * gib + 700 * MIB, memory_by_pid={mine: 16 * gib})
+    device = Scripted(gpus=[holds], ours=[mine])
+    assert f"processes {mine} still" in health.check(known, device.instruments)
+    living.note(known, mine)
+    assert health.check(known, Scripted(gpus=[holds], ours=[mine]).instruments) == ""
+    leaks = Gpu(memory_used=19 * gib, memory_by_pid={mine: 16 * gib})
+    assert "19456 MiB" in health.check(known, Scripted(gpus=[leaks], ours=[mine]).instruments)
 
 
 def test_another_boot_forgets(known: SupervisorConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +163,7 @@ def test_what_shows_after_any_evaluation_has_the_device_looked_at(
 def test_a_look_after_an_evaluation_does_not_ask_who_has_the_device_by_now(
     known: SupervisorConfig,
 ) -> None:
-    busy = Scripted(gpus=[Gpu(memory_used=9000 * MIB, pids=(8,))], ours=[8])
+    busy = Scripted(gpus=[Gpu(memory_used=9000 * MIB, memory_by_pid={8: 0})], ours=[8])
     assert health.after(known, Verdict.CORRECT, busy.instruments) == ""
     assert busy.waited_s == 0
 
