@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 import logging
 import multiprocessing
@@ -29,6 +31,7 @@ from gpu_runner.supervisor.device.device import device_slug
 from gpu_runner.supervisor.evaluate import evaluate as supervise
 from gpu_runner.supervisor.host import jail
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.oracle.pool import Oracles
 from gpu_runner.supervisor.readiness import build_programs, make_ready
 
 logger = logging.getLogger(__name__)
@@ -130,7 +133,7 @@ class _Worker:
         prepare = (build_programs, make_ready) if config.ready else None
         self._fitness = Fitness(self._supervisor, config.recheck_s, prepare=prepare)
         self._evaluate = evaluate
-        self._slots = config.slot_count
+        self._slots, self._ready = config.slot_count, config.ready
         self._stops = 0
         self._is_unfit = False
 
@@ -203,7 +206,9 @@ class _Worker:
                 spool=Spool(kept),
                 evaluate=self._evaluate,
             )
-            process = _fork.Process(target=_child, args=(job, context, os.getpid()))
+            is_ready = self._ready and job.kind is JobKind.EVALUATION
+            oracles = Oracles() if is_ready else None
+            process = _fork.Process(target=_child, args=(job, context, oracles, os.getpid()))
             logger.info("%s begins", job.name)
             process.start()
             return _Running(job, context, process, stack.pop_all())
@@ -232,13 +237,20 @@ class _Worker:
         self._stops += 1
 
 
-def _child(job: SpooledJob, context: JobContext, parent: int) -> None:
+def _child(job: SpooledJob, context: JobContext, oracles: Oracles | None, parent: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # the parent answers them
     lineage.die_with(parent)
     lineage.adopt_orphans()
+    if oracles is not None:
+        oracles.start_ahead(context.supervisor)  # while the kernel is built
+        evaluate = functools.partial(context.evaluate, oracles=oracles)
+        context = dataclasses.replace(context, evaluate=evaluate)
     try:
         outcome = _FUNCTIONS[job.kind](job.request, context=context)
     except DataError:
         return  # it has been reported
+    finally:
+        if oracles is not None:
+            oracles.close()
     logger.info("%s: %s", job.name, outcome or "done")

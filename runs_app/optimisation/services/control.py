@@ -210,7 +210,8 @@ def check_running(user: User, now: datetime) -> None:
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     running = Run.objects.filter(user=user, status=Run.Status.RUNNING).count()
     if running >= limits.running_runs:
-        reason = f"{running} of your runs are running, the most allowed; pause or stop one first"
+        words = "run of yours is" if running == 1 else "runs of yours are"
+        reason = f"{running} {words} running, the most allowed; pause or stop one first"
         raise QuotaExceeded("", f"{reason}{limits.why}")
 
 
