@@ -15,6 +15,7 @@ from ninja.errors import HttpError
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.api_body import one_of
 from runs_app.api_pages import WaitIn, newest_first
+from runs_app.errors import SubmissionError
 from runs_app.models import Entry, Evaluation, Status, Submission
 from runs_app.queue.selectors import waiting_reason
 from runs_app.submissions.api import Problem, router
@@ -110,7 +111,9 @@ def list_own(
     if isinstance(bearer := getattr(request, "auth", None), Entry):
         rows = rows.filter(entry=bearer)
     if filters.task:
-        rows = rows.filter(task_version__task=find_task(filters.task, user))
+        if (task := find_task(filters.task, user)) is None:
+            raise SubmissionError("task", f"there is no task {filters.task!r}; see /api/v1/tasks")
+        rows = rows.filter(task_version__task=task)
     if filters.agent:
         rows = rows.filter(agent__name=filters.agent)
     found = newest_first(rows, request, response, after=filters.after, limit=filters.limit)

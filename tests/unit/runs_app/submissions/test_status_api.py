@@ -117,7 +117,8 @@ def test_ones_own_submissions_come_a_page_at_a_time() -> None:
         seen += [row["id"] for row in answer.json()]
         address = next_of(answer)
     assert sorted(seen) == sorted(mine)
-    assert get("submissions?task=nothing", token).json() == []
+    refused = get("submissions?task=nothing", token)
+    assert (refused.status_code, refused.json()["field"]) == (422, "task")
 
 
 def test_a_list_of_nobodys_needs_a_token_and_a_cursor_that_it_gave() -> None:
