@@ -238,10 +238,18 @@ class Islands:
         )
 
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
-        """Asks for the models that are idle, unless the device has more than enough to do."""
-        history = steps.history
-        free = self.config.concurrent_asks - len(history.waiting())
-        if free <= 0 or len(drafted(history)) >= 2 * self.config.concurrent_evaluations:
+        """Asks for the models that are idle, unless the device has enough to do.
+
+        What is asked before a result is there learns nothing from it: in a spool that is a batch.
+        """
+        history, config = steps.history, self.config
+        unmeasured = len(drafted(history)) + history.in_flight()
+        under_way = len(history.waiting()) + unmeasured
+        free = min(
+            config.concurrent_asks - len(history.waiting()),
+            config.concurrent_asks + config.concurrent_evaluations - under_way,
+        )
+        if free <= 0:
             return []
         last = min(asked + free, self.parameters.proposals)
         arms = self._arms(history)

@@ -92,6 +92,15 @@ def test_an_answer_that_repeats_the_key(caller: Caller) -> None:
     assert done.text == "You are [key]."
 
 
+def test_a_key_that_guards_nothing_spoils_no_kernel(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "x")
+    kernel = 'extern "C" void f(float* x) { x[threadIdx.x] = 0; }'
+    with ScriptedEndpoint([Answer(kernel)]) as endpoint:
+        assert caller.ask(endpoint.base_url, key_variable=VARIABLE).text == kernel
+
+
 def test_an_endpoint_never_shows_a_key() -> None:
     assert KEY not in repr(make_endpoint(key_variable=VARIABLE))
 

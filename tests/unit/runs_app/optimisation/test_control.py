@@ -237,7 +237,7 @@ def test_entering_by_click_counts_for_the_quota(
 def test_too_many_runs_at_once_are_refused(start: Callable[..., Run], settings: Any) -> None:
     settings.MAX_RUNNING_RUNS_PER_USER = 1
     run = start()
-    with pytest.raises(QuotaExceeded, match="are running"):
+    with pytest.raises(QuotaExceeded, match="is running"):
         start(user=run.user, task_version=run.task_version)
     assert start(task_version=run.task_version).user != run.user
 
