@@ -162,6 +162,7 @@ class WorkloadResult:
     bytes: float | None = None
     weight: float = 1.0
     floor_ns: float | None = None  # physical limit: work over the device's theoretical peak
+    tensor_bytes: float | None = None  # of a call's inputs and outputs, also without a formula
     outside: OutsideTime | None = None  # the supervisor's own clock
     claimed_ns: float | None = None
 

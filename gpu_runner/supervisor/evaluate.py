@@ -174,9 +174,7 @@ class _Evaluation:
                     values = SupportedDistributions(self._task, self._direction, self._config)
                     others = values.of(oracle, self._workloads, rng) if plan.varied else {}
                     bench.prepare([*self._workloads, *drawn], self._direction, others)
-                self._record.output_bytes = {
-                    workload.name: bench.output_bytes(workload) for workload in self._workloads
-                }
+                self._record.know_sizes(bench)
                 with closing(Rehearsal(bench)) as rehearsal:
                     return self._measured(bench, target, drawn, rehearsal)
 

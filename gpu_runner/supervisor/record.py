@@ -33,6 +33,7 @@ from gpu_runner.supervisor.judge import (
     noisiest,
     workload_result,
 )
+from gpu_runner.supervisor.measure.bench import Bench
 from gpu_runner.supervisor.measure.collected import Collected, Verified, larger_error
 from gpu_runner.supervisor.measure.outside import EmptyKernelTime, is_blind
 from gpu_runner.supervisor.runner.faults import Fault
@@ -55,6 +56,7 @@ class Record:
         self.suspicions: list[Suspicion] = []
         self.pending_baselines: tuple[str, ...] = ()
         self.output_bytes: Mapping[str, float] = {}  # of a call, by workload, where it is known
+        self.tensor_bytes: Mapping[str, float] = {}  # likewise, of inputs and outputs
         self.output = ""
         self.log = ""
         self.retryable = False
@@ -63,6 +65,11 @@ class Record:
         """Name the workloads that are going to be measured."""
         self._workloads = workloads
         self._facts = {workload.name: Facts(self.config.kind) for workload in workloads}
+
+    def know_sizes(self, bench: Bench) -> None:
+        """Note what a call of each workload reads and writes."""
+        self.output_bytes = {w.name: bench.output_bytes(w) for w in self._workloads}
+        self.tensor_bytes = {w.name: float(bench.tensor_bytes(w)) for w in self._workloads}
 
     def add(
         self, workload: Workload, process: int, collected: Collected, verified: Verified
@@ -184,7 +191,10 @@ class Record:
         peak = limit.peak if limit else None
         task, direction = self.request.task, self.request.solution.direction
         return [
-            workload_result(task, workload, direction, self._facts[workload.name], peak)
+            replace(
+                workload_result(task, workload, direction, self._facts[workload.name], peak),
+                tensor_bytes=self.tensor_bytes.get(workload.name),
+            )
             for workload in self._workloads
         ]
 

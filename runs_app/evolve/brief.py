@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.task import VERIFIER, Task, Workload
+from gpu_runner.data.task import KINDS_OF_VALUES, VERIFIER, Task, Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
 from runs_app.evolve.config import Briefing, KnownTimes
-from runs_app.evolve.hardware import compiler_of, hardware_lines, measured_rates, processors_of
+from runs_app.evolve.hardware import (
+    bytes_per_s,
+    compiler_of,
+    hardware_lines,
+    measured_rates,
+    processors_of,
+)
 
 _EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _MEASURED = (
@@ -18,13 +24,18 @@ _MEASURED = (
     " host; a good kernel may be faster"
 )
 _THEORETICAL = "of the device's peak rates, each input read and each output written once"
+_MOVED = (
+    "estimates: each input read and each output written once, at the rate of the memory; the task"
+    " has no formula of its work"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
     """What results hold: times in nanoseconds, and the environment of the newest.
 
-    means_ns, floor_ns: over all public workloads. baselines_ns, floors_ns: by workload.
+    means_ns, floor_ns: over all public workloads. The others are by workload; tensor_bytes are
+    those of a call's inputs and outputs.
     """
 
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -32,6 +43,7 @@ class Figures:
     floor_ns: float | None = None
     baselines_ns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     floors_ns: Mapping[str, float] = field(default_factory=dict)
+    tensor_bytes: Mapping[str, float] = field(default_factory=dict)
 
 
 def figures_of(result: EvaluationResult) -> Figures:
@@ -46,6 +58,7 @@ def figures_of(result: EvaluationResult) -> Figures:
         floor_ns=fraction * time_ns if fraction and time_ns else None,
         baselines_ns={w.name: {n: b.time_ns for n, b in w.baselines.items()} for w in public},
         floors_ns={w.name: w.floor_ns for w in public if w.floor_ns},
+        tensor_bytes={w.name: w.tensor_bytes for w in public if w.tensor_bytes},
     )
 
 
@@ -82,16 +95,36 @@ def _limits(
     known = {name: (time, "") for name, time in figures.floors_ns.items() if name in names}
     if known:
         return known, _THEORETICAL
+    costs = {workload.name: task.cost(workload, direction) for workload in workloads}
+    if not any(costs.values()):
+        return _moved(figures, names), _MOVED
     rates = measured_rates(figures.environment)
     if rates is None:
         return {}, ""
     moved, computed = rates
-    costs = {workload.name: task.cost(workload, direction) for workload in workloads}
     return {
         name: max((cost.bytes / moved * 1e9, "memory"), (cost.flops / computed * 1e9, "arithmetic"))
         for name, cost in costs.items()
         if cost is not None
     }, _MEASURED
+
+
+def _moved(figures: Figures, names: set[str]) -> dict[str, tuple[float, str]]:
+    """What it takes to move each workload's tensors once; nothing where sizes or rate are unknown.
+
+    A kernel that needs only a part of an input may be faster.
+    """
+    rate = bytes_per_s(figures.environment)
+    sizes = figures.tensor_bytes.items() if rate else ()
+    return {name: (size / rate * 1e9, "memory") for name, size in sizes if name in names}
+
+
+def values_text(task: Task, kind: DeviceKind, direction: Direction) -> str:
+    """Which other values kernels are tested with, as a sentence; empty where there are none."""
+    public = task.workloads_for(kind, direction, hidden=False)
+    found = {values for w in public for values in task.other_values(w, kind, direction)}
+    words = [KINDS_OF_VALUES[values] for values in Values if values in found]
+    return f" Other values are: {'; '.join(words)}." if words else ""
 
 
 def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Direction) -> str:
@@ -108,6 +141,7 @@ def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Directi
     what = f"what `{scale}` of the reference returns" if has_own else "|expected| + rms(expected)"
     return (
         f"An output element passes if |actual - expected| <= {eps:.3g} * ({bound.constant:g} +"
-        f" {bound.growth:g} * sqrt(L)) * scale. L = {bound.reduction}, the terms that an element"
-        f" sums up, and scale is {what}. On the workloads below that is {numbers} times the scale."
+        f" {bound.growth:g} * sqrt(L)) * scale. L = {bound.reduction}, which stands for the terms"
+        f" that an element sums up, and scale is {what}. On the workloads below that is {numbers}"
+        " times the scale."
     )

@@ -178,6 +178,7 @@ class Problem(Briefing):
     seed_title: str = ""
     threshold_pct: float = 30.0  # CUDAMaster's, recalibrated for the device where that was possible
     tolerance: str = ""  # the bound on an element's error, in numbers
+    values: str = ""  # which other values kernels are tested with, in a sentence
     answer_tokens: int = 0  # that an answer may have; 0 where it is not known
 
     def with_briefing(self, briefing: Briefing | None) -> Problem:

@@ -59,6 +59,14 @@ def diagnose(result: EvaluationResult) -> str:
     return diagnosis_of(result.profile.metrics) if result.profile else ""
 
 
+def throughput_line(metrics: Mapping[str, float]) -> str:
+    """The three throughputs that a class is made of; empty where one of them is missing."""
+    if any(name not in metrics for name in THROUGHPUTS):
+        return ""
+    shares = ", ".join(f"{name.split('_')[0]} {metrics[name]:.3g} %" for name in THROUGHPUTS)
+    return f"Throughputs, of what the device can do: {shares}"
+
+
 def stall_line(metrics: Mapping[str, float]) -> str:
     """What warps wait for most, where a profiler has counted it; else nothing."""
     stalls = {
@@ -77,16 +85,13 @@ def class_line(name: str, metrics: Mapping[str, float], threshold_pct: float) ->
     """What a prompt says of a class: of one of CUDAMaster's also how far it can be trusted."""
     is_papers = name in bottleneck.MEANINGS and diagnosis_of(metrics) != name
     if is_papers:
-        meaning = bottleneck.MEANINGS[name]
-        line = f"Class: {name}, {meaning} (threshold {threshold_pct:g} %)"
         truth = diagnosis_of(metrics)
         if truth in (Diagnosis.NEITHER, Diagnosis.UNCERTAIN):
-            highest = max(metrics[each] for each in THROUGHPUTS)
-            line += (
-                f". Do not rely on it: the highest throughput is {highest:.0f} %, so the kernel is"
-                f" {MEANINGS[truth]}"
+            return (
+                f"Class: {name} (threshold {threshold_pct:g} %), which is not to be relied on: the"
+                f" kernel is {MEANINGS[truth]}"
             )
-        return line
+        return f"Class: {name}, {bottleneck.MEANINGS[name]} (threshold {threshold_pct:g} %)"
     return f"Class: {name}, {MEANINGS[name]}" if name in MEANINGS else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -32,7 +33,9 @@ def hardware_lines(environment: Mapping[str, Any]) -> tuple[str, ...]:
 
 def compiler_of(environment: Mapping[str, Any]) -> str:
     """The compiler and its version; empty if it is not known."""
-    return str(environment.get("compiler") or "")
+    said = str(environment.get("compiler") or "")
+    build = re.match(r"Build cuda_([0-9.]+)\.r", said)  # the last line of nvcc's own words
+    return f"nvcc {build[1]}" if build else said
 
 
 def measured_rates(environment: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -40,6 +43,13 @@ def measured_rates(environment: Mapping[str, Any]) -> tuple[float, float] | None
     measured = (environment.get("peaks") or {}).get("measured") or {}
     moved, computed = measured.get("bytes_per_s"), measured.get("flop_per_s")
     return (moved, computed) if moved and computed else None
+
+
+def bytes_per_s(environment: Mapping[str, Any]) -> float:
+    """The rate of the device's memory, as measured, else of its data sheet; 0 if unknown."""
+    rates = measured_rates(environment)
+    sheet = (environment.get("hardware") or {}).get("bytes_per_s")
+    return rates[0] if rates else float(sheet or 0.0)
 
 
 def _cpu(environment: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[str]:

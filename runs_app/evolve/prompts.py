@@ -13,7 +13,7 @@ from gpu_runner.data.signature import Signature
 from gpu_runner.data.verdict import Abi, DeviceKind
 from runs_app.evolve.commands import Message, Prompt
 from runs_app.evolve.config import KnownTimes, Problem
-from runs_app.evolve.sections import clip
+from runs_app.evolve.sections import clip, micros
 
 MAX_DESCRIPTION_TOKENS = 2000
 MAX_REFERENCE_TOKENS = 8000
@@ -114,6 +114,22 @@ def load(name: str) -> Template:
     return Template(name, int(fields["version"]), parts[2].strip(), parts[4].strip())
 
 
+def sample_text(what: str, number: int, count: int) -> str:
+    """Tells answers apart that are asked for at the same time, so that they differ; "" for one.
+
+    The prompts are the same but for this. A model that reads them alone would write the same idea.
+    """
+    if count == 1:
+        return ""
+    first = f"This is {what} {number} of {count}, written at the same time."
+    if number == 1:
+        return f"{first} Take the idea that you believe in most."
+    return (
+        f"{first} Number 1 takes the most obvious idea. Weigh at least {number} ideas that differ"
+        f" in kind, and take number {number} of them."
+    )
+
+
 def names() -> list[str]:
     """Names of all prompts."""
     return sorted(path.stem for path in FOLDER.glob("*.md"))
@@ -136,6 +152,7 @@ def common(problem: Problem) -> dict[str, str]:
         "workloads": clip(workloads_text(problem), MAX_WORKLOADS_TOKENS),
         "goal": _goal(problem),
         "tolerance": problem.tolerance or _TOLERANCE,
+        "values": problem.values,
         "hardware": "\n".join(f"- {fact}" for fact in problem.hardware) or _NO_HARDWARE,
         "by_compiler": f" by {problem.compiler}" if problem.compiler else "",
         "time_limit": _time_limit(problem),
@@ -240,19 +257,19 @@ def workloads_text(problem: Problem) -> str:
 def _known(times: KnownTimes | None) -> str:
     if times is None:
         return ""
-    parts = [f"{name} {_us(time)}" for name, time in times.baselines_ns.items()]
+    parts = [f"{name} {micros(time)}" for name, time in times.baselines_ns.items()]
     if times.limit_ns is not None:
         binds = f" by {times.limit_by}" if times.limit_by else ""
-        parts.append(f"limit {_us(times.limit_ns)}{binds}")
+        parts.append(f"limit {micros(times.limit_ns)}{binds}")
     return "; " + ", ".join(parts) if parts else ""
 
 
 def _goal(problem: Problem) -> str:
-    lines = [f"- {name}: {_us(time)}" for name, time in problem.baselines_ns.items()]
+    lines = [f"- {name}: {micros(time)}" for name, time in problem.baselines_ns.items()]
     if not lines:
         lines = ["- no baseline has been measured on this device yet"]
     if problem.floor_ns is not None:
-        lines.append(f"- physical limit of the device: {_us(problem.floor_ns)}")
+        lines.append(f"- physical limit of the device: {micros(problem.floor_ns)}")
     if problem.limit_source:
         lines.append(f"- the limits above are {problem.limit_source}")
     elif problem.floor_ns is None:
@@ -264,7 +281,3 @@ def _time_limit(problem: Problem) -> str:
     if problem.call_limit_s is None:
         return ""
     return f"A call that takes more than {problem.call_limit_s:g} s is ended, and fails."
-
-
-def _us(time_ns: float) -> str:
-    return f"{time_ns / 1e3:.2f} us"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_runner.data.verdict import Direction
 
@@ -30,6 +30,22 @@ def reference_for(source: str, direction: Direction) -> str:
     alone = _used_by(named, dropped) - kept
     gone = [named[name] for name in alone | dropped - kept]
     return _without(source, gone)
+
+
+def files_for(files: Mapping[str, str], direction: Direction) -> dict[str, str]:
+    """A reference's files, without the one that is the other direction's where each has its own."""
+    mine, other = (f"func_{each}.py" for each in (direction, _other(direction)))
+    return {path: text for path, text in files.items() if path != other or mine not in files}
+
+
+def description_for(text: str, direction: Direction) -> str:
+    """A description, without the paragraph that says what the other direction's kernels export."""
+    other = f"The extension exports `{_other(direction)}("
+    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(other))
+
+
+def _other(direction: Direction) -> Direction:
+    return Direction.BACKWARD if direction is Direction.FORWARD else Direction.FORWARD
 
 
 def _is_elsewhere(name: str, direction: Direction) -> bool:

@@ -9,7 +9,7 @@ from gpu_runner.data.codec import DataError
 from gpu_runner.data.evaluation import Mismatch
 from runs_app.evolve.bottleneck import filtered
 from runs_app.evolve.config import ProfileMode
-from runs_app.evolve.diagnosis import class_line, stall_line
+from runs_app.evolve.diagnosis import class_line, stall_line, throughput_line
 from runs_app.evolve.feedback import Feedback, WorkloadTime
 
 CHARACTERS_PER_TOKEN = 3
@@ -42,6 +42,7 @@ class Section:
     text: str
 
 
+_LATENCY_DECIDES = 100.0  # chosen: a naive product of matrices is at 25 times its limit
 _DEFAULT = TokenBudgets()
 _NO_LIMITS: Mapping[str, float] = {}
 
@@ -114,7 +115,7 @@ def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
     if feedback.latency_ns is not None:
         spread = f" ± {feedback.spread:.1%}" if feedback.spread is not None else ""
         lines.append(
-            f"Overall: {_us(feedback.latency_ns)}{spread} (geometric mean over the workloads)"
+            f"Overall: {micros(feedback.latency_ns)}{spread} (geometric mean over the workloads)"
         )
     if feedback.speedups:
         best = feedback.speedups.get("best")
@@ -131,9 +132,9 @@ def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
 def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
     shape = ", ".join(f"{name}={value}" for name, value in time.parameters.items())
     noise = (time.high_ns - time.low_ns) / 2 / time.time_ns
-    parts = [f"- {time.name} ({shape}): {_us(time.time_ns)} ± {noise:.1%}"]
+    parts = [f"- {time.name} ({shape}): {micros(time.time_ns)} ± {noise:.1%}"]
     if time.baseline_ns is not None:
-        parts.append(f"fastest baseline {_us(time.baseline_ns)}")
+        parts.append(f"fastest baseline {micros(time.baseline_ns)}")
     if time.floor_ns is not None:
         parts.append(f"physical limit {_beside(time.time_ns, time.floor_ns)}")
     elif limit_ns:
@@ -142,11 +143,14 @@ def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
 
 
 def _beside(time_ns: float, limit_ns: float) -> str:
-    return f"{_us(limit_ns)}, the time is {time_ns / limit_ns:.1f}x that"
+    if time_ns > _LATENCY_DECIDES * limit_ns:
+        return f"{micros(limit_ns)}, which is no aim: launches and latency decide here"
+    return f"{micros(limit_ns)}, the time is {time_ns / limit_ns:.1f}x that"
 
 
-def _us(time_ns: float) -> str:
-    return f"{time_ns / 1e3:.2f} us"
+def micros(time_ns: float) -> str:
+    """Microseconds with two decimals; what is shorter than ten of their last digit keeps three."""
+    return f"{time_ns / 1e3:.2f} us" if time_ns >= 100 else f"{time_ns / 1e3:.3g} us"
 
 
 def _mismatch(mismatch: Mismatch | None) -> str:
@@ -181,6 +185,8 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_p
         return ""
     lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
     if line := class_line(bottleneck, feedback.profile, threshold_pct):
+        lines.append(line)
+    if line := throughput_line(feedback.profile):
         lines.append(line)
     if line := stall_line(feedback.profile):
         lines.append(line)

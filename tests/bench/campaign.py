@@ -14,7 +14,7 @@ from gpu_runner.supervisor.device.device import device_name
 from gpu_runner.supervisor.evaluate import evaluate
 from gpu_runner.supervisor.host.config import SupervisorConfig
 from runs_app.evolve import events
-from runs_app.evolve.brief import Figures, briefing, figures_of, tolerance_text
+from runs_app.evolve.brief import Figures, briefing, figures_of, tolerance_text, values_text
 from runs_app.evolve.budget import wall_time_refusal
 from runs_app.evolve.commands import Ask, Measure
 from runs_app.evolve.config import Problem, RunConfig
@@ -85,6 +85,7 @@ def problem_of(
         seed_source=seed,
         seed_title=title,
         tolerance=tolerance_text(task, public, direction),
+        values=values_text(task, config.kind, direction),
         **vars(briefing(task, config.kind, direction, figures)),
     )
 

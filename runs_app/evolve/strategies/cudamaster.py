@@ -78,7 +78,8 @@ class CudaMaster:
         for number in range(1, self.parameters.r + 1):
             strategy = self._strategy(steps, number, current, past)
             outcome = self._round(steps, number, current, strategy) if strategy else None
-            past.append(_entry(number, strategy, outcome))
+            result = one_line(outcome) if outcome is not None else _no_kernel(steps, number)
+            past.append(_entry(number, strategy, result))
             if outcome is not None and self._keeps(outcome, current):
                 current = steps.profiled(outcome)
                 kept.append(current)
@@ -198,11 +199,17 @@ def _history(past: list[str]) -> str:
     return "\n".join([*short, *newer]) or "This is the first round."
 
 
-def _entry(number: int, strategy: str, outcome: Candidate | None) -> str:
+def _entry(number: int, strategy: str, result: str) -> str:
     """A round in the history that the Planner reads."""
     first = " ".join(strategy.split()) or "no strategy came"
-    result = one_line(outcome) if outcome is not None else "no kernel came of it"
     return f"Round {number}: {first} -> {result}"
+
+
+def _no_kernel(steps: Steps, number: int) -> str:
+    """Why a round came to no kernel; that is the answer's fault, and not the strategy's."""
+    asked = steps.history.find(Role.CODE, generation=number)
+    why = next((f" ({question.problem})" for question in asked if question.problem), "")
+    return f"no kernel could be read from the answer{why}; the strategy itself was not tried"
 
 
 def _make(problem: Problem, config: RunConfig) -> CudaMaster:

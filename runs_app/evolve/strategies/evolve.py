@@ -10,7 +10,7 @@ from functools import partial
 from runs_app.evolve.commands import Command, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, History, draw
-from runs_app.evolve.prompts import MAX_KERNELS_TOKENS, fence_of, render
+from runs_app.evolve.prompts import MAX_KERNELS_TOKENS, fence_of, render, sample_text
 from runs_app.evolve.sections import CHARACTERS_PER_TOKEN, clip
 from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, named
 from runs_app.evolve.strategies.contract import (
@@ -132,8 +132,7 @@ class Evolve:
             kernels="\n\n".join(texts.values()),
             recommendations=advice or "None yet.",
             tried=steps.tried(besides=texts, before=place.generation),
-            sample=str(place.slot),
-            samples=str(self.parameters.proposals),
+            sample=sample_text("proposal", place.slot, self.parameters.proposals),
         )
 
     def _recommendations(self, steps: Steps, generation: int, measured: list[Candidate]) -> str:

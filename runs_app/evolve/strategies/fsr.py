@@ -9,7 +9,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.commands import Command, Message, Place, Prompt, Role
 from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.history import Candidate, CandidateState, History
-from runs_app.evolve.prompts import fence_of, render
+from runs_app.evolve.prompts import fence_of, render, sample_text
 from runs_app.evolve.sections import clip
 from runs_app.evolve.steps import Inquiry, Steps, commands_of, fastest, is_judged
 from runs_app.evolve.strategies.contract import (
@@ -106,12 +106,8 @@ class Fsr:
 
     def _sample(self, place: Place) -> str:
         """Tells the candidates of a depth apart, so that each takes another idea."""
-        if self.parameters.n == 1:
-            return ""
-        return (
-            f"\n\nThis is candidate {place.slot} of {self.parameters.n} that are written now, each"
-            " without knowing the others: take an idea of your own."
-        )
+        text = sample_text("candidate", place.slot, self.parameters.n)
+        return f"\n\n{text}" if text else ""
 
     def _prompt(self, steps: Steps, rounds: tuple[Round, ...], sample: str) -> Prompt:
         """The task, and the dialogue since: each round's kernel, and what was said of it."""

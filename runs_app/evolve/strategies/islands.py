@@ -15,7 +15,7 @@ from runs_app.evolve.config import Problem, RunConfig
 from runs_app.evolve.early_stop import must_beat_ns
 from runs_app.evolve.evaluations import is_refusal
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
-from runs_app.evolve.prompts import MAX_NOTES_TOKENS, fence_of, render
+from runs_app.evolve.prompts import MAX_NOTES_TOKENS, fence_of, render, sample_text
 from runs_app.evolve.sections import clip
 from runs_app.evolve.selection import draw_parent, draw_partner, headroom
 from runs_app.evolve.steps import Inquiry, Pending, Steps, commands_of, named
@@ -270,7 +270,7 @@ class Islands:
         parents = [parent, partner] if edit is Edit.CROSSOVER and partner else [parent]
         return Ask(
             role=Role.PROPOSE,
-            prompt=self._prompt(steps, edit, parents, archives[island]),
+            prompt=self._prompt(steps, edit, parents, archives[island], number),
             model=choose(arms, dice).name,
             temperature=dice.choice(self.config.temperatures),
             place=Place(generation=parent.place.generation + 1, slot=number, island=island),
@@ -279,10 +279,19 @@ class Islands:
         )
 
     def _prompt(
-        self, steps: Steps, edit: Edit, parents: list[Candidate], archive: Archive
+        self,
+        steps: Steps,
+        edit: Edit,
+        parents: list[Candidate],
+        archive: Archive,
+        number: int,
     ) -> Prompt:
         others = [elite for elite in archive if elite not in parents]
-        values = {"partner": kernel_text(steps, parents[1])} if len(parents) > 1 else {}
+        if len(parents) > 1:
+            values = {"partner": kernel_text(steps, parents[1])}
+        else:
+            at_once = self.config.concurrent_asks
+            values = {"sample": sample_text("proposal", (number - 1) % at_once + 1, at_once)}
         return render(
             f"islands_{edit}",
             self.problem,

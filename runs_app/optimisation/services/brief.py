@@ -16,21 +16,22 @@ from tasks_app.models import TaskVersion
 def briefing_of(version: TaskVersion, device: Device, direction: Direction) -> Briefing:
     """What is known by now."""
     means = baselines(version, device, direction.value)
-    environment, floors_ns = _newest(version, device, direction)
+    environment, floors_ns, tensor_bytes = _newest(version, device, direction)
     figures = brief.Figures(
         environment=environment or _environment_of(device),
         means_ns=means.times_ns,
         floor_ns=means.floor_ns,
         baselines_ns=workload_baselines(version, device, direction.value),
         floors_ns=floors_ns,
+        tensor_bytes=tensor_bytes,
     )
     return brief.briefing(version.data, DeviceKind(device.kind), direction, figures)
 
 
 def _newest(
     version: TaskVersion, device: Device, direction: Direction
-) -> tuple[Mapping[str, Any], dict[str, float]]:
-    """Environment and physical limits of the newest correct result; empty where there is none."""
+) -> tuple[Mapping[str, Any], dict[str, float], dict[str, float]]:
+    """Environment, physical limits and sizes of the newest correct result; empty without one."""
     rows = Result.objects.filter(
         evaluation__task_version=version,
         evaluation__device=device,
@@ -39,11 +40,14 @@ def _newest(
     ).order_by("-evaluation__finished_at")
     found = rows.values_list("document__environment", "document__workloads").first()
     if found is None:
-        return {}, {}
+        return {}, {}, {}
     environment, workloads = found
     hidden = set(version.hidden_names)
     public = [w for w in workloads or () if not w["hidden"] and w["name"] not in hidden]
-    return environment or {}, {w["name"]: w["floor_ns"] for w in public if w.get("floor_ns")}
+    floors_ns, sizes = (
+        {w["name"]: w[key] for w in public if w.get(key)} for key in ("floor_ns", "tensor_bytes")
+    )
+    return environment or {}, floors_ns, sizes
 
 
 def _environment_of(device: Device) -> Mapping[str, Any]:

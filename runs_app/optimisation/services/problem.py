@@ -14,9 +14,9 @@ from gpu_runner.data.task import ShippedKernel, Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Mode, Verdict
 from runs_app.errors import SubmissionError
 from runs_app.evolve.bottleneck import calibrate
-from runs_app.evolve.brief import tolerance_text
+from runs_app.evolve.brief import tolerance_text, values_text
 from runs_app.evolve.config import Problem
-from runs_app.evolve.reference import reference_for
+from runs_app.evolve.reference import description_for, files_for, reference_for
 from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.models import Device, Evaluation, Result, Submission
 from runs_app.optimisation.services.brief import briefing_of
@@ -49,7 +49,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
     return Problem(
         task=data.name,
         title=data.title,
-        description=data.description,
+        description=description_for(data.description, direction),
         abi=data.abi,
         signature=data.signature or _torch_signature(data, direction),
         direction=direction,
@@ -67,6 +67,7 @@ def problem_for(version: TaskVersion, device: Device, direction: Direction, seed
         seed_title=seed.title,
         threshold_pct=calibrate(_throughputs(device)),
         tolerance=tolerance_text(data, workloads, direction),
+        values=values_text(data, kind, direction),
         **vars(briefing_of(version, device, direction)),
     )
 
@@ -83,7 +84,7 @@ def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: Us
         case "none":
             return Seed()
         case "own":
-            return Seed(_checked(request.source, device, request.direction), "your own kernel")
+            return Seed(_checked(request.source, device, request.direction), "the starting kernel")
         case "best":
             return _best(version, device, request, user)
         case "" if request.strategy == _TRANSLATOR:
@@ -146,7 +147,7 @@ def _checked(source: str, device: Device, direction: Direction) -> str:
 def _reference(files: dict[str, str], direction: Direction) -> str:
     modules = [
         (path, reference_for(text, direction))
-        for path, text in sorted(files.items())
+        for path, text in sorted(files_for(files, direction).items())
         if path.endswith(".py")
     ]
     if len(modules) == 1:

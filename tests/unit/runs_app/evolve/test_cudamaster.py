@@ -186,7 +186,9 @@ def test_calls_that_fail_cost_a_round_at_most() -> None:
 
     run = a_run("cudamaster", no_code, parameters={"r": 2})
     assert steps(run)[1:] == ["plan", "code"] * 2 + ["end"]
-    assert "no kernel came of it" in prompts_of(run, Role.PLAN)[1]
+    told = prompts_of(run, Role.PLAN)[1]
+    assert "no kernel could be read from the answer (the answer has no code" in told
+    assert "the strategy itself was not tried" in told
 
     def one_debug_fails(ask: Ask) -> str:
         unusable = ask.role is Role.DEBUG and ask.place.slot == 3

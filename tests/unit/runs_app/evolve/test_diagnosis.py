@@ -44,7 +44,7 @@ def test_a_prompt_does_not_call_53_percent_a_limit() -> None:
     assert "near neither limit" in own
     papers = class_line("memory_bandwidth", metrics(12, 53, 50), 30.0)
     assert "threshold 30 %" in papers
-    assert "Do not rely on it: the highest throughput is 53 %" in papers
+    assert "not to be relied on: the kernel is near neither limit" in papers
     sure = class_line("memory_bandwidth", metrics(12, 91, 50), 30.0)
     assert "Do not rely" not in sure
     assert class_line("", {}, 30.0) == ""
