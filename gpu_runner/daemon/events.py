@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -79,6 +80,11 @@ class Spool:
             path.unlink(missing_ok=True)
             sent += 1
         return sent
+
+    def close(self) -> None:
+        """Remove the folder, unless something is kept in it."""
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()
 
 
 class Reporter:

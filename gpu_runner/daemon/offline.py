@@ -231,6 +231,7 @@ class _Worker:
                 )
             )
             logger.error("lost %s: %s", job.name, cause)
+        running.context.spool.close()
         running.held.close()
 
     def _ask_to_stop(self, *_: object) -> None:

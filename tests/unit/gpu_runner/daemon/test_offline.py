@@ -103,6 +103,7 @@ def test_slots_work_side_by_side_and_one_that_dies_disturbs_no_other(
     assert max(began) - min(began) < 1.5, "none waited for another's end"
     whole = ["started", "stage", "stage", "finished"]
     assert [kinds(spool, each) for each in long] == [whole, whole]
+    assert not list((tmp_path / "cache" / "spool").iterdir())
 
 
 def test_a_worker_that_is_killed_leaves_a_job_that_the_next_begins_again(

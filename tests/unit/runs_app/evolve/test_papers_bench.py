@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.data.formats import find_task
-from tests.bench import papers
+from tests.bench import papers, papers_by_spool
 from tests.scripted_endpoint import Answer, Asked, ScriptedEndpoint
 
 
@@ -41,6 +41,28 @@ def test_wrong_use_names_the_option(
     monkeypatch.setattr("sys.argv", ["papers", *(endpoint if is_whole else []), *words])
     with pytest.raises(SystemExit):
         papers.main()
+    assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ([], "--base-url: name the endpoint"),
+        (["--base-url", "http://localhost:1", "--api-name", "m"], "--yes: nothing was spent"),
+        (["--base-url", "http://localhost:1"], "--api-name: name the language model"),
+    ],
+)
+def test_wrong_use_of_the_one_by_spool(
+    words: list[str],
+    error: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    needed = ["--data", str(tmp_path), "--spool", str(tmp_path), "--device", "d", "--name", "D"]
+    monkeypatch.setattr("sys.argv", ["papers_by_spool", *needed, "--work", "true", *words])
+    with pytest.raises(SystemExit):
+        papers_by_spool.main()
     assert error in capsys.readouterr().err
 
 
