@@ -32,6 +32,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
     call_id: str,
     on_progress: Progress | None = None,
     total_timeout_s: float = TOTAL_TIMEOUT_S,
+    most_attempts: int = ATTEMPTS,
     measurer: Measurer | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -39,9 +40,9 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
 ) -> Completion:
     """Ask `endpoint` for one answer of at most `max_tokens`, trying again where that is free.
 
-    Sent again, up to ATTEMPTS times: what found no connection, and what was refused with HTTP 408,
-    429, 500, 502, 503 or 529. Not sent again: whatever the endpoint may charge for, so anything
-    whose end is unknown after it went out, and what would fail again.
+    Sent again, up to `most_attempts` times in all: what found no connection, and what was refused
+    with HTTP 408, 429, 500, 502, 503 or 529. Not sent again: whatever the endpoint may charge for,
+    so anything whose end is unknown after it went out, and what would fail again.
     `call_id` goes along as Idempotency-Key. `on_progress` gets the text so far at most twice a
     second, also while the language model is thinking; it may raise `StopCall`, and any other
     exception of it ends the call too. `total_timeout_s` bounds all attempts and waits together.
@@ -85,7 +86,7 @@ def complete(  # noqa: PLR0913 - the parameters of a call, and the world it happ
         outcome = call.attempt(attempt := attempt + 1)
         if isinstance(outcome, Completion):
             return outcome
-        wait_s = waiting(outcome, attempt, rng)
+        wait_s = waiting(outcome, attempt, rng) if attempt < most_attempts else None
         if wait_s is None or clock() + wait_s > call.ends_at:
             raise outcome
         sleep(wait_s)

@@ -327,6 +327,17 @@ def test_a_person_can_test_a_language_model(
         try_language_model(model=model, user=user, now=make.NOW)
 
 
+def test_a_test_asks_once_as_somebody_waits_to_see_what_is_wrong(
+    world: World, model: LanguageModel, endpoint: Callable[..., ScriptedEndpoint]
+) -> None:
+    server = endpoint(Answer(status=503), Answer("ready"))
+    model.refresh_from_db()
+    call = try_language_model(model=model, user=make.make_user(), now=make.NOW)
+    send(call)
+    assert (call.status, len(server.asked)) == ("FAILED", 1)
+    assert "503" in call.error
+
+
 def test_a_run_with_calls_under_way_lets_another_one_go_first(
     start: Callable[..., Run], world: World, endpoint: Callable[..., ScriptedEndpoint]
 ) -> None:
