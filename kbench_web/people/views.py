@@ -127,7 +127,8 @@ def _person_page(
     request: AuthenticatedRequest, who: User, form: QuotaForm, *, status: int = 200, link: str = ""
 ) -> HttpResponse:
     now = timezone.now()
-    counts = Submission.objects.filter(author=who).aggregate(
+    entered = Submission.objects.filter(author=who).exclude(origin=Submission.Origin.RUN)
+    counts = entered.aggregate(
         public=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True))
     )
     context: dict[str, Any] = {
