@@ -56,7 +56,7 @@ def manage(*arguments: str) -> list[str]:
 
 
 def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
-    """Site, workers and runners; Redis is not among them.
+    """Site and workers; Redis and the runners are not among them.
 
     call_workers: how many calls of language models may wait for an answer at once.
     """
@@ -75,9 +75,13 @@ def programs(host: str, port: int, *, call_workers: int) -> list[Program]:
                 "rqworker-pool", "calls", "--num-workers", str(call_workers), *WORKER_OPTIONS
             ),
         ),
-        _runner("cpu", "cpu"),
-        *(_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices()),
     ]
+
+
+def runners() -> list[Program]:
+    """A runner for each device of this machine."""
+    cuda = (_runner(f"cuda-{index}", f"cuda:{index}") for index in cuda_devices())
+    return [_runner("cpu", "cpu"), *cuda]
 
 
 def _runner(name: str, device: str) -> Program:

@@ -43,9 +43,9 @@ def main() -> None:
     limits = {"KBENCH_MAX_RUNNING_RUNS_PER_USER": "1000", "KBENCH_CALL_WORKERS": "16"}
     limits |= {"KBENCH_MAX_RUN_USD": "1000000", "KBENCH_MAX_USD_PER_USER_DAY": "1000000"}
     limits |= {"KBENCH_KEY_VARIABLES": options.key_variable} if options.key_variable else {}
-    site = Site(DeviceKind.CPU, "--no-demo", settings=ALONE | limits, folder=options.data.resolve())
-    with closing(site):
-        site.open()
+    words, folder = ("--no-demo", "--no-runners"), options.data.resolve()
+    with closing(Site(DeviceKind.CPU, *words, settings=ALONE | limits, folder=folder)) as site:
+        site.open(measures=False)
         carry(site, options)  # makes the device
         add_language_model(site, options)
         begin(site, options)
@@ -115,7 +115,8 @@ def submit(site: Site, options: argparse.Namespace, task: str) -> None:
         return
     language = "cuda" if path.suffix == ".cu" else "cpp"
     document = {"task": task, "source": path.read_text(), "language": language}
-    site.ask("submissions", document | {"device": options.device, "agent": AGENT})
+    document |= {"device": options.device, "mode": "ranked", "agent": AGENT}
+    site.ask("submissions", document)
 
 
 def all_runs(site: Site) -> list[Document]:

@@ -125,6 +125,7 @@ class Stack:
         before, sys.argv = sys.argv, self._argv
         try:
             found = installation.programs("127.0.0.1", 0, call_workers=CALL_WORKERS)
+            found += installation.runners()
         finally:
             sys.argv = before
         return {

@@ -28,7 +28,7 @@ _PATIENCE_S = installation.RUNNER_DRAIN_S + 10.0
 
 
 class Command(BaseCommand):
-    """`manage.py up [--host HOST] [--port PORT] [--no-demo]`."""
+    """`manage.py up [--host HOST] [--port PORT] [--no-demo] [--no-runners]`."""
 
     help = "Run everything on this machine until Ctrl-C; the address is printed last."
     requires_system_checks = ()
@@ -36,11 +36,16 @@ class Command(BaseCommand):
     _supervisor: Supervisor
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare --host, --port and --no-demo."""
+        """Declare --host, --port, --no-demo and --no-runners."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="or the next free one")
         parser.add_argument(
             "--no-demo", action="store_true", help="submit no kernels, and show no shipped results"
+        )
+        parser.add_argument(
+            "--no-runners",
+            action="store_true",
+            help="measure nothing here: runners are on other hosts, or jobs go there by spool",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,16 +54,19 @@ class Command(BaseCommand):
         folder = Path(settings.DATA_DIR)
         with _only_one(folder), _signals() as stops:
             port = self._port(host, options["port"])
+            measures = not options["no_runners"]
             programs = installation.programs(host, port, call_workers=settings.CALL_WORKERS)
+            if measures:
+                programs += installation.runners()
             os.environ.setdefault("KBENCH_CACHE", str(folder / "cache"))
             self._console = Console(sys.stdout, ["up", "redis", *(p.name for p in programs)])
             self._supervisor = Supervisor(self._console.line)
             try:
                 self._start_redis(folder, stops)
-                self._prepare(demo=not options["no_demo"])
+                self._prepare(demo=not options["no_demo"], measures=measures)
                 for program in programs:
                     self._supervisor.add(program)
-                self._welcome(host, port, stops, demo=not options["no_demo"])
+                self._welcome(host, port, stops, demo=measures and not options["no_demo"])
                 while not stops:
                     self._supervisor.tick()
             finally:
@@ -94,8 +102,8 @@ class Command(BaseCommand):
             raise CommandError(f"the Redis started here does not answer: {fault}; see {log}")
         self._say(f"REDIS_URL={url} ({redis_server.binary()})")
 
-    def _prepare(self, *, demo: bool) -> None:
-        for sentence in installation.missing_programs():
+    def _prepare(self, *, demo: bool, measures: bool) -> None:
+        for sentence in installation.missing_programs() if measures else ():
             self._say(f"MISSING: {sentence}")
         if not self._run("migrate", "--no-input", "--verbosity", "0"):
             raise CommandError("the database could not be brought up to date; see above")
