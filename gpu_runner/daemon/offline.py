@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.context import ForkProcess
@@ -156,17 +157,14 @@ class _Worker:
     def _work(self) -> int:
         """All jobs, as many at a time as there are slots; their measurements take turns."""
         running: list[_Running] = []
-        paths = iter(self._spool.job_files())
-        status, has_more = DONE, True
-        while has_more or running:
-            if has_more and (why := self._why_no_more()):
+        paths, status = deque(self._spool.job_files()), DONE
+        while paths or running:
+            if paths and (why := self._why_no_more()):
                 logger.log(logging.ERROR if self._is_unfit else logging.INFO, "%s", why)
-                has_more = False
-            if has_more and len(running) < self._slots:
-                path = next(paths, None)
-                has_more = path is not None
+                paths.clear()
+            if paths and len(running) < self._slots:
                 try:
-                    if path and (begun := self._begun(path)):
+                    if begun := self._begun(paths.popleft()):
                         running.append(begun)
                 except DataError as error:
                     logger.error("left out: %s", error)
@@ -174,8 +172,8 @@ class _Worker:
                 continue
             for job in [job for job in running if job.has_ended(is_killed=self._stops > 1)]:
                 running.remove(job)
-                self._end(job)
                 lineage.sweep([*self._fitness.pids, *(other.pid for other in running)])
+                self._end(job)
             time.sleep(_TICK_S)
         return NOT_FIT if self._is_unfit else status
 

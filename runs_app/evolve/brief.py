@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.task import KINDS_OF_VALUES, VERIFIER, Task, Values, Workload
+from gpu_runner.data.task import KINDS_OF_VALUES, VERIFIER, Cost, Task, Values, Workload
 from gpu_runner.data.verdict import DeviceKind, Direction
-from runs_app.evolve.config import Briefing, KnownTimes
+from runs_app.evolve.config import BY_ARITHMETIC, BY_MEMORY, BY_TENSORS, Briefing, KnownTimes
 from runs_app.evolve.hardware import (
     bytes_per_s,
     compiler_of,
@@ -25,8 +25,8 @@ _MEASURED = (
 )
 _THEORETICAL = "of the device's peak rates, each input read and each output written once"
 _MOVED = (
-    "estimates: each input read and each output written once, at the rate of the memory; the task"
-    " has no formula of its work"
+    "estimates: each input read and each output written once, at the rate of the memory, as the"
+    " task has no formula of its work; a kernel that needs a part of an input may be faster"
 )
 
 
@@ -92,10 +92,11 @@ def _limits(
 ) -> tuple[dict[str, tuple[float, str]], str]:
     """By workload: the physical limit in nanoseconds, else an estimate and what it comes from."""
     names = {workload.name for workload in workloads}
-    known = {name: (time, "") for name, time in figures.floors_ns.items() if name in names}
+    costs = {workload.name: task.cost(workload, direction) for workload in workloads}
+    floors = figures.floors_ns.items()
+    known = {n: (t, _binds(costs[n], t, figures.environment)) for n, t in floors if n in names}
     if known:
         return known, _THEORETICAL
-    costs = {workload.name: task.cost(workload, direction) for workload in workloads}
     if not any(costs.values()):
         return _moved(figures, names), _MOVED
     rates = measured_rates(figures.environment)
@@ -103,26 +104,34 @@ def _limits(
         return {}, ""
     moved, computed = rates
     return {
-        name: max((cost.bytes / moved * 1e9, "memory"), (cost.flops / computed * 1e9, "arithmetic"))
+        name: max(
+            (cost.bytes / moved * 1e9, BY_MEMORY), (cost.flops / computed * 1e9, BY_ARITHMETIC)
+        )
         for name, cost in costs.items()
         if cost is not None
     }, _MEASURED
 
 
-def _moved(figures: Figures, names: set[str]) -> dict[str, tuple[float, str]]:
-    """What it takes to move each workload's tensors once; nothing where sizes or rate are unknown.
+def _binds(cost: Cost | None, floor_ns: float, environment: Mapping[str, Any]) -> str:
+    """What a physical limit comes from; empty where that is not known."""
+    rate = (environment.get("hardware") or {}).get("bytes_per_s")
+    if cost is None or not rate:
+        return ""
+    return BY_MEMORY if cost.bytes / rate * 1e9 > 0.99 * floor_ns else BY_ARITHMETIC
 
-    A kernel that needs only a part of an input may be faster.
-    """
+
+def _moved(figures: Figures, names: set[str]) -> dict[str, tuple[float, str]]:
+    """What it takes to move each workload's tensors once, where sizes and rate are known."""
     rate = bytes_per_s(figures.environment)
     sizes = figures.tensor_bytes.items() if rate else ()
-    return {name: (size / rate * 1e9, "memory") for name, size in sizes if name in names}
+    return {name: (size / rate * 1e9, BY_TENSORS) for name, size in sizes if name in names}
 
 
 def values_text(task: Task, kind: DeviceKind, direction: Direction) -> str:
     """Which other values kernels are tested with, as a sentence; empty where there are none."""
     public = task.workloads_for(kind, direction, hidden=False)
     found = {values for w in public for values in task.other_values(w, kind, direction)}
+    found -= {workload.values for workload in public}
     words = [KINDS_OF_VALUES[values] for values in Values if values in found]
     return f" Other values are: {'; '.join(words)}." if words else ""
 

@@ -19,6 +19,10 @@ class ProfileMode(StrEnum):
     FULL = "full"
 
 
+BY_MEMORY, BY_ARITHMETIC, BY_TENSORS = "memory", "arithmetic", "tensors"
+"""What a workload's limit comes from; the last: all of its tensors moved once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
     """A language model as a run sees it; prices in USD a million tokens, as at the start.
@@ -180,6 +184,16 @@ class Problem(Briefing):
     tolerance: str = ""  # the bound on an element's error, in numbers
     values: str = ""  # which other values kernels are tested with, in a sentence
     answer_tokens: int = 0  # that an answer may have; 0 where it is not known
+
+    def may_beat(self, workload: str) -> bool:
+        """Whether a kernel may be far below the workload's limit without doing less work.
+
+        A limit by its tensors counts inputs of which a part may be enough. One by arithmetic in
+        float32 is that of the units for it; parts of float32 are faster on tensor cores.
+        """
+        by = next((known.limit_by for known in self.known if known.workload == workload), "")
+        in_parts = self.device_kind is DeviceKind.CUDA and self.dtype in ("float32", "float64")
+        return by == BY_TENSORS or (by == BY_ARITHMETIC and in_parts)
 
     def with_briefing(self, briefing: Briefing | None) -> Problem:
         """The problem as it is known since then; None changes nothing."""

@@ -16,14 +16,19 @@ MARGIN = 1.2
 
 
 def must_beat_ns(problem: Problem, best: Feedback | None) -> Mapping[str, float]:
-    """By workload, in ns; empty where it cannot be said: no best, or no limit of another workload.
+    """By workload, in ns; empty where it cannot be said.
+
+    That is without a best, and where another workload has no limit, or one that may be beaten.
 
     A kernel's time is the geometric mean over its workloads. So one of them may take as much more
     than the best one's as all others could take less.
     """
     times = {workload.name: workload.time_ns for workload in best.workloads} if best else {}
     limits = {known.workload: known.limit_ns for known in problem.known}
-    floors = {w.name: w.floor_ns or limits.get(w.name) for w in best.workloads} if best else {}
+    floors = {
+        w.name: None if problem.may_beat(w.name) else w.floor_ns or limits.get(w.name)
+        for w in (best.workloads if best else ())
+    }
     found = {}
     for name, time_ns in times.items():
         others = [other for other in times if other != name]

@@ -117,7 +117,8 @@ def load(name: str) -> Template:
 def sample_text(what: str, number: int, count: int) -> str:
     """Tells answers apart that are asked for at the same time, so that they differ; "" for one.
 
-    The prompts are the same but for this. A model that reads them alone would write the same idea.
+    Such prompts may be the same but for this. A model that reads one alone would write the same
+    idea for each.
     """
     if count == 1:
         return ""

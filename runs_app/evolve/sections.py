@@ -42,7 +42,7 @@ class Section:
     text: str
 
 
-_LATENCY_DECIDES = 100.0  # chosen: a naive product of matrices is at 25 times its limit
+_TINY_NS, _LATENCY_DECIDES = 1000.0, 100.0  # chosen: a launch alone takes microseconds
 _DEFAULT = TokenBudgets()
 _NO_LIMITS: Mapping[str, float] = {}
 
@@ -143,13 +143,13 @@ def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
 
 
 def _beside(time_ns: float, limit_ns: float) -> str:
-    if time_ns > _LATENCY_DECIDES * limit_ns:
+    if limit_ns < _TINY_NS and time_ns > _LATENCY_DECIDES * limit_ns:
         return f"{micros(limit_ns)}, which is no aim: launches and latency decide here"
     return f"{micros(limit_ns)}, the time is {time_ns / limit_ns:.1f}x that"
 
 
 def micros(time_ns: float) -> str:
-    """Microseconds with two decimals; what is shorter than ten of their last digit keeps three."""
+    """Microseconds with two decimals; below 0.1 us with three significant digits."""
     return f"{time_ns / 1e3:.2f} us" if time_ns >= 100 else f"{time_ns / 1e3:.3g} us"
 
 
@@ -186,7 +186,7 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_p
     lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
     if line := class_line(bottleneck, feedback.profile, threshold_pct):
         lines.append(line)
-    if line := throughput_line(feedback.profile):
+    if mode is ProfileMode.FILTERED and (line := throughput_line(feedback.profile)):
         lines.append(line)
     if line := stall_line(feedback.profile):
         lines.append(line)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from random import Random
 
 from runs_app.evolve.archive import Archive
-from runs_app.evolve.history import Candidate
+from runs_app.evolve.commands import Role
+from runs_app.evolve.history import Candidate, History
 
 LEAST_HEADROOM = 0.05
 """What is at the floor still gets this much of the attention: floors are estimates."""
@@ -39,3 +40,22 @@ def draw_partner(
     abroad.pop(parent.number, None)
     candidates = at_home or [abroad[number] for number in sorted(abroad)]
     return dice.choice(candidates) if candidates else None
+
+
+def improves(history: History, candidate: Candidate) -> bool:
+    """Whether it is faster than its first parent; seeds are, and mends than what they mend."""
+    parent = history.candidates.get(candidate.parents[0]) if candidate.parents else None
+    while parent is not None and parent.latency_ns is None and parent.parents:
+        parent = history.candidates.get(parent.parents[0])  # of a kernel that was mended
+    if parent is None or parent.latency_ns is None:
+        return True
+    return candidate.latency_ns is not None and candidate.latency_ns < parent.latency_ns
+
+
+def times_mended(history: History, candidate: Candidate) -> int:
+    """How many mends lie between a candidate and the proposal that it began as."""
+    count, question = 0, history.questions.get(candidate.ask or 0)
+    while question is not None and question.role is Role.DEBUG and question.about is not None:
+        count += 1
+        question = history.questions.get(history.candidates[question.about].ask or 0)
+    return count

@@ -82,7 +82,7 @@ class Call:
             error.args = (error.reason,)
             return error
         return Completion(
-            text=self._without_key(answer.text),
+            text=self._without_key(answer.text, shortest=_SHORTEST_SECRET),
             finish_reason="cut" if answer.is_cut else answer.finish_reason or "unknown",
             usage=self.meter.usage(answer),
             model=self._without_key(answer.model) or self.endpoint.api_name,
@@ -145,17 +145,17 @@ class Call:
             return CallInterrupted("the answer ended in the middle", usage, text)
         return None
 
-    def _without_key(self, text: str) -> str:
+    def _without_key(self, text: str, shortest: int = 1) -> str:
         """Take the key out of the endpoint's words: some repeat it.
 
-        A short one guards nothing, such as the "x" or "EMPTY" of a model on the same host, and
-        taking that out would spoil kernels.
+        shortest: of what is taken out. In an answer a short key guards nothing, such as the "x" or
+        "EMPTY" of a model on the same host, and taking it out would spoil kernels.
         """
         try:
             key = self.endpoint.key()
         except MissingKey:
             return text
-        return text.replace(key, "[key]") if len(key) >= _SHORTEST_SECRET else text
+        return text.replace(key, "[key]") if len(key) >= shortest else text
 
 
 def why_empty(answer: Answer) -> str:

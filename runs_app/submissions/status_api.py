@@ -22,7 +22,7 @@ from runs_app.submissions.api import Problem, router
 from runs_app.submissions.identity import identity
 from runs_app.work.access import find_submission, public_reason, visible_evaluations
 from tasks_app.people import Viewer
-from tasks_app.selectors import find_task
+from tasks_app.selectors import known_task
 
 __all__ = ["router"]
 
@@ -111,7 +111,7 @@ def list_own(
     if isinstance(bearer := getattr(request, "auth", None), Entry):
         rows = rows.filter(entry=bearer)
     if filters.task:
-        if (task := find_task(filters.task, user)) is None:
+        if (task := known_task(filters.task, user)) is None:
             raise SubmissionError("task", f"there is no task {filters.task!r}; see /api/v1/tasks")
         rows = rows.filter(task_version__task=task)
     if filters.agent:

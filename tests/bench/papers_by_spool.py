@@ -62,17 +62,20 @@ def carry(site: Site, options: argparse.Namespace) -> bool:
     spool = str(options.spool.resolve())
     words = ["--device", options.device, "--new", options.name]
     site.installation.manage("spool", "export", spool, *words)
-    folder = SpoolFolder(options.spool)
-    jobs = [folder.job(path).name for path in folder.job_files()]
-    if not (left := [name for name in jobs if not folder.events(name)]):
+    if not SpoolFolder(options.spool).job_files() or ", 0 not done yet" in take_in(site, spool):
         return False
-    print(f"{site.age_s:.0f} s: {len(left)} jobs", flush=True)
+    print(f"{site.age_s:.0f} s: work", flush=True)
     subprocess.run(options.work.replace("{spool}", spool), shell=True, check=True)
-    try:
-        print(site.installation.manage("spool", "import", spool).strip(), flush=True)
-    except InstallationError as error:  # what was refused is queued again
-        print(error, flush=True)
+    print(take_in(site, spool), flush=True)
     return True
+
+
+def take_in(site: Site, spool: str) -> str:
+    """Import what has come, maybe of an earlier call that was stopped; what the command said."""
+    try:
+        return site.installation.manage("spool", "import", spool).strip()
+    except InstallationError as error:  # what was refused is queued again
+        return str(error)
 
 
 def add_language_model(site: Site, options: argparse.Namespace) -> None:
@@ -97,6 +100,9 @@ def add_language_model(site: Site, options: argparse.Namespace) -> None:
 def begin(site: Site, options: argparse.Namespace) -> None:
     """Start the runs that are not there yet, and submit the published kernels."""
     there = {run["name"] for run in all_runs(site)}
+    for run in all_runs(site):
+        if run["status"] == "PAUSED":
+            site.ask(f"runs/{run['id']}/resume", {})
     budget = {"evaluations": options.evaluations, "usd": options.usd, "wall_time_s": None}
     for task in options.task:
         for strategy in options.strategy:
@@ -110,7 +116,8 @@ def begin(site: Site, options: argparse.Namespace) -> None:
 
 def submit(site: Site, options: argparse.Namespace, task: str) -> None:
     """Enter the task's published kernel, if the folder has one."""
-    path = next((p for p in sorted(options.published.glob(f"{task}.c*"))), None)
+    paths = [options.published / f"{task}{suffix}" for suffix in (".cu", ".cpp")]
+    path = next((path for path in paths if path.exists()), None)
     if path is None:
         return
     language = "cuda" if path.suffix == ".cu" else "cpp"
@@ -176,6 +183,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--yes", action="store_true", help="spend it: without, it is only said")
     options = parser.parse_args()
     check_endpoint(parser, options)
+    if options.usd is not None and not options.price_in + options.price_out > 0:
+        parser.error("--usd: say --price-in and --price-out, or nothing counts against it")
     if not options.base_url:
         parser.error("--base-url: name the endpoint of the language model")
     if options.published and not options.published.is_dir():

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-runners",
             action="store_true",
-            help="measure nothing here: runners are on other hosts, or jobs go there by spool",
+            help="measure nothing here, and no demo: runners are elsewhere, or a spool is used",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -17,7 +17,13 @@ from runs_app.evolve.evaluations import is_refusal
 from runs_app.evolve.history import AskState, Candidate, CandidateState, History, draw
 from runs_app.evolve.prompts import MAX_NOTES_TOKENS, fence_of, render, sample_text
 from runs_app.evolve.sections import clip
-from runs_app.evolve.selection import draw_parent, draw_partner, headroom
+from runs_app.evolve.selection import (
+    draw_parent,
+    draw_partner,
+    headroom,
+    improves,
+    times_mended,
+)
 from runs_app.evolve.steps import Inquiry, Pending, Steps, commands_of, named
 from runs_app.evolve.strategies.contract import (
     MAX_AT_ONCE,
@@ -86,7 +92,9 @@ class Islands:
         if self._seeded(steps) is None:
             return f"no correct kernel to begin with in {parameters.tries} tries"
         best = history.best
-        if best is not None and (best.floor_fraction or 0.0) >= 1 - parameters.floor_stop:
+        is_limit = not any(self.problem.may_beat(known.workload) for known in self.problem.known)
+        near = best is not None and (best.floor_fraction or 0.0) >= 1 - parameters.floor_stop
+        if best is not None and near and is_limit:
             return f"kernel #{best.number} is at {best.floor_fraction:.0%} of the physical limit"
         archives = populate(history, parameters.islands, parameters.migration_interval)
         commands = [*self._judged(steps, archives), *self._profiles(steps)]
@@ -169,7 +177,7 @@ class Islands:
         commands: list[Command] = []
         for candidate in steps.history.settled:
             try:
-                if _improves(steps.history, candidate):
+                if improves(steps.history, candidate):
                     steps.profiled(candidate)
             except Pending as pending:
                 commands += pending.commands
@@ -189,7 +197,7 @@ class Islands:
             return False
         if history.find(Role.DEBUG, about=candidate.number):
             return False
-        return _times_mended(history, candidate) < self.parameters.mend
+        return times_mended(history, candidate) < self.parameters.mend
 
     def _mend(self, steps: Steps, failed: Candidate) -> Ask:
         dice = draw(self.config.seed, "mend", failed.number)
@@ -238,10 +246,7 @@ class Islands:
         )
 
     def _proposals(self, steps: Steps, archives: list[Archive], asked: int) -> list[Command]:
-        """Asks for the models that are idle, unless the device has enough to do.
-
-        What is asked before a result is there learns nothing from it: in a spool that is a batch.
-        """
+        """Asks for idle models: what is asked before a result is there learns nothing from it."""
         history, config = steps.history, self.config
         unmeasured = len(drafted(history)) + history.in_flight()
         under_way = len(history.waiting()) + unmeasured
@@ -253,9 +258,16 @@ class Islands:
             return []
         last = min(asked + free, self.parameters.proposals)
         arms = self._arms(history)
-        return [self._proposal(steps, archives, arms, n) for n in range(asked + 1, last + 1)]
+        return [
+            self._proposal(
+                steps, archives, arms, n, sample_text("proposal", n - asked, last - asked)
+            )
+            for n in range(asked + 1, last + 1)
+        ]
 
-    def _proposal(self, steps: Steps, archives: list[Archive], arms: list[Arm], number: int) -> Ask:
+    def _proposal(
+        self, steps: Steps, archives: list[Archive], arms: list[Arm], number: int, sample: str
+    ) -> Ask:
         """Island, parent, kind of edit, model, temperature: drawn in this order."""
         dice = draw(self.config.seed, "islands", number)
         rooms = [headroom(archive.best) for archive in archives]
@@ -270,7 +282,7 @@ class Islands:
         parents = [parent, partner] if edit is Edit.CROSSOVER and partner else [parent]
         return Ask(
             role=Role.PROPOSE,
-            prompt=self._prompt(steps, edit, parents, archives[island], number),
+            prompt=self._prompt(steps, edit, parents, archives[island], sample),
             model=choose(arms, dice).name,
             temperature=dice.choice(self.config.temperatures),
             place=Place(generation=parent.place.generation + 1, slot=number, island=island),
@@ -284,14 +296,13 @@ class Islands:
         edit: Edit,
         parents: list[Candidate],
         archive: Archive,
-        number: int,
+        sample: str,
     ) -> Prompt:
         others = [elite for elite in archive if elite not in parents]
         if len(parents) > 1:
             values = {"partner": kernel_text(steps, parents[1])}
         else:
-            at_once = self.config.concurrent_asks
-            values = {"sample": sample_text("proposal", (number - 1) % at_once + 1, at_once)}
+            values = {"sample": sample}
         return render(
             f"islands_{edit}",
             self.problem,
@@ -345,24 +356,6 @@ def _result(steps: Steps, candidate: Candidate) -> str:
 def _summary(steps: Steps, elite: Candidate) -> str:
     known = ", ".join(elite.techniques) or "no known technique"
     return f"{steps.line(elite)}; {known}"
-
-
-def _improves(history: History, candidate: Candidate) -> bool:
-    parent = history.candidates.get(candidate.parents[0]) if candidate.parents else None
-    while parent is not None and parent.latency_ns is None and parent.parents:
-        parent = history.candidates.get(parent.parents[0])  # of a kernel that was mended
-    if parent is None or parent.latency_ns is None:
-        return True
-    return candidate.latency_ns is not None and candidate.latency_ns < parent.latency_ns
-
-
-def _times_mended(history: History, candidate: Candidate) -> int:
-    """How many mends lie between a candidate and the proposal that it began as."""
-    count, question = 0, history.questions.get(candidate.ask or 0)
-    while question is not None and question.role is Role.DEBUG and question.about is not None:
-        count += 1
-        question = history.questions.get(history.candidates[question.about].ask or 0)
-    return count
 
 
 def _given(candidate: Candidate) -> Candidate:

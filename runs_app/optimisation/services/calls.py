@@ -49,6 +49,7 @@ _STORE_TRIES, _STORE_PAUSE_S = 120, 1.0
 _TEST_PROMPT = "Answer with the single word: ready"
 _TEST_TOKENS = 1024  # a model that thinks first needs some
 _Status = LanguageModelCall.Status
+_TEST = "test"
 _UNCHARGED: dict[str, Any] = {
     **{"error": "", "error_kind": ""},
     **{"tokens_in": 0, "tokens_out": 0, "cost_usd": 0.0, "estimated": False},
@@ -105,14 +106,14 @@ def try_language_model(*, model: LanguageModel, user: User, now: datetime) -> La
     LanguageModel.objects.select_for_update().get(pk=model.pk)
     if not model.is_callable:
         raise SubmissionError("base_url", f"{model.name} has no address to be called at")
-    open_tests = model.calls.filter(role="test", status__in=(_Status.WAITING, _Status.SENT))
+    open_tests = model.calls.filter(role=_TEST, status__in=(_Status.WAITING, _Status.SENT))
     if open_tests.exists():
         raise NotAllowed("", "a test of this language model is under way: wait for its end")
     spec = spec_of(model)
     max_tokens = min(_TEST_TOKENS, model.max_output_tokens)
     worst_in = len(_TEST_PROMPT) + 100 + spec.extra_tokens
     call = LanguageModelCall.objects.create(
-        role="test",
+        role=_TEST,
         language_model=model,
         messages=[{"role": "user", "content": _TEST_PROMPT}],
         temperature=0.0,
@@ -201,7 +202,7 @@ def _answered(
     from runs_app.llm.client import ATTEMPTS, complete  # slow to import, and only workers call
 
     priced = _priced(call)  # before it is sent: nothing may come between an answer and its row
-    is_test = call.run_id is None and call.tuning_id is None  # somebody waits to see what is wrong
+    is_test = call.role == _TEST  # somebody waits to see what is wrong
     try:
         completion = complete(
             endpoint_of(call.language_model),

@@ -10,6 +10,7 @@ from gpu_runner.data.formats import built_in_tasks
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import Abi, DeviceKind, Direction, Language
 from runs_app.evolve.brief import Figures, briefing, values_text
+from runs_app.evolve.config import BY_TENSORS, KnownTimes
 from runs_app.evolve.diagnosis import throughput_line
 from runs_app.evolve.hardware import compiler_of
 from runs_app.evolve.prompts import common, load, render, sample_text
@@ -71,11 +72,34 @@ def test_a_task_without_a_formula_of_its_work_has_a_limit_by_its_tensors() -> No
     figures = Figures(environment=GPU, tensor_bytes=sizes)
     told = briefing(plain, DeviceKind.CUDA, Direction.FORWARD, figures)
     limits = {each.workload: (each.limit_ns, each.limit_by) for each in told.known}
-    assert limits["n65536"] == (pytest.approx(80.0), "memory")
+    assert limits["n65536"] == (pytest.approx(80.0), BY_TENSORS)
     assert limits["n64"] == (None, "")
     assert "no formula of its work" in told.limit_source
     unknown = briefing(plain, DeviceKind.CUDA, Direction.FORWARD, Figures(tensor_bytes=sizes))
     assert unknown.limit_source == ""
+
+
+def test_a_limit_by_arithmetic_may_be_beaten_in_parts_alone() -> None:
+    known = (
+        KnownTimes(workload="a", limit_by="arithmetic", limit_ns=1.0),
+        KnownTimes(workload="m", limit_by="memory", limit_ns=1.0),
+        KnownTimes(workload="t", limit_by=BY_TENSORS, limit_ns=1.0),
+    )
+    problem = a_problem(known=known, **CUDA)
+    assert [problem.may_beat(each) for each in "amt?"] == [True, False, True, False]
+    assert not replace(problem, dtype="bfloat16").may_beat("a")
+    assert not replace(problem, device_kind=DeviceKind.CPU).may_beat("a")
+
+
+def test_what_binds_on_a_gpu_is_said() -> None:
+    floors = {"m64_n2048_k4096": 16_050.0}
+    told = briefing(
+        task("matrix_mul"),
+        DeviceKind.CUDA,
+        Direction.FORWARD,
+        Figures(environment=GPU, floors_ns=floors),
+    )
+    assert {each.workload: each.limit_by for each in told.known}["m64_n2048_k4096"] == "arithmetic"
 
 
 def test_figures_say_what_they_mean() -> None:
