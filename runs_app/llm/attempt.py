@@ -21,6 +21,7 @@ from runs_app.llm.wire import connection
 
 MAX_REASON = 400
 _SHORTEST_SECRET = 12  # chosen: such as "token-abc123" of a gateway; nobody writes it into a kernel
+_SHORTEST_IN_ERRORS = 4  # chosen: "x" taken out of a reason leaves no reason
 PROGRESS_EVERY_S = 0.5
 Progress = Callable[[str], object]
 BROKEN = (openai.APIError, httpx2.HTTPError, httpx2.InvalidURL, Garbage, StopCall)
@@ -77,15 +78,15 @@ class Call:
         error = self._send(answer) or self._judge(answer)
         if error is not None:
             error.attempts = number
-            error.reason = self._without_key(error.reason)[:MAX_REASON]
-            error.text = self._without_key(error.text)
+            error.reason = self._without_key(error.reason, _SHORTEST_IN_ERRORS)[:MAX_REASON]
+            error.text = self._without_key(error.text, _SHORTEST_SECRET)
             error.args = (error.reason,)
             return error
         return Completion(
-            text=self._without_key(answer.text, shortest=_SHORTEST_SECRET),
+            text=self._without_key(answer.text, _SHORTEST_SECRET),
             finish_reason="cut" if answer.is_cut else answer.finish_reason or "unknown",
             usage=self.meter.usage(answer),
-            model=self._without_key(answer.model) or self.endpoint.api_name,
+            model=self._without_key(answer.model, _SHORTEST_SECRET) or self.endpoint.api_name,
             attempts=number,
         )
 
@@ -145,11 +146,11 @@ class Call:
             return CallInterrupted("the answer ended in the middle", usage, text)
         return None
 
-    def _without_key(self, text: str, shortest: int = 1) -> str:
-        """Take the key out of the endpoint's words: some repeat it.
+    def _without_key(self, text: str, shortest: int) -> str:
+        """Take the key out of the endpoint's words, if it has so many characters: some repeat it.
 
-        shortest: of what is taken out. In an answer a short key guards nothing, such as the "x" or
-        "EMPTY" of a model on the same host, and taking it out would spoil kernels.
+        A short one guards nothing, such as the "x" or "EMPTY" of a model on the same host, and
+        taking it out of an answer would spoil kernels.
         """
         try:
             key = self.endpoint.key()

@@ -105,6 +105,11 @@ def check_limits(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         value = getattr(options, name)
         if value is not None and not value > 0:
             parser.error(f"--{name.replace('_', '-')}: must be above 0")
+    check_prices(parser, options)
+
+
+def check_prices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse prices by which no money would be counted, naming the option."""
     for name in ("price_in", "price_out"):
         if not getattr(options, name) >= 0:
             parser.error(f"--{name.replace('_', '-')}: must be 0 or more")

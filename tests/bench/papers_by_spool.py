@@ -24,6 +24,7 @@ from gpu_runner.data.durations import duration
 from gpu_runner.data.spool import SpoolFolder
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from tests.bench.endpoints import add_endpoint, check_endpoint
+from tests.bench.limits import check_prices
 from tests.bench.papers import STRATEGIES, TASKS
 from tests.bench.site import ALONE, Document, Site
 from tests.bench.tables import table
@@ -183,8 +184,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--yes", action="store_true", help="spend it: without, it is only said")
     options = parser.parse_args()
     check_endpoint(parser, options)
-    if options.usd is not None and not options.price_in + options.price_out > 0:
-        parser.error("--usd: say --price-in and --price-out, or nothing counts against it")
+    check_prices(parser, options)
     if not options.base_url:
         parser.error("--base-url: name the endpoint of the language model")
     if options.published and not options.published.is_dir():

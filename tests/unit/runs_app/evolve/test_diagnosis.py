@@ -46,7 +46,7 @@ def test_a_prompt_does_not_call_53_percent_a_limit() -> None:
     assert "threshold 30 %" in papers
     assert "not to be relied on: the kernel is near neither limit" in papers
     sure = class_line("memory_bandwidth", metrics(12, 91, 50), 30.0)
-    assert "Do not rely" not in sure
+    assert sure == "Class: memory_bandwidth, near the limit of memory's bandwidth"
     assert class_line("", {}, 30.0) == ""
 
 

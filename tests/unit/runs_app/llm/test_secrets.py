@@ -99,6 +99,8 @@ def test_a_key_that_guards_nothing_spoils_no_kernel(
     kernel = 'extern "C" void f(float* x) { x[threadIdx.x] = 0; }'
     with ScriptedEndpoint([Answer(kernel)]) as endpoint:
         assert caller.ask(endpoint.base_url, key_variable=VARIABLE).text == kernel
+    with ScriptedEndpoint([Answer(status=400)]) as endpoint:
+        assert "[key]" not in caller.fail(endpoint.base_url, key_variable=VARIABLE).reason
 
 
 def test_an_endpoint_never_shows_a_key() -> None:
