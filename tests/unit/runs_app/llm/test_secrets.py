@@ -99,8 +99,10 @@ def test_a_key_that_guards_nothing_spoils_no_kernel(
     kernel = 'extern "C" void f(float* x) { x[threadIdx.x] = 0; }'
     with ScriptedEndpoint([Answer(kernel)]) as endpoint:
         assert caller.ask(endpoint.base_url, key_variable=VARIABLE).text == kernel
-    with ScriptedEndpoint([Answer(status=400)]) as endpoint:
-        assert "[key]" not in caller.fail(endpoint.base_url, key_variable=VARIABLE).reason
+    monkeypatch.setenv(VARIABLE, "acc")
+    with ScriptedEndpoint([Answer(status=401)]) as endpoint:
+        reason = caller.fail(endpoint.base_url, key_variable=VARIABLE).reason
+    assert "does not accept the key or the account" in reason
 
 
 def test_an_endpoint_never_shows_a_key() -> None:
