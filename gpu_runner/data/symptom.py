@@ -92,8 +92,8 @@ GENERAL: Mapping[Symptom, str] = {
     "somewhere on the way",
     Symptom.OTHER_FORMULA: "the error is a smooth function of the value: another formula, such as "
     "an approximation",
-    Symptom.SLIGHTLY_OFF: "only slightly beyond the bound: another order of summation, or a "
-    "rounding too many",
+    Symptom.SLIGHTLY_OFF: "only slightly beyond the bound: another order of summation, a "
+    "rounding too many, or a long sum on tensor cores",
     Symptom.PART_MISSING: "as if a term, or a part of a sum, were left out: a loop that ends "
     "early, or a missing addend",
     Symptom.LARGE_VALUES: "wrong only where large values are expected: an overflow, or an "

@@ -25,13 +25,6 @@ class Bottleneck(StrEnum):
     MEMORY_BANDWIDTH = "memory_bandwidth"
 
 
-MEANINGS: dict[str, str] = {
-    Bottleneck.COMPUTE: "limited by computation: the arithmetic units are busy",
-    Bottleneck.MEMORY_LATENCY: "limited by latency: neither arithmetic nor memory is busy",
-    Bottleneck.MEMORY_BANDWIDTH: "limited by memory bandwidth: data moves as fast as it can",
-}
-"""What a class says of a kernel."""
-
 CLASS_METRICS: dict[str, tuple[str, ...]] = {
     Bottleneck.COMPUTE: (
         "compute_throughput_pct",  # SM Throughput

@@ -148,9 +148,13 @@ def tolerance_text(task: Task, workloads: Sequence[Workload], direction: Directi
     low, high = min(factors), max(factors)
     numbers = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
     what = f"what `{scale}` of the reference returns" if has_own else "|expected| + rms(expected)"
+    length = f"L = {bound.reduction}"
+    if bound.reduction.isdecimal():
+        length += " for every size"
+    else:
+        length += ", which stands for the terms that an element sums up"
     return (
         f"An output element passes if |actual - expected| <= {eps:.3g} * ({bound.constant:g} +"
-        f" {bound.growth:g} * sqrt(L)) * scale. L = {bound.reduction}, which stands for the terms"
-        f" that an element sums up, and scale is {what}. On the workloads below that is {numbers}"
-        " times the scale."
+        f" {bound.growth:g} * sqrt(L)) * scale. {length}, and scale is {what}. On the workloads"
+        f" below that is {numbers} times the scale."
     )

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.profile import THROUGHPUTS
-from runs_app.evolve import bottleneck
+from runs_app.evolve.bottleneck import CLASS_METRICS, Bottleneck
 
 NEAR_PCT = 80.0
 """From this throughput on a kernel is near that limit. Source: judgement; ncu's rules say 80."""
@@ -81,18 +81,10 @@ def stall_line(metrics: Mapping[str, float]) -> str:
     return f"Warps wait most for, in cycles an instruction: {listed}"
 
 
-def class_line(name: str, metrics: Mapping[str, float], threshold_pct: float) -> str:
-    """What a prompt says of a class: of one of CUDAMaster's also how far it can be trusted."""
-    is_papers = name in bottleneck.MEANINGS and diagnosis_of(metrics) != name
-    if is_papers:
-        truth = diagnosis_of(metrics)
-        if truth in (Diagnosis.NEITHER, Diagnosis.UNCERTAIN):
-            return (
-                f"Class: {name} (threshold {threshold_pct:g} %), which is not to be relied on: the"
-                f" kernel is {MEANINGS[truth]}"
-            )
-        return f"Class: {name}, {bottleneck.MEANINGS[name]} (threshold {threshold_pct:g} %)"
-    return f"Class: {name}, {MEANINGS[name]}" if name in MEANINGS else ""
+def class_line(name: str, metrics: Mapping[str, float]) -> str:
+    """What a prompt says of a class; in place of one of CUDAMaster's what the throughputs say."""
+    shown = diagnosis_of(metrics) if name in CLASS_METRICS else name
+    return f"Class: {shown}, {MEANINGS[shown]}" if shown in MEANINGS else ""
 
 
 _LATENCY = frozenset(
@@ -109,7 +101,7 @@ _ADDRESSES: dict[str, frozenset[str]] = {
     Diagnosis.MEMORY_BANDWIDTH: _MEMORY_TECHNIQUES,
     Diagnosis.NEITHER: _LATENCY,
     Diagnosis.UNCERTAIN: _LATENCY,
-    bottleneck.Bottleneck.MEMORY_LATENCY: _LATENCY,
+    Bottleneck.MEMORY_LATENCY: _LATENCY,
 }
 """Techniques that attack what a class says, by the names of `techniques.NAMES`."""
 

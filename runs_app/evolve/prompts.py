@@ -114,20 +114,23 @@ def load(name: str) -> Template:
     return Template(name, int(fields["version"]), parts[2].strip(), parts[4].strip())
 
 
-def sample_text(what: str, number: int, count: int) -> str:
+def sample_text(what: str, number: int, count: int, *, mends: bool = False) -> str:
     """Tells answers apart that are asked for at the same time, so that they differ; "" for one.
 
     Such prompts may be the same but for this. A model that reads one alone would write the same
-    idea for each.
+    idea for each. mends: they repair a kernel that failed.
     """
     if count == 1:
         return ""
     first = f"This is {what} {number} of {count}, written at the same time."
+    if mends:
+        others = "Number 1 mends the fault alone. Avoid what failed in a way of your own."
+        return f"{first} {others if number > 1 else 'Mend the fault, and change nothing else.'}"
     if number == 1:
         return f"{first} Take the idea that you believe in most."
     return (
-        f"{first} Number 1 takes the most obvious idea. Weigh at least {number} ideas that differ"
-        f" in kind, and take number {number} of them."
+        f"{first} Number 1 takes the most obvious idea, or the first recommendation where there are"
+        " some. Take the best idea of another kind that you see."
     )
 
 
@@ -270,12 +273,18 @@ def _goal(problem: Problem) -> str:
     if not lines:
         lines = ["- no baseline has been measured on this device yet"]
     if problem.floor_ns is not None:
-        lines.append(f"- physical limit of the device: {micros(problem.floor_ns)}")
+        lines.append(f"- {_limit_name(problem)}: {micros(problem.floor_ns)}")
     if problem.limit_source:
         lines.append(f"- the limits above are {problem.limit_source}")
     elif problem.floor_ns is None:
         lines.append("- no physical limit of this device is known")
     return "\n".join(lines)
+
+
+def _limit_name(problem: Problem) -> str:
+    if any(problem.may_beat(known.workload) for known in problem.known):
+        return f"limit of the device's memory and of its units for {problem.dtype}"
+    return "physical limit of the device"
 
 
 def _time_limit(problem: Problem) -> str:

@@ -45,13 +45,13 @@ class Section:
 _TINY_NS, _LATENCY_DECIDES = 1000.0, 100.0  # chosen: a launch alone takes microseconds
 _DEFAULT = TokenBudgets()
 _NO_LIMITS: Mapping[str, float] = {}
+_OF_WORK = ("achieved_flop_per_s", "arithmetic_intensity_flop_per_byte")
 
 
 def sections(
     feedback: Feedback,
     mode: ProfileMode,
     bottleneck: str,
-    threshold_pct: float,
     limits: Mapping[str, float] = _NO_LIMITS,
     budgets: TokenBudgets = _DEFAULT,
 ) -> list[Section]:
@@ -66,7 +66,7 @@ def sections(
         ("Times", _times(feedback, limits), budgets.times),
         ("Compiler report", _compiler(feedback), budgets.compiler),
         ("What the kernel printed", feedback.output.strip(), budgets.output),
-        ("Profile", _profile(feedback, mode, bottleneck, threshold_pct), budgets.profile),
+        ("Profile", _profile(feedback, mode, bottleneck), budgets.profile),
     ]
     return [Section(title, clip(text, tokens)) for title, text, tokens in found if text]
 
@@ -123,8 +123,6 @@ def _times(feedback: Feedback, limits: Mapping[str, float]) -> str:
         shown = others if best in others.values() else feedback.speedups
         named = (f"{value:.3g}x {name}" for name, value in shown.items())
         lines.append("Speedup against baselines: " + ", ".join(named))
-    if feedback.floor_fraction is not None:
-        lines.append(f"Fraction of the device's physical limit: {feedback.floor_fraction:.1%}")
     lines += [_workload(each, limits.get(each.name)) for each in feedback.workloads]
     return "\n".join(lines)
 
@@ -136,7 +134,7 @@ def _workload(time: WorkloadTime, limit_ns: float | None) -> str:
     if time.baseline_ns is not None:
         parts.append(f"fastest baseline {micros(time.baseline_ns)}")
     if time.floor_ns is not None:
-        parts.append(f"physical limit {_beside(time.time_ns, time.floor_ns)}")
+        parts.append(f"limit {_beside(time.time_ns, time.floor_ns)}")
     elif limit_ns:
         parts.append(f"limit {_beside(time.time_ns, limit_ns)}")
     return "; ".join(parts)
@@ -180,11 +178,11 @@ def _compiler(feedback: Feedback) -> str:
     return "\n".join(feedback.resources)
 
 
-def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_pct: float) -> str:
+def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str) -> str:
     if mode is ProfileMode.NONE or not feedback.profile_tool:
         return ""
     lines = [f"Measured with {feedback.profile_tool} on {feedback.profile_workload}"]
-    if line := class_line(bottleneck, feedback.profile, threshold_pct):
+    if line := class_line(bottleneck, feedback.profile):
         lines.append(line)
     if mode is ProfileMode.FILTERED and (line := throughput_line(feedback.profile)):
         lines.append(line)
@@ -193,11 +191,13 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str, threshold_p
     shown = feedback.profile
     if mode is ProfileMode.FILTERED:
         shown = filtered(feedback.profile, bottleneck)
-    lines += _metrics(shown)
+    lines += metric_lines(shown)
     if mode is ProfileMode.FULL:
         lines += [*feedback.profile_kernels, *feedback.profile_notes]
     return "\n".join(lines)
 
 
-def _metrics(metrics: Mapping[str, float]) -> list[str]:
-    return [f"- {name}: {value:.5g}" for name, value in metrics.items()]
+def metric_lines(metrics: Mapping[str, float]) -> list[str]:
+    """A line each; what is 0 because nobody knows the task's work is left out."""
+    unknown = {name for name in _OF_WORK if not metrics.get(name)}
+    return [f"- {name}: {value:.5g}" for name, value in metrics.items() if name not in unknown]

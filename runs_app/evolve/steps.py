@@ -179,7 +179,6 @@ class Steps:
                 feedback,
                 self.config.profile,
                 candidate.bottleneck,
-                self.problem.threshold_pct,
                 self._limits(),
             )
         )

@@ -155,7 +155,8 @@ class Evolve:
             about=best.number,
             calm=True,
         )
-        return steps.text(inquiry)
+        text = steps.text(inquiry)
+        return f"Of kernel #{best.number}:\n\n{text}" if text else ""
 
 
 def _slow_to_fast(candidate: Candidate) -> tuple[float, int]:

@@ -99,14 +99,15 @@ class Fsr:
         inquiry = Inquiry(
             role=Role.PROPOSE,
             place=place,
-            prompt=lambda: self._prompt(steps, rounds, self._sample(place)),
+            prompt=lambda: self._prompt(steps, rounds, self._sample(place, rounds)),
             parents=(rounds[-1].kernel.number,) if rounds else (),
         )
         return steps.kernel(inquiry)
 
-    def _sample(self, place: Place) -> str:
+    def _sample(self, place: Place, rounds: tuple[Round, ...]) -> str:
         """Tells the candidates of a depth apart, so that each takes another idea."""
-        text = sample_text("candidate", place.slot, self.parameters.n)
+        mends = bool(rounds) and not rounds[-1].passed
+        text = sample_text("candidate", place.slot, self.parameters.n, mends=mends)
         return f"\n\n{text}" if text else ""
 
     def _prompt(self, steps: Steps, rounds: tuple[Round, ...], sample: str) -> Prompt:

@@ -55,7 +55,7 @@ class RunAttempts:
             return None
         if outcome.result is None:
             return f"It was not measured: {outcome.reason}."
-        return text_of(sections(feedback_of(outcome.result), ProfileMode.NONE, "", 0.0))
+        return text_of(sections(feedback_of(outcome.result), ProfileMode.NONE, ""))
 
     def _begin(self, source: str, now: datetime) -> Evaluation:
         assert self._call.run_id is not None, "only runs have attempts"

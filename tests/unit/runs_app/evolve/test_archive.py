@@ -98,7 +98,7 @@ def test_parents_are_drawn_by_rank_and_headroom() -> None:
     by_rank = drawn(a_candidate(1), a_candidate(2), a_candidate(3))
     assert by_rank[1] == pytest.approx(4000 * 6 / 11, rel=0.1)
     assert by_rank[3] == pytest.approx(4000 * 2 / 11, rel=0.1)
-    far = drawn(a_candidate(1), a_candidate(2, 250.0), a_candidate(3, 400.0))
+    far = drawn(a_candidate(1), a_candidate(2, 140.0), a_candidate(3, 160.0))
     assert set(far) == {1, 2}  # an edit of the third cannot win
     near_the_floor = drawn(a_candidate(1, floor_fraction=0.9), a_candidate(2, floor_fraction=0.2))
     assert near_the_floor[2] > 3 * near_the_floor[1]

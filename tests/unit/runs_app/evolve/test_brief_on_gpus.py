@@ -15,7 +15,7 @@ from runs_app.evolve.diagnosis import throughput_line
 from runs_app.evolve.hardware import compiler_of
 from runs_app.evolve.prompts import common, load, render, sample_text
 from runs_app.evolve.reference import description_for, files_for
-from runs_app.evolve.sections import micros
+from runs_app.evolve.sections import metric_lines, micros
 from tests.unit.runs_app.evolve.driving import a_problem
 from tests.unit.runs_app.evolve.test_brief import GPU
 
@@ -34,8 +34,8 @@ def test_a_prompt_says_what_is_timed_and_what_is_allowed(abi: Abi) -> None:
     text = said(abi)
     assert "with the gaps between launches" in text
     assert "Cooperative launches, clusters of blocks" in text
-    assert "`__device__` variable" in text
-    assert "the sum of products of its parts on tensor cores" in text
+    assert "a `__device__` " in text.lower()
+    assert "sum of products of a float32 number's parts on tensor cores" in text
 
 
 def test_a_forward_prompt_of_two_files_has_one() -> None:
@@ -54,6 +54,25 @@ def test_answers_that_are_asked_for_at_once_are_told_apart() -> None:
     assert len(set(texts)) == 3
     assert "believe in most" in texts[0]
     assert sample_text("candidate", 1, 1) == ""
+    mends = [sample_text("candidate", number, 3, mends=True) for number in (1, 2)]
+    assert "change nothing else" in mends[0]
+    assert "most obvious idea" not in mends[1]
+
+
+def test_a_limit_that_may_be_beaten_is_not_called_physical() -> None:
+    known = (KnownTimes(workload="a", limit_by="arithmetic", limit_ns=1.0),)
+    problem = a_problem(known=known, floor_ns=1000.0, **CUDA)
+    assert (
+        "- limit of the device's memory and of its units for float32: 1.00 us"
+        in common(problem)["goal"]
+    )
+    bound = replace(problem, known=(replace(known[0], limit_by="memory"),))
+    assert "- physical limit of the device: 1.00 us" in common(bound)["goal"]
+
+
+def test_an_unknown_amount_of_work_is_no_figure_of_a_profile() -> None:
+    shown = metric_lines({"achieved_flop_per_s": 0.0, "dram_throughput_pct": 0.0})
+    assert shown == ["- dram_throughput_pct: 0"]
 
 
 def test_other_values_are_named() -> None:

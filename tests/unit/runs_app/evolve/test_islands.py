@@ -75,7 +75,7 @@ def test_prompts_show_parents_with_what_hardware_said() -> None:
     text = run.world.prompts[crossed.number][1].content
     for parent in crossed.parents:
         assert run.world.sources[parent].strip() in text
-    assert "Fraction of the device's physical limit" in text
+    assert "; limit " in text
 
 
 def test_an_edit_changes_its_parent() -> None:
