@@ -63,16 +63,19 @@ class OwnClock:
         self._know(found)
 
     def look_again(self, workloads: Sequence[Workload]) -> None:
-        """Calibrate anew where the clock contradicts a claim, or sees too little.
+        """Calibrate anew for those workloads whose claims the clock contradicts, or hardly sees.
 
-        A bad moment of the host must neither raise a time nor let one pass. Raises `RunnerUnfit`
-        where the clock stays blind: that is this host's fault.
+        A bad moment of the host must neither raise a time nor let one pass: a claim is raised if
+        every calibration contradicts it. What one of them has borne out is not calibrated again.
+        Raises `RunnerUnfit` where the clock stays blind: that is this host's fault.
         """
         for _ in range(RECALIBRATIONS):
-            if not (self._record.is_raised() or self._record.is_blind()):
+            doubtful = self._record.raised() | self._record.blind()
+            if not doubtful:
                 return
-            self._know(self._times.of(self._bench, workloads, fresh=True))
-        if self._record.is_blind():
+            again = [workload for workload in workloads if workload.name in doubtful]
+            self._know(self._times.of(self._bench, again, fresh=True))
+        if self._record.blind():
             raise RunnerUnfit(UNSEEN)
 
     def _know(self, found: Mapping[str, EmptyKernelTime]) -> None:

@@ -168,22 +168,23 @@ class Record:
             self._facts[name].empty = empty
             self._facts[name].margin = margin
 
-    def is_raised(self) -> bool:
-        """Whether the supervisor's own clock saw more than was claimed."""
-        return any(workload.claimed_ns is not None for workload in self.results())
+    def raised(self) -> set[str]:
+        """Workloads of which the supervisor's own clock saw more than was claimed."""
+        return {each.name for each in self.results() if each.claimed_ns is not None}
 
-    def is_blind(self) -> bool:
-        """Whether the supervisor's own clock says too little to check a claim.
+    def blind(self) -> set[str]:
+        """Workloads of which the supervisor's own clock says too little to check a claim.
 
         Of Python or a torch extension on a CPU it never says much, and the result tells how much.
         """
         if (self.config.kind, self.request.abi) == (DeviceKind.CPU, Abi.TORCH):
-            return False
+            return set()
+        found = set()
         for workload in self.results():
             margin = self._facts[workload.name].margin
             if margin and workload.outside and is_blind(workload.outside, margin):
-                return True
-        return False
+                found.add(workload.name)
+        return found
 
     def results(self) -> list[WorkloadResult]:
         """What is known of each workload by now."""

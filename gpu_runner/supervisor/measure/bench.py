@@ -101,8 +101,8 @@ class Bench:
         self._memory.begin(*sizes, self._batch(workloads[0], 1, 0))
 
     def know_empty(self, times: Mapping[str, EmptyKernelTime]) -> None:
-        """What the supervisor's clock adds, by workload: from now on it looks at these."""
-        self._empty = times
+        """What the supervisor's clock adds, by workload: from now on it looks at these, too."""
+        self._empty = {**self._empty, **times}
 
     @patient
     def run(
