@@ -33,7 +33,6 @@ class Feedback:
     latency_ns: float | None = None
     spread: float | None = None  # half a 95 % interval over the time; the widest of all
     speedups: Mapping[str, float] = field(default_factory=dict)  # over each baseline, and `best`
-    floor_fraction: float | None = None  # the physical limit over the time
     workloads: tuple[WorkloadTime, ...] = ()
     mismatch: Mismatch | None = None
     build_log: str = ""
@@ -68,7 +67,6 @@ def feedback_of(result: EvaluationResult) -> Feedback:
         latency_ns=result.latency_ns,
         spread=max(spreads, default=None),
         speedups=result.speedups,
-        floor_fraction=result.floor_fraction,
         workloads=tuple(filter(None, map(_time, public))),
         mismatch=mismatch,
         build_log=result.build.log if result.build else "",

@@ -32,7 +32,7 @@ FOLDER = Path(__file__).with_name("prompts")
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 _FRONT = re.compile(r"\A---\n(?P<front>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
-_ONLY = re.compile(r"@(cuda|cpp|one|many|cap) (.*)")
+_ONLY = re.compile(r"@(cuda|cpp|one|many|cap|parts) (.*)")
 _PART = re.compile(r"^## (system|user)[ \t]*\n", re.MULTILINE)
 
 
@@ -124,13 +124,13 @@ def sample_text(what: str, number: int, count: int, *, mends: bool = False) -> s
         return ""
     first = f"This is {what} {number} of {count}, written at the same time."
     if mends:
-        others = "Number 1 mends the fault alone. Avoid what failed in a way of your own."
-        return f"{first} {others if number > 1 else 'Mend the fault, and change nothing else.'}"
+        other = "Number 1 only mends the fault. Reach a correct kernel by another way."
+        return f"{first} {other if number > 1 else 'Mend the fault, and change nothing else.'}"
     if number == 1:
         return f"{first} Take the idea that you believe in most."
     return (
-        f"{first} Number 1 takes the most obvious idea, or the first recommendation where there are"
-        " some. Take the best idea of another kind that you see."
+        f"{first} Number 1 takes the idea that promises most, and each number after it the next"
+        " best of another kind. Take yours."
     )
 
 
@@ -192,7 +192,8 @@ def chosen(text: str, problem: Problem | None) -> str:
     """A piece's lines that are for this problem; all of them where none is given.
 
     A line that begins with @cuda or @cpp is for kernels in that language, one with @one or @many
-    for a CPU on which a kernel gets one processor, or more; one with @cap where answers have a cap.
+    for a CPU on which a kernel gets one processor, or more; one with @cap where answers have a cap;
+    one with @parts for float32 on a GPU, whose tensor cores can multiply its parts.
     """
     lines = []
     for line in text.splitlines():
@@ -205,8 +206,12 @@ def chosen(text: str, problem: Problem | None) -> str:
 
 
 def _traits(problem: Problem) -> set[str]:
-    processors = "one" if problem.processors == 1 else "many"
-    return {problem.language.value, processors, *(["cap"] if problem.answer_tokens else [])}
+    traits = {problem.language.value, "one" if problem.processors == 1 else "many"}
+    if problem.answer_tokens:
+        traits.add("cap")
+    if problem.device_kind is DeviceKind.CUDA and problem.dtype == "float32":
+        traits.add("parts")
+    return traits
 
 
 @functools.cache

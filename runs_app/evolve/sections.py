@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -174,8 +175,23 @@ def _number(value: float | None) -> str:
 def _compiler(feedback: Feedback) -> str:
     """Resources of each kernel; the log itself where it did not build."""
     if feedback.verdict == "COMPILE_ERROR":
-        return feedback.build_log.strip()
+        return each_error_once(feedback.build_log.strip())
     return "\n".join(feedback.resources)
+
+
+def each_error_once(log: str) -> str:
+    """A compiler's log without what it repeats for other instantiations of a template.
+
+    nvcc parts errors by empty lines, and begins each with a line that says all but the types.
+    """
+    blocks = [block for block in log.split("\n\n") if block.strip()]
+    heads = [block.strip("\n").partition("\n")[0] for block in blocks]
+    times, shown = Counter(heads), []
+    for head, block in zip(heads, blocks, strict=True):
+        if count := times.pop(head, 0):
+            again = f"\n(the same {count - 1} more times)" if count > 1 else ""
+            shown.append(block.strip("\n") + again)
+    return "\n\n".join(shown)
 
 
 def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str) -> str:
@@ -191,6 +207,8 @@ def _profile(feedback: Feedback, mode: ProfileMode, bottleneck: str) -> str:
     shown = feedback.profile
     if mode is ProfileMode.FILTERED:
         shown = filtered(feedback.profile, bottleneck)
+        if shown:
+            lines.append(f"What CUDAMaster's class {bottleneck} looks at:")
     lines += metric_lines(shown)
     if mode is ProfileMode.FULL:
         lines += [*feedback.profile_kernels, *feedback.profile_notes]

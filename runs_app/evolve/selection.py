@@ -14,8 +14,8 @@ LEAST_HEADROOM = 0.05
 
 
 REACH = 1.5
-"""A kernel that takes more times as long as the fastest of its island is no parent. Asked
-to edit such a one, a strong model wished for the fastest instead (runs of 2026-11-27)."""
+"""A kernel that is this many times as slow as the fastest of its island is no parent. Asked to
+edit such a one, a strong model wished for the fastest instead (runs of 2026-11-27)."""
 
 
 def headroom(candidate: Candidate | None) -> float:

@@ -44,11 +44,11 @@ class Host:
         return set(self.known) if self._is_blind else set()
 
 
-def looked_again(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def looked_again(host: Host, monkeypatch: pytest.MonkeyPatch, abi: Abi = Abi.TORCH) -> None:
     monkeypatch.setattr(clock_calibration, "EmptyKernelCalibration", lambda *_: host)
     request: Any = SimpleNamespace(
         mode=Mode.RANKED,
-        abi=Abi.TORCH,
+        abi=abi,
         task=None,
         solution=SimpleNamespace(direction=None),
     )
@@ -85,3 +85,12 @@ def test_a_clock_that_stays_blind_is_the_hosts_fault(monkeypatch: pytest.MonkeyP
     with pytest.raises(RunnerUnfit):
         looked_again(host, monkeypatch)
     assert len(host.asked) == 3
+
+
+def test_kernels_of_the_c_abi_share_a_calibration_through_several_workloads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = Host({"a": [66, 10], "b": [35, 66]})
+    looked_again(host, monkeypatch, Abi.C)
+    assert host.asked == [["a", "b"], ["a", "b"]]
+    assert host.raised() == set()  # "a" keeps what has borne it out

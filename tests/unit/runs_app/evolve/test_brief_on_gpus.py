@@ -35,7 +35,7 @@ def test_a_prompt_says_what_is_timed_and_what_is_allowed(abi: Abi) -> None:
     assert "with the gaps between launches" in text
     assert "Cooperative launches, clusters of blocks" in text
     assert "a `__device__` " in text.lower()
-    assert "sum of products of a float32 number's parts on tensor cores" in text
+    assert "parts on tensor cores may keep the bound" in text
 
 
 def test_a_forward_prompt_of_two_files_has_one() -> None:

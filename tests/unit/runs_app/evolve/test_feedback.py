@@ -19,7 +19,14 @@ from gpu_runner.data.symptom import GENERAL, Finding, Symptom
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import ProfileMode
 from runs_app.evolve.feedback import feedback_of
-from runs_app.evolve.sections import TokenBudgets, by_workload, clip, sections, text_of
+from runs_app.evolve.sections import (
+    TokenBudgets,
+    by_workload,
+    clip,
+    each_error_once,
+    sections,
+    text_of,
+)
 from tests.unit.runs_app.evolve.driving import a_result
 
 METRICS = {
@@ -158,6 +165,18 @@ def test_errors_show_log_or_element() -> None:
     assert "At index (3, 4): expected 1.5, got nan, allowed difference 1e-06" in shown
     assert "2 of 9 elements are wrong" in shown
     assert "It looks like this: the right values, but with the opposite sign" in shown
+
+
+def test_an_error_of_many_instantiations_is_shown_once() -> None:
+    error = "kernel.cu(63): error: calling a constexpr __host__ function is not allowed."
+    first, second = (f"{error}\n    of launch<N> [with N={n}]" for n in (1, 2))
+    other = "kernel.cu(70): error: no such name"
+    log = "\n\n".join((first, second, other, f"{error}\n    of launch<N> [with N=3]"))
+    shown = each_error_once(log)
+    assert shown == f"{first}\n(the same 2 more times)\n\n{other}"
+    assert each_error_once("") == ""
+    plain = "k.cpp: In function 'f':\nk.cpp:1:2: error: no\n"
+    assert each_error_once(plain) == plain.strip()
 
 
 def test_each_section_keeps_within_its_budget() -> None:
