@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Subquery
 
 from gpu_runner.data.verdict import DeviceKind, Verdict
 from leaderboard_app.boards.query import Choices
@@ -15,7 +15,7 @@ from runs_app.integrity.eligibility import (
     eligible_evaluations,
     entered_evaluations,
 )
-from runs_app.models import Agent, Device, ResultImport
+from runs_app.models import Agent, Device, Evaluation, ResultImport
 from tasks_app.outlines import outlines
 from tasks_app.selectors import published_tasks
 
@@ -88,10 +88,14 @@ def default_device() -> str:
 
 
 def imports_of(device: Device | None) -> list[ResultImport]:
-    """The files that brought a device's results from another site; none of our own."""
+    """The files that brought a device's results from another site; none of our own.
+
+    Another file of that site may hold another device's alone.
+    """
     if device is None or not device.imported_from:
         return []
-    return list(ResultImport.objects.filter(site=device.imported_from)[:5])
+    here = Evaluation.objects.filter(device=device, submission__result_import=OuterRef("pk"))
+    return list(ResultImport.objects.filter(Exists(here), site=device.imported_from)[:5])
 
 
 def devices_with_results() -> list[Device]:

@@ -180,6 +180,12 @@ def test_it_stands_on_a_board_that_says_so_and_on_no_other(tmp_path: Path, clien
     assert str(local.submission_id) not in page
     assert f"Measured on {SITE}, not by this site" in page
 
+    other = {"site": SITE, "note": "of another device", "digest": "d", "results": 0}
+    ResultImport.objects.create(exported_at=make.NOW, imported_at=make.NOW, **other)
+    page = client.get("/leaderboard/", {"device": BOARD, "task": "scale"}).content.decode()
+    assert "of another device" not in page
+    assert f"Measured on {SITE}, not by this site" in page
+
     task = client.get("/tasks/scale/").content.decode()
     assert f"CPU · imported from {SITE}" in task
 
