@@ -83,7 +83,15 @@ def decode(cls: type[T], value: Any, field: str = "") -> T:
 
     Unknown keys, missing keys and wrong types raise `DataError` with the path of the field.
     """
-    return typing.cast(T, _decode(cls, value, field))
+    return typing.cast(T, _decode(cls, value, field, strict=True))
+
+
+def decode_stored(cls: type[T], value: Any, field: str = "") -> T:
+    """Build `cls` from what this program itself has stored, by an older version perhaps.
+
+    Fields that have been dropped since are left out. All else is as in `decode`.
+    """
+    return typing.cast(T, _decode(cls, value, field, strict=False))
 
 
 @functools.cache
@@ -92,24 +100,24 @@ def type_hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def _decode(hint: Any, value: Any, field: str) -> Any:
+def _decode(hint: Any, value: Any, field: str, *, strict: bool) -> Any:
     if hint is Any or hint is object:
         return value
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
-        return _decode_union(hint, value, field)
+        return _decode_union(hint, value, field, strict=strict)
     if origin is tuple:
-        return _decode_tuple(hint, value, field)
+        return _decode_tuple(hint, value, field, strict=strict)
     if origin is not None and issubclass(origin, Mapping):
-        return _decode_mapping(hint, value, field)
+        return _decode_mapping(hint, value, field, strict=strict)
     if dataclasses.is_dataclass(hint):
-        return _decode_dataclass(typing.cast(type, hint), value, field)
+        return _decode_dataclass(typing.cast(type, hint), value, field, strict=strict)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _decode_enum(hint, value, field)
     return _decode_scalar(hint, value, field)
 
 
-def _decode_union(hint: Any, value: Any, field: str) -> Any:
+def _decode_union(hint: Any, value: Any, field: str, *, strict: bool) -> Any:
     options = typing.get_args(hint)
     if value is None:
         if type(None) in options:
@@ -120,41 +128,46 @@ def _decode_union(hint: Any, value: Any, field: str) -> Any:
         if option is type(None):
             continue
         try:
-            return _decode(option, value, field)
+            return _decode(option, value, field, strict=strict)
         except DataError as caught:
             error = error or caught
     raise error or DataError(field, "fits no allowed type")
 
 
-def _decode_tuple(hint: Any, value: Any, field: str) -> tuple[Any, ...]:
+def _decode_tuple(hint: Any, value: Any, field: str, *, strict: bool) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise DataError(field, f"must be a list, not {_name(value)}")
     item = typing.get_args(hint)[0]
-    return tuple(_decode(item, entry, f"{field}[{i}]") for i, entry in enumerate(value))
+    return tuple(
+        _decode(item, entry, f"{field}[{i}]", strict=strict) for i, entry in enumerate(value)
+    )
 
 
-def _decode_mapping(hint: Any, value: Any, field: str) -> dict[Any, Any]:
+def _decode_mapping(hint: Any, value: Any, field: str, *, strict: bool) -> dict[Any, Any]:
     if not isinstance(value, Mapping):
         raise DataError(field, f"must be an object, not {_name(value)}")
     key_hint, item_hint = typing.get_args(hint)
     return {
-        _decode(key_hint, key, field): _decode(item_hint, item, f"{field}.{key}")
+        _decode(key_hint, key, field, strict=strict): _decode(
+            item_hint, item, f"{field}.{key}", strict=strict
+        )
         for key, item in value.items()
     }
 
 
-def _decode_dataclass(cls: type, value: Any, field: str) -> Any:
+def _decode_dataclass(cls: type, value: Any, field: str, *, strict: bool) -> Any:
     if not isinstance(value, Mapping):
         raise DataError(field, f"must be an object, not {_name(value)}")
     hints = type_hints(cls)
     prefix = f"{field}." if field else ""
     unknown = sorted(set(value) - set(hints))
-    if unknown:
+    if unknown and strict:
         raise DataError(f"{prefix}{unknown[0]}", "is not a known field")
     arguments: dict[str, Any] = {}
     for spec in dataclasses.fields(cls):
         if spec.name in value:
-            arguments[spec.name] = _decode(hints[spec.name], value[spec.name], prefix + spec.name)
+            hint, path = hints[spec.name], prefix + spec.name
+            arguments[spec.name] = _decode(hint, value[spec.name], path, strict=strict)
         elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
             raise DataError(prefix + spec.name, "is missing")
     return cls(**arguments)

@@ -61,7 +61,7 @@ def joined(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> E
         return result
     if newest.report is None:  # the result's page gives the reason
         return result
-    return _with(codec.decode(BaselineReport, newest.report), result)
+    return _with(codec.decode_stored(BaselineReport, newest.report), result)
 
 
 def finish(measurement: BaselineMeasurement, document: Any, now: datetime) -> None:
@@ -116,7 +116,7 @@ def _join(evaluation: Evaluation, report: BaselineReport, now: datetime) -> None
     stored = Result.objects.get(evaluation=evaluation)
     if not stored.document.get("pending_baselines"):
         return
-    result = _with(report, codec.decode(EvaluationResult, stored.document))
+    result = _with(report, codec.decode_stored(EvaluationResult, stored.document))
     stored.document = codec.encode(result)
     stored.save(update_fields=["document"])
     outcome.apply(evaluation, result)

@@ -220,5 +220,5 @@ def encode(event: Event) -> dict[str, Any]:
 
 def decode(kind: str, document: Mapping[str, Any]) -> Event:
     """The event of an encoded document; raises `DataError`, or `KeyError` for an unknown kind."""
-    event: Event = codec.decode(KINDS[kind], document)
+    event: Event = codec.decode_stored(KINDS[kind], document)
     return event

@@ -155,7 +155,7 @@ def _latest_that_says_something(audit: BoardAudit) -> Evaluation | None:
 
 
 def _result(evaluation: Evaluation) -> EvaluationResult:
-    return codec.decode(EvaluationResult, evaluation.result.document, "result")
+    return codec.decode_stored(EvaluationResult, evaluation.result.document, "result")
 
 
 def _outcome(

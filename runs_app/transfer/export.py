@@ -101,9 +101,11 @@ def _workloads(document: Mapping[str, Any]) -> Iterator[WorkloadRecord]:
         yield WorkloadRecord(
             name=entry["name"],
             parameters=entry.get("parameters", {}),
-            measurement=codec.decode(Measurement, own) if own else None,
-            baselines={name: codec.decode(Measurement, each) for name, each in baselines},
-            errors=tuple(codec.decode(OutputError, each) for each in entry.get("errors", [])),
+            measurement=codec.decode_stored(Measurement, own) if own else None,
+            baselines={name: codec.decode_stored(Measurement, each) for name, each in baselines},
+            errors=tuple(
+                codec.decode_stored(OutputError, each) for each in entry.get("errors", [])
+            ),
             flops=entry.get("flops"),
             bytes=entry.get("bytes"),
             weight=entry.get("weight", 1.0),

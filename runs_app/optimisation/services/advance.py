@@ -275,7 +275,7 @@ def evaluated(row: Evaluation, candidate: int) -> Evaluated:
     return Evaluated(
         candidate=candidate,
         mode=Mode(row.mode),
-        result=codec.decode(EvaluationResult, document, "result"),
+        result=codec.decode_stored(EvaluationResult, document, "result"),
     )
 
 

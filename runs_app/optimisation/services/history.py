@@ -55,7 +55,7 @@ class RunDetails:
         if candidate not in self._feedback:
             rows = self._run.candidates.filter(number=candidate)
             document = rows.values_list("feedback", flat=True).get()
-            decoded = codec.decode(Feedback, document) if document is not None else None
+            decoded = codec.decode_stored(Feedback, document) if document is not None else None
             self._feedback[candidate] = decoded
         return self._feedback[candidate]
 
@@ -71,12 +71,12 @@ class RunDetails:
 
 def problem_of(run: Run) -> Problem:
     """What the run is about."""
-    return codec.decode(Problem, run.problem, "problem")
+    return codec.decode_stored(Problem, run.problem, "problem")
 
 
 def config_of(run: Run) -> RunConfig:
     """How the run was to go when it began; `budget_of` tells its budget of now."""
-    return codec.decode(RunConfig, run.config, "config")
+    return codec.decode_stored(RunConfig, run.config, "config")
 
 
 def budget_of(run: Run) -> Budget:

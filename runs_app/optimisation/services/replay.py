@@ -90,4 +90,4 @@ class StoredRecord:
         if document is None:
             return Feedback(verdict=event.verdict, reason=event.reason)
         public = public_result(document, self._run.task_version.hidden_names)
-        return feedback_of(codec.decode(EvaluationResult, public, "result"))
+        return feedback_of(codec.decode_stored(EvaluationResult, public, "result"))

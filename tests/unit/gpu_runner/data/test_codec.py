@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gpu_runner.data.codec import DataError, decode, encode
+from gpu_runner.data.codec import DataError, decode, decode_stored, encode
 
 
 class Colour(StrEnum):
@@ -114,3 +114,21 @@ def test_a_union_without_none_refuses_null() -> None:
 
     with pytest.raises(DataError, match="value: must be int, not null"):
         decode(Either, {"value": None})
+
+
+def test_fields_that_were_dropped_are_left_out_of_what_was_stored() -> None:
+    document = encode(FULL)
+    document["dropped"] = 1
+    document["inner"]["dropped"] = {"deep": [1]}
+    document["many"][0]["dropped"] = 2
+    next(iter(document["by_colour"].values()))["dropped"] = 3
+    assert decode_stored(Outer, document) == FULL
+    with pytest.raises(DataError):
+        decode(Outer, document)
+
+
+def test_what_was_stored_must_be_whole_and_of_the_right_types() -> None:
+    with pytest.raises(DataError, match=r"inner\.size: is missing"):
+        decode_stored(Outer, {"name": "a", "inner": {"sise": 3}})
+    with pytest.raises(DataError, match="name: must be str"):
+        decode_stored(Outer, {"name": 1, "inner": {"size": 3}})

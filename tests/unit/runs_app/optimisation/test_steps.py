@@ -259,6 +259,28 @@ def test_an_error_of_the_site_pauses_with_the_reason(
     assert kinds(run) == ["started", "paused"]
 
 
+def test_a_run_of_an_older_version_goes_on(start: Callable[..., Run], world: World) -> None:
+    run = start()
+    world.advance(run)
+    world.measure(run, 1000.0)
+    world.advance(run)
+    seed = run.candidates.get(number=1)
+    run.candidates.filter(pk=seed.pk).update(feedback={**seed.feedback, "dropped_since": 0.5})
+    Run.objects.filter(pk=run.pk).update(
+        problem={**run.problem, "dropped_since": 1}, config={**run.config, "dropped_since": 2}
+    )
+    event = run.events.get(kind="measured")
+    run.events.filter(pk=event.pk).update(payload={**event.payload, "dropped_since": 3})
+    run.refresh_from_db()
+    assert RunDetails(run).feedback(1) is not None
+    assert len(stored_events(run)) == run.events_stored - 1  # all but "started"
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 900.0)
+    world.advance(run)
+    assert (run.status, run.reason) == ("FINISHED", "all is asked")
+
+
 def test_steps_that_die_pause_the_run_with_the_reason(
     start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
