@@ -58,7 +58,7 @@ class Run(models.Model):
     usd = models.FloatField(default=0.0)
     tokens = models.BigIntegerField(default=0)
     evaluations = models.PositiveIntegerField(default=0)
-    active_s = models.FloatField(default=0.0)  # time spent running before `resumed_at`
+    active_s = models.FloatField(default=0.0)  # time spent searching before `resumed_at`
     candidates_made = models.PositiveIntegerField(default=0)
     best = models.ForeignKey(
         "Candidate", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -69,6 +69,9 @@ class Run(models.Model):
 
     created_at = models.DateTimeField()
     resumed_at = models.DateTimeField(null=True, blank=True)  # null while it is not running
+    searched_at = models.DateTimeField(
+        null=True, blank=True
+    )  # when its search ended: ranking its best counts as no running time
     advanced_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 

@@ -94,7 +94,7 @@ def _state(run: Run, life: list[tuple[str, dict[str, Any]]]) -> tuple[Confirmati
     if life and life[-1][0] == "searched" and not run.is_over:
         return (
             ConfirmationState.RANKING,
-            "The search is over, and its best are ranked and audited now.",
+            "Until then its best is the fastest that was measured on public workloads.",
         )
     if run.best is None:
         return ConfirmationState.NONE, ""

@@ -118,8 +118,9 @@ def run_summary(run: Run, now: datetime) -> dict[str, Any]:
 
 
 def active_s(run: Run, now: datetime) -> float:
-    """Seconds that the run has been running, pauses left out."""
-    running = (now - run.resumed_at).total_seconds() if run.resumed_at else 0.0
+    """Seconds that the run has searched: without pauses, and without the ranking of its best."""
+    until = min(now, run.searched_at) if run.searched_at else now
+    running = (until - run.resumed_at).total_seconds() if run.resumed_at else 0.0
     return run.active_s + max(running, 0.0)
 
 

@@ -16,6 +16,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve import budget, events
+from runs_app.evolve.evaluations import LAST_MODES
 from runs_app.evolve.history import History
 from runs_app.evolve.optimizer import Optimizer
 from runs_app.evolve.outcomes import Answer, CallFailure, Evaluated, Outcome, Transition
@@ -165,12 +166,12 @@ class _Step:
         self.events += len(transitions)
 
     def _end_by_time(self, refusal: str) -> None:
-        """Its running time is used up: what waits is taken back, and only its best is ranked."""
+        """Its running time is used up: what the search waits for is taken back."""
         ended = self.optimizer.end(refusal, by_budget=True)
         self.history.apply(ended.event)
         self._record([ended])
         if self.history.searched is not None:
-            run_end.drop_what_waits(self.run, now=self.now)
+            run_end.drop_what_waits(self.run, spared=LAST_MODES, now=self.now)
 
     def _calls(self) -> Iterator[LanguageModelCall]:
         over = (_OVER.ANSWERED, _OVER.FAILED, _OVER.INTERRUPTED)
@@ -227,9 +228,18 @@ class _Step:
             run.best = run.candidates.get(number=best.number)
         if run.status == Run.Status.RUNNING:
             run.reason = _after_search(self.history)
+            self._keep_time()
         run.best_latency_ns = best.latency_ns if best else None
         run.advanced_at, run.steps_begun = self.now, 0
         run.save()
+
+    def _keep_time(self) -> None:
+        """The clock stands still while the best are ranked, and goes on with the search."""
+        run, is_searching = self.run, self.history.searched is None
+        if not is_searching and run.searched_at is None:
+            run.searched_at = self.now
+        elif is_searching and run.searched_at is not None:
+            run.active_s, run.resumed_at, run.searched_at = active_s(run, self.now), self.now, None
 
 
 def _after_search(history: History) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import QuerySet
 
+from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.messaging import queues
 from runs_app.models import UNDER_WAY, Evaluation, LanguageModelCall, Run
@@ -48,12 +50,12 @@ def stop(run: Run, *, by: str, now: datetime) -> None:
         run_halted(run, f"stopped by {by}", now=now)
 
 
-def drop_what_waits(run: Run, *, now: datetime) -> None:
-    """Take back calls that were not sent and evaluations that have not ended."""
+def drop_what_waits(run: Run, *, spared: Collection[Mode] = (), now: datetime) -> None:
+    """Take back calls that were not sent, and evaluations that have not ended of other modes."""
     waiting = run.calls.filter(status=LanguageModelCall.Status.WAITING)
     take_back(waiting, "the run ended", now=now)
     evaluations = Evaluation.objects.filter(submission__run=run, background=False)
-    unfinished = evaluations.filter(status__in=UNDER_WAY).order_by("pk")
+    unfinished = evaluations.filter(status__in=UNDER_WAY).exclude(mode__in=spared).order_by("pk")
     for evaluation_id in unfinished.values_list("pk", flat=True):
         _cancel(evaluation_id, now)
     transaction.on_commit(lambda: queues.enqueue_advance(run.pk))  # to tell of all this

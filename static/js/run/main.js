@@ -104,7 +104,7 @@ async function refreshHead() {
     if (old.contains(document.activeElement) && old.querySelector("details[open]")) return; // somebody is typing there
     for (const part of old.querySelectorAll("details[open]")) fresh.querySelector(`#${part.id}`)?.setAttribute("open", "");
     old.replaceWith(fresh);
-    byId("announce").textContent = fresh.dataset.words;
+    if (old.dataset.words !== fresh.dataset.words) byId("announce").textContent = fresh.dataset.words;
   } catch {
     // The feed says when the site does not answer.
   }

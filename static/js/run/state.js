@@ -17,6 +17,7 @@ export function emptyState(config) {
   return {
     seq: 0, at: 0, startedAt: 0,
     status: "RUNNING", reason: "", runningSince: 0, activeMs: 0, byBudget: false,
+    searched: null, // how the search ended, while its best are ranked: that is no running time
     budget: config.budget || {}, truth: config.truth || {},
     candidates: [], asks: new Map(), waiting: new Set(), measuring: new Set(),
     usd: 0, tokens: 0, evaluations: 0,
@@ -44,7 +45,7 @@ export function candidate(state, number) {
   return state.candidates[number - 1];
 }
 
-// Time that the run has been running, pauses left out, as of `now`.
+// Time that the run has searched as of `now`: without pauses, and without the ranking of its best.
 export function activeMs(state, now) {
   return state.activeMs + (state.runningSince ? Math.max(0, now - state.runningSince) : 0);
 }
@@ -126,13 +127,15 @@ function saysNothing(state, row, payload, at) {
   return true;
 }
 
-// What was ranked or audited after the search: whether it takes the place of what was known.
+// What was ranked or audited after the search: whether it takes the place of what was known. An audit's time does
+// where it is the longer one.
 function ranked(state, row, payload, at) {
   const how = payload.mode === "audit" ? "audited" : "ranked";
   const refused = payload.verdict !== "CORRECT" && !SAY_NOTHING.has(payload.verdict);
   const words = payload.verdict === "CORRECT" ? "it is right" : payload.reason || payload.verdict;
   state.log.push({ at, text: `Candidate ${row.number} was ${refused ? "refused when it was " : ""}${how}: ${words}`, bad: refused });
-  return refused || (payload.mode === "ranked" && payload.verdict === "CORRECT");
+  const counts = payload.mode === "ranked" || payload.latency_ns > (row.latency ?? Infinity);
+  return refused || (payload.verdict === "CORRECT" && counts);
 }
 
 function fastest(state) {
@@ -197,10 +200,11 @@ function measuring(state, payload) {
 }
 
 function turn(state, status, reason, at) {
-  if (state.runningSince && status !== "RUNNING") {
+  const searches = status === "RUNNING" && !state.searched;
+  if (state.runningSince && !searches) {
     state.activeMs += at - state.runningSince;
     state.runningSince = 0;
-  } else if (!state.runningSince && status === "RUNNING") {
+  } else if (!state.runningSince && searches) {
     state.runningSince = at;
   }
   state.status = status;
@@ -227,8 +231,9 @@ const LIFE = {
     turn(state, "STOPPED", payload.reason || "", at);
     return `Stopped${by(payload)}`;
   },
-  searched: (state, payload) => {
-    state.reason = payload.reason || "";
+  searched: (state, payload, at) => {
+    state.searched = payload;
+    turn(state, state.status, payload.reason || "", at);
     return `The search has ended (${payload.reason}), and its best are ranked`;
   },
   chosen: (state, payload) => {
@@ -244,6 +249,10 @@ const LIFE = {
   extended: (state, payload, at) => {
     state.budget = payload.budget || state.budget;
     const more = Object.entries(payload.parameters || {});
+    if (state.searched && (state.searched.by_budget || more.length)) {
+      state.searched = null;
+      turn(state, state.status, state.status === "RUNNING" ? "" : state.reason, at);
+    }
     if (state.status === "FINISHED" && (state.byBudget || more.length)) turn(state, "RUNNING", "", at);
     return more.length ? `Extended: ${more.map(([name, value]) => `${name} ${value}`).join(", ")}` : "The budget was changed";
   },

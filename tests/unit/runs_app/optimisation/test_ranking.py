@@ -15,6 +15,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.config import Budget
 from runs_app.models import Evaluation, Run
 from runs_app.optimisation.selectors.confirmation import ConfirmationState, confirmation_of
+from runs_app.optimisation.selectors.runs import active_s
 from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
 from runs_app.optimisation.services.replay import replay_run
 from tests import factories as make
@@ -167,6 +168,37 @@ def test_at_the_end_of_its_time_a_run_takes_back_what_waits_and_ranks_its_best(
     assert (run.status, run.reason) == ("RUNNING", "")
     assert_rows_tell_what_the_log_tells(run)
     assert confirmation_of(run).state is ConfirmationState.AUDITED  # it is the best still
+    assert replay_run(run).differences == ()
+
+
+def test_ranking_is_no_running_time(start: Start, world: World) -> None:
+    run = searched(start, world, budget={"evaluations": 9, "wall_time_s": 60})
+    world.advance(run, make.later(500))
+    assert (run.status, active_s(run, make.later(500))) == ("RUNNING", 0.0)
+    pause_run(run=run, user=run.user, now=make.later(600))
+    resume_run(run=run, user=run.user, now=make.later(700))
+    end(run, 4, Mode.RANKED, 690.0)
+    world.advance(run, make.later(900))
+    end(run, 4, Mode.AUDIT, 695.0)
+    world.advance(run, make.later(1000))
+    assert (run.status, run.active_s) == ("FINISHED", 0.0)
+    assert run.reason == "all is asked"
+
+
+def test_an_extended_search_goes_on_beside_its_ranking(start: Start, world: World) -> None:
+    run = searched(start, world, budget={"evaluations": 4, "wall_time_s": 60})
+    assert (waiting(run), run.searched_at is None) == ([(4, "ranked")], False)
+    extend_run(
+        run=run, user=run.user, budget=Budget(evaluations=9, wall_time_s=60),
+        parameters={"asks": 4}, now=make.later(500),
+    )  # fmt: skip
+    world.advance(run, make.later(500))
+    assert (run.searched_at, run.calls.filter(status="WAITING").count()) == (None, 1)
+    assert waiting(run) == [(4, "ranked")]  # it was not lost
+    assert active_s(run, make.later(510)) == 10.0
+    world.advance(run, make.later(570))
+    assert waiting(run) == [(4, "ranked")]  # nor is it at the end of the search's time
+    assert "60 s of running time" in run.reason
     assert replay_run(run).differences == ()
 
 
