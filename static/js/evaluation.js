@@ -128,6 +128,7 @@
 
   let follower = null;
   kbench.follow = () => {
+    if (follower && follower.evaluation === live()?.dataset.evaluation) return; // it is followed already
     follower?.stop();
     follower = null;
     if (!live()) return;

@@ -2,6 +2,7 @@
 import { draft, forgetDraft, keep, kept, saveDraft } from "./drafts.js";
 
 const SAVE_MS = 400;
+const TWICE_MS = 1000; // who presses a key so soon again means the submission that was just made
 const form = document.getElementById("submit-form");
 const source = document.getElementById("id_source");
 const file = document.getElementById("id_file");
@@ -22,6 +23,9 @@ let base = form.dataset.opening; // what the text was begun from
 let pristine = source.value; // the text as it was put in: nobody's work yet
 let held = ""; // the key under which the text is kept
 let sent = "";
+let sentMode = "";
+let answeredAt = 0; // when the site last took a text
+let counted = ""; // the evaluation whose end the quota has counted
 
 const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value || "";
 const language = () => picked.value || device.selectedOptions[0]?.dataset.language || "cpp";
@@ -89,8 +93,9 @@ const starter = () => {
 };
 
 // The text of the task, direction and language that are chosen now.
-function turn() {
+function turn(isOtherTask) {
   save();
+  if (isOtherTask) history.replaceState(null, "", task.value ? `?task=${encodeURIComponent(task.value)}` : location.pathname);
   held = key();
   editor?.speak(language());
   const found = draft(held);
@@ -100,7 +105,7 @@ function turn() {
   } else if (!isTouched()) {
     show(starter(), { from: "starter" });
     say("");
-  }
+  } else if (isOtherTask) say("Your text stayed. The starter of this task is beside it, under Start from.");
   showKept();
 }
 
@@ -209,6 +214,17 @@ async function startFrom(link) {
   say(`Started from ${link.dataset.name}. ${kept(held).length ? "Your earlier text is kept below." : ""}`);
 }
 
+// What is under way has changed with a verdict.
+async function recount() {
+  const live = consoleBox.querySelector("#live");
+  const left = document.getElementById("quota-left");
+  if (!left || !live || !["FINISHED", "CANCELLED"].includes(live.dataset.status) || live.dataset.evaluation === counted) return;
+  counted = live.dataset.evaluation;
+  const answer = await fetch(form.action);
+  const fresh = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("quota-left");
+  if (fresh) left.replaceWith(fresh);
+}
+
 function marks() {
   const data = document.getElementById("diagnostics");
   if (editor && data) editor.mark(JSON.parse(data.textContent));
@@ -255,7 +271,7 @@ form.addEventListener("change", (event) => {
   showAuthor();
   showCommand();
   // Without a task there is no starter to wait for; with one its brief brings it.
-  if ([task, device, picked, direction].includes(event.target)) turn();
+  if ([task, device, picked, direction].includes(event.target)) turn(event.target === task);
 });
 form.addEventListener("input", showCommand);
 document.addEventListener("click", (event) => {
@@ -272,8 +288,10 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt !== form) return;
+  if (sent === source.value && sentMode === chosen("mode") && Date.now() - answeredAt < TWICE_MS) return event.preventDefault();
   save();
   sent = source.value;
+  sentMode = chosen("mode");
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
@@ -282,6 +300,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
 // What the console shows has reached the site: the draft has served, unless it has been changed since.
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target !== consoleBox || !consoleBox.querySelector("#live")) return;
+  answeredAt = Date.now();
   if (sent === source.value) {
     forgetDraft(held);
     pristine = source.value;
@@ -294,6 +313,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
 document.addEventListener("htmx:sendError", () => say("The site does not answer. Your text is kept in this browser."));
 document.addEventListener("htmx:responseError", () => say("The site refused that. Your text is kept in this browser."));
 document.addEventListener("kbench:live", marks);
+document.addEventListener("kbench:live", () => recount().catch(() => {})); // the next submission counts anew
 
 showFacts();
 showTimes();
