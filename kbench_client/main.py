@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        options = _parser().parse_args(words)
+        options = _parsed(words)
     except Stop as error:
         return Output(as_json="--json" in words).stop(error)
     output = Output(as_json=options.json, is_quiet=options.quiet)
@@ -59,6 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             site.close()
 
 
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """The options; what a command does not know is told with that command's own usage."""
+    options, unknown = _parser().parse_known_args(words)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
 class _Parser(argparse.ArgumentParser):
     """Tells wrong use as every command tells it."""
 
@@ -80,9 +88,11 @@ def _parser() -> _Parser:
     known = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, words: str) -> argparse.ArgumentParser:
-        return known.add_parser(
+        added = known.add_parser(
             name, help=words, description=words, epilog=_EPILOG, parents=[shared]
         )
+        added.set_defaults(parser=added)
+        return added
 
     of_the_site = (login, tasks, submitting, collection, reading, running, challenge)
     for module in (*of_the_site, evaluate, mcp):

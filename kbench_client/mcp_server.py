@@ -18,7 +18,13 @@ from kbench_client.commands.tasks import DOCUMENT, folder_of
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import Kernel, directives, payload
 from kbench_client.mcp_challenges import ChallengeTools
-from kbench_client.results import comparison, newest, verdict_line, workload_table
+from kbench_client.results import (
+    comparison,
+    newest,
+    standing_line,
+    verdict_line,
+    workload_table,
+)
 from kbench_client.site import Site
 
 Document = dict[str, Any]
@@ -94,9 +100,14 @@ class Tools:
         found = self.site.submission(submission)
         evaluation = newest(found)
         kept = {name: value for name, value in evaluation.items() if name != "result"}
-        summary = f"{verdict_line(evaluation)}\n{workload_table(evaluation)}".strip()
+        parts = (verdict_line(evaluation), workload_table(evaluation), standing_line(evaluation))
+        summary = "\n".join(filter(None, parts))
         address = self.site.account.url + found["url"]
         return {"task": found["task"], "url": address, "summary": summary, **kept}
+
+    def cancel(self, submission: str) -> Document:
+        """Take a submission's newest evaluation out of the queue, or stop it."""
+        return self.site.cancel(submission)
 
     def profile(self, submission: str) -> Document:
         """What a submission of the mode profile is bound by: metrics, kernels and notes."""
@@ -163,7 +174,14 @@ def server(site: Site) -> MCPServer:
     tools, of = Tools(site), ChallengeTools(site)
     for tool in (
         *(tools.list_tasks, tools.get_task, tools.submit, tools.wait, tools.result),
-        *(tools.profile, tools.compare, tools.board, tools.start_run, tools.steer_run),
+        *(
+            tools.cancel,
+            tools.profile,
+            tools.compare,
+            tools.board,
+            tools.start_run,
+            tools.steer_run,
+        ),
         *(of.list_challenges, of.get_challenge, of.list_entries, of.enter_challenge),
         *(of.entry, of.report_entry, of.finish_entry),
     ):

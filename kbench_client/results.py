@@ -21,8 +21,10 @@ def duration(time_ns: float | None) -> str:
 
 
 def factor(value: float | None) -> str:
-    """A speedup."""
-    return "-" if value is None else f"{value:.2f}x"
+    """A speedup; one of a very slow kernel keeps two digits."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}x" if value >= 0.1 else f"{value:.2g}x"
 
 
 def table(rows: Iterable[Sequence[object]]) -> str:
@@ -74,10 +76,16 @@ def verdict_line(state: Document) -> str:
 
 
 def standing_line(evaluation: Document) -> str:
-    """Whether a correct ranked result counts on its board, and why; empty for any other."""
-    if (evaluation["verdict"], evaluation["mode"]) != ("CORRECT", "ranked"):
-        return ""
-    return f"{evaluation['eligibility']}: {evaluation['eligibility_reason']}"
+    """Whether a correct ranked result counts on its board, and what is suspicious of any result."""
+    lines = []
+    if (evaluation["verdict"], evaluation["mode"]) == ("CORRECT", "ranked"):
+        lines.append(f"{evaluation['eligibility']}: {evaluation['eligibility_reason']}")
+    if evaluation.get("quarantine", "none") != "none":
+        lines.append(f"quarantine: {evaluation['quarantine']}")
+    for each in (evaluation.get("result") or {}).get("suspicions", ()):
+        line = f" (line {each['line']})" if each.get("line") else ""
+        lines.append(f"suspicion: {each['check']}: {each['reason']}{line}")
+    return "\n".join(lines)
 
 
 def workload_table(evaluation: Document) -> str:

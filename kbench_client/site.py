@@ -82,6 +82,10 @@ class Site:
         """Where a submission stands, as soon as that is news."""
         return dict(self.get(f"/submissions/{_segment(identity)}/status", _wait(wait_s, since)))
 
+    def cancel(self, identity: str) -> Document:
+        """Take a submission's newest evaluation out of the queue, or stop it."""
+        return self._post(f"/submissions/{_segment(identity)}/cancel", {})
+
     def board(self, **filters: str) -> Document:
         """The ranked rows."""
         return dict(self.get("/leaderboard", filters))

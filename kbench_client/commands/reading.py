@@ -1,4 +1,4 @@
-"""`kbench show`, `compare` and `leaderboard`: what came of kernels."""
+"""`kbench show`, `cancel`, `compare` and `leaderboard`: what came of kernels."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("--wait", action="store_true", help="for the verdict")
     add_watch_options(parser)
     parser.set_defaults(run=_show)
+    parser = command("cancel", "take a submission's evaluation out of the queue, or stop it")
+    parser.add_argument("submission", metavar="ID")
+    parser.set_defaults(run=_cancel)
     parser = command("compare", "submissions of one task and device, against the first")
     parser.add_argument("submissions", metavar="ID", nargs="+")
     parser.set_defaults(run=_compare)
@@ -54,6 +57,12 @@ def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     address = site.account.url + submission["url"]
     output.answer(submission, "\n".join([*filter(None, parts), address]))
     return exit_of(evaluation["verdict"]) if evaluation["verdict"] else Exit.GOOD
+
+
+def _cancel(options: argparse.Namespace, site: Site, output: Output) -> Exit:
+    state = site.cancel(options.submission)
+    output.answer(state, f"{state['status']}: {state['submission']}")
+    return Exit.GOOD
 
 
 def _own(site: Site, output: Output) -> Exit:

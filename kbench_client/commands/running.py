@@ -25,7 +25,12 @@ STEPS = {
     "again": "start it once more, but for what is given",
 }
 """What may be done with a run."""
-BUDGET = {"evaluations": int, "usd": float, "tokens": int, "wall_time_s": int}
+BUDGET: dict[str, tuple[Callable[[str], Any], str]] = {
+    "evaluations": (int, "a cap"),
+    "usd": (float, "a cap of money, in USD"),
+    "tokens": (int, "a cap"),
+    "wall_time_s": (int, "a cap of running time, in seconds"),
+}
 
 
 def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -34,20 +39,20 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     parser.add_argument("task", metavar="TASK_OR_RUN", help="a task's name, or a run's id")
     parser.add_argument("--strategy", default="", help="such as autotune; the site lists them")
     parser.add_argument("--device", default="")
-    parser.add_argument("--direction", default="", choices=("", "forward", "backward"))
+    parser.add_argument("--direction", default="", choices=("forward", "backward"))
     parser.add_argument("--model", action="append", default=[], help="may be given again")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
     begins = parser.add_mutually_exclusive_group()
     begins.add_argument("--kernel", default="", metavar="FILE", help="where to begin")
-    seeds = ("", "naive", "best", "none")
+    seeds = ("naive", "best", "none")
     begins.add_argument(
         "--seed-kernel", default="", choices=seeds, help="left out: the strategy's usual"
     )
     parser.add_argument("--name", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument("--enter-best", action="store_true", help="submit the best at the end")
-    for name, kind in BUDGET.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, help="a cap")
+    for name, (kind, words) in BUDGET.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, help=words)
     steps = parser.add_mutually_exclusive_group()
     for name, words in STEPS.items():
         steps.add_argument(f"--{name}", dest="step", action="store_const", const=name, help=words)
@@ -137,6 +142,7 @@ def follow(site: Site, identity: str, output: Output, timeout_s: float) -> dict[
 def _line(run: dict[str, Any]) -> str:
     best, seed = run["best_latency_ns"], run["seed_latency_ns"]
     gain = f", {seed / best:.2f}x its seed" if best and seed else ""
-    spent = f"{run['evaluations']} evaluations, {run['usd']:.2f} USD"
+    usd = f"{run['usd']:.2f}" if not 0 < run["usd"] < 0.1 else f"{run['usd']:.2g}"
+    spent = f"{run['evaluations']} evaluations, {usd} USD"
     reason = f" ({run['reason']})" if run["reason"] else ""
     return f"{run['status']}{reason}: best {duration(best)}{gain}; {spent}"

@@ -37,10 +37,10 @@ def add_kernel_options(parser: argparse.ArgumentParser) -> None:
     """Options that a directive in the source may say as well."""
     parser.add_argument("--task", default="", help="a task's name")
     parser.add_argument("--device", default="", help="cpu, cuda or a device of the queues")
-    parser.add_argument("--mode", default="", choices=("", *MODES), help="default: quick")
-    parser.add_argument("--direction", default="", choices=("", "forward", "backward"))
+    parser.add_argument("--mode", default="", choices=MODES, help="default: quick")
+    parser.add_argument("--direction", default="", choices=("forward", "backward"))
     languages = sorted(set(LANGUAGES.values()))
-    parser.add_argument("--language", default="", choices=("", *languages))
+    parser.add_argument("--language", default="", choices=languages)
 
 
 def add_watch_options(parser: argparse.ArgumentParser) -> None:

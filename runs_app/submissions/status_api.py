@@ -1,4 +1,4 @@
-"""The API's small views of submissions: one's own, and where one of them stands."""
+"""The API's small views of submissions: one's own, where one stands, and calling one off."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.api_body import one_of
+from runs_app.api_body import Body, one_of
 from runs_app.api_pages import WaitIn, newest_first
 from runs_app.errors import SubmissionError
 from runs_app.models import Entry, Evaluation, Status, Submission
 from runs_app.queue.selectors import waiting_reason
 from runs_app.submissions.api import Problem, router
 from runs_app.submissions.identity import identity
+from runs_app.submissions.services import cancel
 from runs_app.work.access import find_submission, public_reason, visible_evaluations
-from tasks_app.people import Viewer
+from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import known_task
 
 __all__ = ["router"]
@@ -49,6 +50,9 @@ class StatusOut(Schema):
     attempt: int
     events: int = Field(description="Number of the newest event; `since` waits for a newer one.")
     waiting_reason: str
+    quarantine: str = Field(
+        description="none, open, cleared or rejected; the submission has the suspicions."
+    )
     latency_ns: float | None
     speedup: float | None = Field(description="Against the best baseline of each workload.")
     created_at: datetime
@@ -83,6 +87,12 @@ class OwnFilters(Schema):
 
 class StatusIn(WaitIn):
     """Whether to wait, and for which evaluation."""
+
+    evaluation: UUID | None = Field(None, description="Another evaluation than the newest.")
+
+
+class CancelIn(Body):
+    """Which evaluation is to be cancelled."""
 
     evaluation: UUID | None = Field(None, description="Another evaluation than the newest.")
 
@@ -141,6 +151,29 @@ def show_status(
     return _status(found, request.user, waiting_reason(found, timezone.now()))
 
 
+@router.post(
+    "/submissions/{submission_id}/cancel",
+    response={200: StatusOut, **dict.fromkeys((401, 403, 404, 409, 422), Problem)},
+    summary="Cancel a submission's evaluation",
+)
+def cancel_evaluation(
+    request: AuthenticatedRequest, submission_id: str, payload: CancelIn
+) -> dict[str, Any]:
+    """Take an evaluation of yours out of the queue, or stop it: the newest that is no audit."""
+    user = request.user
+    submission = find_submission(identity(submission_id, user), user)
+    rows = visible_evaluations(user).filter(submission=submission)
+    if payload.evaluation is None:
+        found = _newest(rows).first()
+    else:
+        found = rows.filter(pk=payload.evaluation).first()
+    if submission is None or found is None:
+        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    cancel(evaluation=found, user=user, now=timezone.now())
+    found.refresh_from_db()
+    return _status(found, user, "")
+
+
 def _newest(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     return rows.exclude(mode=Mode.AUDIT.value).order_by("-created_at", "-pk")
 
@@ -174,7 +207,7 @@ def _own(submission: Submission, latest: Evaluation | None, user: Viewer) -> dic
 def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, Any]:
     same = ("mode", "status", "verdict", "stage", "attempt", "latency_ns", "created_at")
     return {
-        **{name: getattr(evaluation, name) for name in same},
+        **{name: getattr(evaluation, name) for name in (*same, "quarantine")},
         "submission": evaluation.submission_id,
         "evaluation": evaluation.pk,
         "url": evaluation.submission.get_absolute_url(),

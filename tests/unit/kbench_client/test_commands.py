@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.verdict import Verdict
 from kbench_client import config
 from runs_app.models import Evaluation, Run, Submission
@@ -267,6 +268,23 @@ def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
     assert kbench("show", str(wrong.submission_id)).status == 1
 
 
+def test_what_is_suspicious_is_shown(kbench: Command, ada: Any) -> None:
+    doubt = Suspicion(check=Check.SOURCE, reason="holds U+202E", line=3)
+    found = make.make_finished_evaluation(user=ada, result={"suspicions": (doubt,)})
+    shown = kbench("show", str(found.submission_id)).out
+    assert "quarantine: open" in shown
+    assert "suspicion: source: holds U+202E (line 3)" in shown
+
+
+def test_a_submission_is_cancelled(kbench: Command, ada: Any, home: Path) -> None:
+    make.make_task_version()
+    entered = kbench("submit", kernel(home), "--json").document
+    ran = kbench("cancel", entered["id"])
+    assert (ran.status, ran.out) == (0, f"CANCELLED: {entered['id']}\n")
+    again = kbench("cancel", entered["id"])
+    assert (again.status, "cancelled already" in again.err) in ((2, True), (4, True))
+
+
 def test_a_board_is_shown(kbench: Command) -> None:
     assert "nothing counts here yet" in kbench("leaderboard").out
     make.make_finished_evaluation(mode="ranked", agent="evolver")
@@ -345,3 +363,10 @@ def test_help_and_no_command(kbench: Command) -> None:
     assert "exit status" in kbench("--help").out
     assert kbench().status == 2
     assert kbench("submit", "--help").status == 0
+
+
+def test_what_a_command_does_not_know_is_told_with_its_own_usage(kbench: Command) -> None:
+    ran = kbench("run", "scale", "--minutes", "5")
+    assert (ran.status, "usage: kbench run" in ran.err) == (2, True)
+    assert "unrecognized arguments: --minutes 5" in ran.err
+    assert "choose from 'compile', 'test'" in kbench("submit", "k.cpp", "--mode", "fast").err

@@ -26,7 +26,8 @@ from tests.unit.runs_app.challenges.invented import end, new_challenge, new_entr
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
 
 NAMES = {
-    *("list_tasks", "get_task", "submit", "wait", "result", "profile", "compare", "board"),
+    *("list_tasks", "get_task", "submit", "wait", "result", "cancel", "profile"),
+    *("compare", "board"),
     *("start_run", "steer_run", "list_challenges", "get_challenge", "list_entries"),
     *("enter_challenge", "entry", "report_entry", "finish_entry"),
 }

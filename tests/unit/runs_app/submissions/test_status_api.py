@@ -36,6 +36,7 @@ def test_the_status_is_small_and_says_all_that_matters() -> None:
     assert (status["status"], status["over"]) == ("FINISHED", True)
     assert status["verdict"] == "WRONG_RESULT"
     assert status["evaluation"] == str(evaluation.pk)
+    assert status["quarantine"] == "none"
     assert status["events"] == evaluation.events.count()
 
 
@@ -169,3 +170,28 @@ def test_head_is_get_without_its_body() -> None:
         assert head["Content-Length"] == str(len(body.content))
     assert Client().head("/api/v1/tasks/nothing").status_code == 404
     assert Client().head("/api/v1/runs/1/pause").status_code == 405
+
+
+def cancel(path: str, token: str, **body: Any) -> Any:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    address = f"/api/v1/submissions/{path}/cancel"
+    return Client().post(address, body, content_type="application/json", headers=headers)
+
+
+def test_an_evaluation_is_cancelled_by_its_owner_alone() -> None:
+    evaluation = make.make_evaluation()
+    path = str(evaluation.submission_id)
+    assert cancel(path, "").status_code == 401
+    stranger = make.make_token(make.make_user(username="bob"))
+    assert cancel(path, stranger).status_code == 403
+    token = make.make_token(evaluation.submission.author)
+    reading = make.make_token(evaluation.submission.author, scopes=["read"])
+    assert cancel(path, reading).status_code in (401, 403)
+    evaluation.refresh_from_db()
+    assert evaluation.status == "QUEUED"
+    assert cancel(str(uuid4()), token).status_code == 404
+    assert cancel(path, token, evaluation=str(uuid4())).status_code == 404
+    assert cancel(path, token, evaluatoin="x").json()["field"] == "evaluatoin"
+    told = cancel(path, token)
+    assert (told.status_code, told.json()["status"]) == (200, "CANCELLED")
+    assert cancel(path, token).status_code in (403, 409)
