@@ -1,4 +1,4 @@
-"""What the drawer of a candidate shows: its diff, calls, times and votes, ready to print."""
+"""What the drawer of a candidate shows: its diff, calls and votes, ready to print."""
 
 from __future__ import annotations
 
@@ -17,57 +17,12 @@ _EDIT_BLOCK = re.compile(r"<{3,}.*?>{3,}[^\n]*", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadTime:
-    """A candidate's time in one workload, with what it is compared to; times in nanoseconds."""
-
-    name: str
-    parameters: str  # in words, such as N=4096
-    time_ns: float
-    low_ns: float
-    high_ns: float
-    over_seed: float | None  # the seed kernel's time over this one: 2 is twice as fast
-    over_parent: float | None  # the same of the parent
-    over_baseline: float | None  # the same of the fastest baseline
-    baseline_ns: float | None
-    floor_fraction: float | None  # the physical limit over the time
-
-    @property
-    def half_width(self) -> float:
-        """Half the 95 % interval over the time."""
-        return (self.high_ns - self.low_ns) / 2 / self.time_ns
-
-
-@dataclass(frozen=True, kw_only=True)
 class Vote:
     """A verifier's vote, with what hardware said; `right` is None where it did not tell."""
 
     verifier: str
     passes: bool
     right: bool | None
-
-
-def workload_times(
-    feedback: Mapping[str, Any] | None,
-    seed: Mapping[str, Any] | None,
-    parent: Mapping[str, Any] | None,
-) -> list[WorkloadTime]:
-    """Times by workload, compared with the seed kernel's, the parent's and the baselines'."""
-    seeds, parents = _times(seed), _times(parent)
-    return [
-        WorkloadTime(
-            name=entry["name"],
-            parameters=", ".join(f"{k}={v}" for k, v in entry.get("parameters", {}).items()),
-            time_ns=entry["time_ns"],
-            low_ns=entry["low_ns"],
-            high_ns=entry["high_ns"],
-            over_seed=_over(seeds.get(entry["name"]), entry),
-            over_parent=_over(parents.get(entry["name"]), entry),
-            over_baseline=_over(entry.get("baseline_ns"), entry),
-            baseline_ns=entry.get("baseline_ns"),
-            floor_fraction=_share(entry.get("floor_ns"), entry),
-        )
-        for entry in (feedback or {}).get("workloads", [])
-    ]
 
 
 def votes(candidate: Candidate) -> list[Vote]:
@@ -121,18 +76,6 @@ def parents_of(run: Run, candidate: Candidate) -> Sequence[Candidate]:
 def seed_of(run: Run) -> Candidate | None:
     """The kernel that the run began with."""
     return run.candidates.filter(edit="seed").order_by("number").first()
-
-
-def _times(feedback: Mapping[str, Any] | None) -> dict[str, float]:
-    return {entry["name"]: entry["time_ns"] for entry in (feedback or {}).get("workloads", [])}
-
-
-def _over(other_ns: float | None, entry: Mapping[str, Any]) -> float | None:
-    return other_ns / entry["time_ns"] if other_ns else None
-
-
-def _share(floor_ns: float | None, entry: Mapping[str, Any]) -> float | None:
-    return floor_ns / entry["time_ns"] if floor_ns else None
 
 
 def _number(value: Any) -> str:

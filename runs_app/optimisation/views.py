@@ -49,6 +49,7 @@ from runs_app.optimisation.services.control import (
 )
 from runs_app.optimisation.services.enter import enter_candidate
 from runs_app.optimisation.start.forms import BudgetForm
+from runs_app.optimisation.workload_times import workload_times
 from runs_app.plotly_policy import PLOTLY_STYLES
 from runs_app.queue.devices import devices
 from tasks_app.disclosure import sees_hidden
@@ -264,11 +265,7 @@ def _candidate_context(request: HttpRequest, run: Run, candidate: Candidate) -> 
         "over_seed": run_page.candidate_over_seed(run, candidate),
         "parents": parents,
         "diff": diff(parent.source, candidate.source, Budget()).lines if parent else (),
-        "times": candidate_page.workload_times(
-            candidate.feedback,
-            seed.feedback if seed else None,
-            parent.feedback if parent else None,
-        ),
+        "times": workload_times(run, candidate, seed, parent),
         "votes": candidate_page.votes(candidate),
         "calls": calls,
         "own_call": own_call,

@@ -149,10 +149,12 @@ def speedup(
     high: float | None = None,
     *,
     spread: float | None = None,
+    over: str = "baseline",
 ) -> SafeString:
     """A speedup with its sign; neutral while its interval, or the usual noise, holds 1.
 
     `spread` is half the interval over the value, as an evaluation has it, in place of its ends.
+    `over` names what it is over.
     """
     if value is None:
         return SafeString('<span class="faint">–</span>')
@@ -161,11 +163,11 @@ def speedup(
     low = value / (1 + NOISE) if low is None else low
     high = value * (1 + NOISE) if high is None else high
     if low > 1:
-        name, sign, words = "faster", "▲", "faster than the baseline"
+        name, sign, words = "faster", "▲", f"faster than the {over}"
     elif high < 1:
-        name, sign, words = "slower", "▼", "slower than the baseline"
+        name, sign, words = "slower", "▼", f"slower than the {over}"
     else:
-        name, sign, words = "neutral", "≈", "as fast as the baseline, within the noise"
+        name, sign, words = "neutral", "≈", f"as fast as the {over}, within the noise"
     return format_html(
         '<span class="speedup {}" title="{}"><span class="sign" aria-hidden="true">{}</span>'
         '{}×<span class="visually-hidden"> {}</span></span>',
