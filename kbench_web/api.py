@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
@@ -63,7 +66,10 @@ def _submission_error(request: HttpRequest, error: SubmissionError) -> HttpRespo
     return _error(request, field, error.reason, status)
 
 
+_MOST_ALSO = 8  # further fields that one refusal names
 _MEANT = {
+    "wall_s": "`wall_time_s`",
+    "wall_time": "`wall_time_s`, in seconds",
     "minutes": "`wall_time_s`, in seconds",
     "hours": "`wall_time_s`, in seconds",
     "seconds": "`wall_time_s`",
@@ -83,13 +89,22 @@ _MEANT = {
 
 @api.exception_handler(ValidationError)
 def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    first = error.errors[0]
-    path = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "payload")]
+    first, *others = sorted(error.errors, key=lambda each: each["type"] != "extra_forbidden")
+    field = _field_of(first)
     reason = first["msg"][:1].lower() + first["msg"][1:]
-    if first["type"] == "extra_forbidden" and path:
-        meant = _MEANT.get(path[-1])
+    if first["type"] == "extra_forbidden" and field:
+        meant = _MEANT.get(field.rpartition(".")[2])
         reason = "there is no such field" + (f": use {meant}" if meant else "")
-    return _error(request, ".".join(path) or "body", reason, 422)
+    elif first["type"] == "model_attributes_type":
+        reason = "must be a JSON object"
+    also = list(dict.fromkeys(_field_of(each) for each in others))[:_MOST_ALSO]
+    reason += f"; also wrong or missing: {', '.join(also)}" if also else ""
+    return _error(request, field or "body", reason, 422)
+
+
+def _field_of(error: Mapping[str, Any]) -> str:
+    path = (part for part in error["loc"] if part not in ("body", "query", "path", "payload"))
+    return ".".join(map(str, path))
 
 
 @api.exception_handler(Http404)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.evolve.commands import Edit, Measure
+from runs_app.evolve.evaluations import is_refusal
 from runs_app.evolve.events import Chosen
 from runs_app.evolve.history import Candidate, History
 
@@ -51,7 +52,7 @@ def confirmation(history: History) -> Confirmation:
         return _chosen(history, tied[0], _why_not_ranked(history, tied[0]))
     if Mode.AUDIT not in sure[0].measured:
         return Confirmation(_measures(sure[:1], Mode.AUDIT))
-    return _chosen(history, sure[0], _comparison(sure))
+    return _chosen(history, sure[0], _comparison(history, sure[0]))
 
 
 def near_ties(fastest_first: list[Candidate]) -> list[Candidate]:
@@ -91,9 +92,17 @@ def _why_not_ranked(history: History, candidate: Candidate) -> str:
             return f"it was not ranked: {history.ranked} others were, and none of them counts"
 
 
-def _comparison(sure: list[Candidate]) -> str:
-    """How the fastest compares with those that were ranked beside it."""
-    if len(sure) == 1:
+def _comparison(history: History, best: Candidate) -> str:
+    """What became of those that were ranked beside it, the noisy too; the refused have a list."""
+    ranked = [c for c in history.candidates.values() if c is not best and Mode.RANKED in c.measured]
+    others = [c for c in ranked if not is_refusal(history.last_verdict(c, Mode.RANKED))]
+    if not others:
         return "nothing else came near it"
-    others = ", ".join(f"#{c.number} {(c.latency_ns or 0) / 1e3:.2f} us" for c in sure[1:])
-    return f"within noise of it when ranked: {others}"
+    return f"ranked beside it: {', '.join(_outcome(history, each) for each in others)}"
+
+
+def _outcome(history: History, candidate: Candidate) -> str:
+    verdict = history.last_verdict(candidate, Mode.RANKED)
+    is_timed = verdict == Verdict.CORRECT and candidate.latency_ns is not None
+    said = f"{(candidate.latency_ns or 0.0) / 1e3:.2f} us" if is_timed else verdict
+    return f"#{candidate.number} {said}"

@@ -21,7 +21,7 @@ _DAY = timedelta(days=1)
 class Quota:
     """A user's evaluations of the last 24 hours; `resets_at` is when one place comes free.
 
-    `why` is what to add to a refusal where the limits are lower than usual.
+    why_waiting, why_daily: what to add to a refusal where that limit is not the usual one.
     """
 
     waiting: int  # queued or running now
@@ -29,7 +29,8 @@ class Quota:
     today: int  # entered within 24 hours
     daily_limit: int
     resets_at: datetime
-    why: str = ""
+    why_waiting: str = ""
+    why_daily: str = ""
 
     @property
     def remaining(self) -> int:
@@ -54,5 +55,6 @@ def quota(user: User, now: datetime) -> Quota:
         today=recent.count(),
         daily_limit=limits.per_day,
         resets_at=(oldest or now) + _DAY,
-        why=limits.why,
+        why_waiting=limits.why("waiting"),
+        why_daily=limits.why("per_day"),
     )

@@ -22,10 +22,10 @@ def check_quota(user: User, now: datetime) -> None:
     quota = quota_of(user, now)
     if quota.waiting >= quota.waiting_limit:
         reason = f"you have {quota.waiting} evaluations waiting or running, the most allowed;"
-        raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{quota.why}")
+        raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{quota.why_waiting}")
     if quota.remaining == 0:
         at = f"{quota.resets_at:%Y-%m-%d %H:%M} UTC"
         raise QuotaExceeded(
             "",
-            f"you have used all {quota.daily_limit} submissions and re-runs until {at}{quota.why}",
+            f"you have used all {quota.daily_limit} submissions and re-runs until {at}{quota.why_daily}",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -24,16 +24,17 @@ class Limits:
     usd_per_day: float
     """US dollars that runs may cost in 24 hours."""
     new_until: datetime | None = None
-    """When the account stops being new, if that is why they are so low."""
+    """When the account stops being new, if it is."""
+    own: frozenset[str] = frozenset()
+    """Names of those that an admin has set for this person."""
 
-    @property
-    def why(self) -> str:
-        """Words after a refusal that say why the limits are low; empty if they are the usual."""
-        return (
-            f"; your account is new, and may use more from {self.new_until:%Y-%m-%d} on"
-            if self.new_until
-            else ""
-        )
+    def why(self, name: str) -> str:
+        """Words after a refusal that say why a limit is low; empty if it is the usual."""
+        if name in self.own:
+            return "; an admin has set this limit for you"
+        if self.new_until is None:
+            return ""
+        return f"; your account is new, and may use more from {self.new_until:%Y-%m-%d} on"
 
 
 def limits_of(user: User, now: datetime) -> Limits:
@@ -51,11 +52,8 @@ def limits_of(user: User, now: datetime) -> Limits:
     if own is None:
         return usual
     names = ("waiting", "per_day", "running_runs", "usd_per_day")
-    chosen = {name: getattr(own, name) for name in names}
-    kept = {name: getattr(usual, name) for name in names}
-    is_own = all(value is not None for value in chosen.values())
-    values = {name: kept[name] if chosen[name] is None else chosen[name] for name in names}
-    return Limits(**values, new_until=None if is_own else usual.new_until)
+    chosen = {name: value for name in names if (value := getattr(own, name)) is not None}
+    return replace(usual, **chosen, own=frozenset(chosen))
 
 
 def _share(limits: Limits, share: float, until: datetime) -> Limits:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runs_app.evolve.judging import Bin
-from runs_app.optimisation.compare.selectors import Point, RunSummary
+from runs_app.optimisation.compare.curve import Point
+from runs_app.optimisation.compare.selectors import RunSummary
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")

@@ -1,8 +1,8 @@
-"""What runs cost and came to, side by side, and how their best grew."""
+"""What runs cost and came to, side by side."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +14,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.ablation import AblationRun
 from runs_app.evolve.commands import Edit, Role
 from runs_app.models import Candidate, LanguageModelCall, Run
+from runs_app.optimisation.compare.curve import Point, curve
 from runs_app.optimisation.selectors.runs import active_s, visible_runs
 from runs_app.optimisation.selectors.settings import SEED, settings_of
 from tasks_app.people import Viewer
@@ -22,20 +23,7 @@ CODE_ROLES = tuple(role.value for role in Role if role.writes_code)
 MOST_RUNS = 500
 """Runs that one ablation looks at, the newest first."""
 
-_TOLD = ("started", "measured", "paused", "resumed", "stopped", "finished")
-_CLOCK = {"started": True, "resumed": True, "paused": False, "stopped": False, "finished": False}
 _CALLS = LanguageModelCall.Status
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """The best so far, after that many evaluations, dollars, and seconds of running."""
-
-    evaluations: int
-    usd: float
-    active_s: float
-    latency_ns: float
-    speedup: float | None  # against the best baseline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +72,10 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
     candidates = _candidate_counts(rows)
     calls = _call_counts(rows)
     return [
-        _summary(run, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points)
-        for run in rows
+        _summary(
+            run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
+        )
+        for run, settings in zip(rows, settings_of(rows), strict=True)
     ]
 
 
@@ -114,6 +104,7 @@ def _call_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, bool, int]]]:
 
 def _summary(
     run: Run,
+    settings: Mapping[str, str],
     candidates: list[tuple[str, str, int, int]],
     calls: list[tuple[str, bool, int]],
     now: datetime,
@@ -140,7 +131,7 @@ def _summary(
     ended = (_CALLS.ANSWERED, _CALLS.FAILED, _CALLS.INTERRUPTED)
     return RunSummary(
         run=run,
-        settings=settings_of(run),
+        settings=settings,
         active_s=active_s(run, now),
         speedup_seed=_quotient(run.seed_latency_ns, run.best_latency_ns),
         speedup_baseline=run.best.speedup if run.best else None,
@@ -150,49 +141,6 @@ def _summary(
         valid=valid,
         failures=failures,
         points=tuple(curve(run)) if points else (),
-    )
-
-
-def curve(run: Run) -> list[Point]:
-    """The best so far, a point for each improvement and one for the end."""
-    evaluations, usd, seconds = 0, 0.0, 0.0
-    since: datetime | None = None
-    paid = deque(_payments(run))
-    found: list[Point] = []
-    best: dict[str, Any] | None = None
-    rows = run.events.filter(kind__in=_TOLD).order_by("seq")
-    for kind, payload, at in rows.values_list("kind", "payload", "created_at"):
-        if since is not None:
-            seconds += max((at - since).total_seconds(), 0.0)
-        running = _CLOCK.get(kind, since is not None)
-        since = at if running else None
-        while paid and paid[0][0] <= at:
-            usd += paid.popleft()[1]
-        if kind != "measured" or payload["verdict"] == Verdict.SYSTEM_ERROR:
-            continue
-        evaluations += 1
-        if payload.get("best") and payload.get("latency_ns"):
-            best = payload
-            found.append(_point(best, evaluations, usd, seconds))
-    if best is not None:
-        usd += sum(cost for _, cost in paid)
-        found.append(_point(best, evaluations, usd, seconds))
-    return found
-
-
-def _payments(run: Run) -> list[tuple[datetime, float]]:
-    """When each call that cost something ended, and what it cost, in order."""
-    rows = run.calls.filter(ended_at__isnull=False, cost_usd__gt=0).order_by("ended_at")
-    return [(at, cost) for at, cost in rows.values_list("ended_at", "cost_usd") if at is not None]
-
-
-def _point(best: Mapping[str, Any], evaluations: int, usd: float, seconds: float) -> Point:
-    return Point(
-        evaluations=evaluations,
-        usd=usd,
-        active_s=seconds,
-        latency_ns=best["latency_ns"],
-        speedup=best.get("speedup"),
     )
 
 

@@ -155,7 +155,7 @@ def _settings(
     unlike = differing(columns)
     every = list(dict.fromkeys(name for column in columns for name in column))
     return [
-        (name, [(c.get(name, "–"), c.get(name) != columns[0].get(name)) for c in columns])
+        (name, [(c.get(name, ""), c.get(name, "") != columns[0].get(name, "")) for c in columns])
         for name in (every if show_all else unlike)
     ]
 

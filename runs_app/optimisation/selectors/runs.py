@@ -127,10 +127,14 @@ def active_s(run: Run, now: datetime) -> float:
 def budgets(runs: Iterable[Run]) -> dict[UUID, dict[str, Any]]:
     """Caps of now by run, encoded: those of the latest extension, or of the start. One query."""
     caps = {run.pk: dict(run.config.get("budget") or {}) for run in runs}
-    rows = RunEvent.objects.filter(run__in=list(caps), kind="extended").order_by("seq")
-    for run_id, latest in rows.values_list("run_id", "payload__budget"):
-        caps[run_id] = dict(latest)
-    return caps
+    latest = extensions(caps)
+    return caps | {run_id: dict(extension["budget"]) for run_id, extension in latest.items()}
+
+
+def extensions(run_ids: Iterable[UUID]) -> dict[UUID, dict[str, Any]]:
+    """The latest extension of each run that has one: its parameters are those of all. One query."""
+    rows = RunEvent.objects.filter(run__in=list(run_ids), kind="extended").order_by("seq")
+    return dict(rows.values_list("run_id", "payload"))
 
 
 def find_candidate(run: Run, number: int) -> Candidate | None:

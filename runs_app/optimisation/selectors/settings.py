@@ -9,9 +9,12 @@ from typing import Any
 from runs_app.evolve.strategies import STRATEGIES
 from runs_app.evolve.strategies.contract import with_defaults
 from runs_app.models import Run
+from runs_app.optimisation.selectors.runs import extensions
 
 SEED = "random seed"
 """The setting in which repeats differ."""
+OWN_KERNEL = "the starting kernel"
+"""Title of a seed kernel that somebody pasted."""
 
 _LISTS = {"temperatures": "temperatures"}
 _PLAIN = {
@@ -30,22 +33,30 @@ _PARAMETERS = {"evaluations": "combinations at most"}
 _VERIFIERS = ("soft", "threshold", "survivors", "reflect")
 
 
-def settings_of(run: Run) -> dict[str, str]:
-    """Every setting of the run by its name for people, the random seed included."""
+def settings_of(runs: Sequence[Run]) -> list[dict[str, str]]:
+    """Every setting of each run by its name for people, the random seed included; one query.
+
+    Budget and parameters are those of now. One kernel has one name, whatever each run calls it.
+    """
+    latest, titles = extensions(run.pk for run in runs), _kernel_names(runs)
+    return [_settings(run, latest.get(run.pk, {}), titles) for run in runs]
+
+
+def _settings(run: Run, extension: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, str]:
     config: Mapping[str, Any] = run.config
     settings = {
         "strategy": run.strategy,
         "task version": str(run.task_version.number),
         "models": text(model["name"] for model in config.get("models", ())) or "none",
-        "seed kernel": _seed_kernel(run.problem),
+        "seed kernel": _seed_kernel(run, titles),
         SEED: str(run.seed),
     }
     settings |= {label: text(config[name]) for name, label in _PLAIN.items() if name in config}
     settings |= {label: text(config[name]) for name, label in _LISTS.items() if name in config}
     settings |= _verifiers(config.get("verifiers") or {})
-    budget = config.get("budget") or {}
+    budget = extension.get("budget") or config.get("budget") or {}
     settings |= {label: text(budget.get(name), "no cap") for name, label in _BUDGET.items()}
-    parameters = parameters_of(run)
+    parameters = parameters_of(run, extension.get("parameters") or {})
     labels = {name: _PARAMETERS.get(name, name) for name in sorted(parameters)}
     return settings | {label: text(parameters[name]) for name, label in labels.items()}
 
@@ -55,9 +66,12 @@ def parameter_label(name: str) -> str:
     return _PARAMETERS.get(name, name.replace("_", " "))
 
 
-def parameters_of(run: Run) -> Mapping[str, Any]:
-    """The strategy's parameters; today's defaults where an old run stored none."""
-    stored: Mapping[str, Any] = run.config.get("parameters") or {}
+def parameters_of(run: Run, changed: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """The strategy's parameters; today's defaults where an old run stored none.
+
+    `changed` are those that extensions have changed.
+    """
+    stored: Mapping[str, Any] = {**(run.config.get("parameters") or {}), **(changed or {})}
     info = STRATEGIES.get(run.strategy)
     return with_defaults(info, stored) if info else stored
 
@@ -69,7 +83,7 @@ def text(value: Any, nothing: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:g}"
+        return f"{value:.0f}" if value.is_integer() else f"{value:g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={text(entry)}" for name, entry in sorted(value.items()))
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -95,11 +109,23 @@ def _verifiers(config: Mapping[str, Any]) -> dict[str, str]:
     return settings | {"verifiers: prompts": text(digests) or "shipped"}
 
 
-def _seed_kernel(problem: Mapping[str, Any]) -> str:
-    source = problem.get("seed_source", "")
-    if not source:
-        return "none"
-    return f"{problem.get('seed_title') or 'kernel'} ({_digest(source)})"
+def _kernel_names(runs: Iterable[Run]) -> dict[str, str]:
+    """A title for each seed kernel by its digest: what an agent called it, where one did."""
+    titles: dict[str, str] = {}
+    for run in sorted(runs, key=lambda run: run.problem.get("seed_title") == OWN_KERNEL):
+        titles.setdefault(_seed_digest(run), run.problem.get("seed_title", ""))
+    return titles
+
+
+def _seed_kernel(run: Run, titles: Mapping[str, str]) -> str:
+    digest = _seed_digest(run)
+    return f"{titles.get(digest) or 'kernel'} ({digest})" if digest else "none"
+
+
+def _seed_digest(run: Run) -> str:
+    """Of the seed's source, which a form may send with other line ends; empty without one."""
+    source = run.problem.get("seed_source", "").replace("\r\n", "\n").strip()
+    return _digest(source) if source else ""
 
 
 def _digest(source: str) -> str:

@@ -212,7 +212,7 @@ def check_running(user: User, now: datetime) -> None:
     if running >= limits.running_runs:
         words = "run of yours is" if running == 1 else "runs of yours are"
         reason = f"{running} {words} running, the most allowed; pause or stop one first"
-        raise QuotaExceeded("", f"{reason}{limits.why}")
+        raise QuotaExceeded("", f"{reason}{limits.why('running_runs')}")
 
 
 def _locked(run: Run, user: User) -> Run:

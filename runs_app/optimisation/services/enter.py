@@ -8,13 +8,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.errors import NotAllowed, SubmissionError
+from runs_app.errors import NotAllowed, Stopped, SubmissionError
 from runs_app.evolve.commands import Edit
-from runs_app.models import Candidate, LanguageModel, Run, Submission
+from runs_app.models import Announcement, Candidate, LanguageModel, Run, Submission
 from runs_app.optimisation.selectors.runs import may_control
 from runs_app.optimisation.services import log as run_log
 from runs_app.submissions.refusals import check_quota
 from runs_app.work.lifecycle import evaluate
+from runs_app.work.stops import check_open
 
 
 @transaction.atomic
@@ -37,9 +38,18 @@ def enter_candidate(*, candidate: Candidate, user: User, now: datetime) -> Submi
 
 
 def enter_best(run: Run, number: int, *, now: datetime) -> Submission | None:
-    """Submit the best candidate of a locked run that ended; None if it is the seed or was."""
+    """Submit the best candidate of a locked run that ended; None if it is the seed or was.
+
+    While submissions are stopped a note says that it was not.
+    """
     candidate = run.candidates.get(number=number)
     if candidate.edit == Edit.SEED.value or _refusal(run, candidate):
+        return None
+    try:
+        check_open(Announcement.Kind.SUBMISSIONS, now)
+    except Stopped as stop:
+        text = f"Candidate {number} was not submitted: {stop.reason}. Submit it by hand later"
+        run_log.write(run, "note", {"text": text}, now=now)
         return None
     return _enter(run, candidate, now)
 

@@ -19,6 +19,7 @@ from runs_app.evolve.config import Problem
 from runs_app.evolve.reference import description_for, files_for, reference_for
 from runs_app.integrity.eligibility import doubted_by_audits, without_doubts
 from runs_app.models import Device, Evaluation, Result, Submission
+from runs_app.optimisation.selectors.settings import OWN_KERNEL
 from runs_app.optimisation.services.brief import briefing_of
 from runs_app.optimisation.services.request import RunRequest
 from tasks_app.disclosure import public_task
@@ -84,7 +85,7 @@ def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: Us
         case "none":
             return Seed()
         case "own":
-            return Seed(_checked(request.source, device, request.direction), "the starting kernel")
+            return Seed(_checked(request.source, device, request.direction), OWN_KERNEL)
         case "best":
             return _best(version, device, request, user)
         case "" if request.strategy == _TRANSLATOR:

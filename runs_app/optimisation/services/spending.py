@@ -54,7 +54,9 @@ def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = No
             f"the run may still cost ${cost:.2f}, and ${left:.2f} is left of the ${limit:g} that"
             " your runs may cost in 24 hours, caps of running ones included"
         )
-        raise QuotaExceeded(_FIELD, f"{reason}; give a lower cap, or wait{limits.why}")
+        raise QuotaExceeded(
+            _FIELD, f"{reason}; give a lower cap, or wait{limits.why('usd_per_day')}"
+        )
 
 
 def is_priced(models: Iterable[ModelSpec]) -> bool:

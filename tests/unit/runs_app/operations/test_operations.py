@@ -154,7 +154,7 @@ class TestLimits:
         PersonalQuota.objects.create(user=who, waiting=0, running_runs=7)
         limits = limits_of(who, make.NOW)
         assert (limits.waiting, limits.running_runs) == (0, 7)
-        with pytest.raises(QuotaExceeded):
+        with pytest.raises(QuotaExceeded, match="an admin has set this limit for you"):
             make.make_submission(user=who)
 
 

@@ -28,13 +28,13 @@ REASON = "right on the public workloads, but not on a hidden one"
 Start = Callable[..., Run]
 
 
-def searched(start: Start, world: World, **overrides: Any) -> Run:
+def searched(start: Start, world: World, third: float = 800.0, **overrides: Any) -> Run:
     """A run whose search has found candidates 2 to 4, in 900, 800 and 700 ns."""
     run = start(ranks_best=True, **overrides)
     world.to_first_calls(run)
     world.answer(run)
     world.advance(run)
-    for number, latency_ns in ((2, 900.0), (3, 800.0), (4, 700.0)):
+    for number, latency_ns in ((2, 900.0), (3, third), (4, 700.0)):
         end(run, number, Mode.QUICK, latency_ns)
     world.advance(run)
     return run
@@ -169,6 +169,18 @@ def test_at_the_end_of_its_time_a_run_takes_back_what_waits_and_ranks_its_best(
     assert_rows_tell_what_the_log_tells(run)
     assert confirmation_of(run).state is ConfirmationState.AUDITED  # it is the best still
     assert replay_run(run).differences == ()
+
+
+def test_the_reason_names_all_that_were_ranked_beside_it(start: Start, world: World) -> None:
+    run = searched(start, world, third=701.0)
+    assert set(waiting(run)) == {(4, "ranked"), (3, "ranked")}
+    end(run, 4, Mode.RANKED, Verdict.UNSTABLE)
+    end(run, 3, Mode.RANKED, 703.0)
+    world.advance(run)
+    end(run, 3, Mode.AUDIT, 702.0)
+    world.advance(run)
+    chosen = run.events.get(kind="chosen").payload
+    assert (chosen["candidate"], chosen["reason"]) == (3, "ranked beside it: #4 UNSTABLE")
 
 
 def test_ranking_is_no_running_time(start: Start, world: World) -> None:

@@ -16,7 +16,7 @@ from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
 from runs_app.messaging import queues
-from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
+from runs_app.models import Announcement, BaselineMeasurement, Evaluation, Run, Submission
 from runs_app.optimisation.services import record as run_record
 from runs_app.optimisation.services.advance import advance_run
 from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
@@ -337,6 +337,24 @@ def test_a_best_candidate_enters_by_itself(start: Callable[..., Run], world: Wor
     assert kinds(run)[-2:] == ["finished", "entered"]
     with pytest.raises(NotAllowed, match="entered already"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
+
+
+def test_nothing_enters_by_itself_while_submissions_are_stopped(
+    start: Callable[..., Run], world: World
+) -> None:
+    run = start(enters_best=True)
+    world.to_first_calls(run)
+    world.answer(run)
+    world.advance(run)
+    world.measure(run, 500.0)
+    Announcement.objects.create(kind="submissions", text="the disk is full", created_at=make.NOW)
+    world.advance(run)
+    assert (run.status, run.candidates.get(number=4).entry) == ("FINISHED", None)
+    assert kinds(run)[-2:] == ["finished", "note"]
+    [note] = run.events.filter(kind="note")
+    assert "Candidate 4 was not submitted: this site" in note.payload["text"]
+    assert "the disk is full. Submit it by hand" in note.payload["text"]
+    assert replay_run(run=run).differences == ()
 
 
 def test_events_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:

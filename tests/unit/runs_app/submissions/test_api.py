@@ -297,3 +297,14 @@ def test_many_evaluations_of_a_submission_take_no_more_queries(
     ranked = [each for each in shown if each["mode"] == "ranked"]
     assert len(ranked) == 7
     assert all(each["result"] for each in ranked)
+
+
+def test_one_refusal_names_all_that_is_wrong_the_unknown_first() -> None:
+    token = make.make_token(make.make_user())
+    answer = post(token, {"tsk": "scale", "source": 5})
+    told = answer.json()
+    assert (answer.status_code, told["field"]) == (422, "tsk")
+    assert told["reason"] == (
+        "there is no such field; also wrong or missing: task, source, language"
+    )
+    assert post(token, ["scale"]).json() == {"field": "body", "reason": "must be a JSON object"}
