@@ -25,7 +25,5 @@ def check_quota(user: User, now: datetime) -> None:
         raise QuotaExceeded("", f"{reason} wait for one to end, or cancel one{quota.why_waiting}")
     if quota.remaining == 0:
         at = f"{quota.resets_at:%Y-%m-%d %H:%M} UTC"
-        raise QuotaExceeded(
-            "",
-            f"you have used all {quota.daily_limit} submissions and re-runs until {at}{quota.why_daily}",
-        )
+        reason = f"you have used all {quota.daily_limit} submissions and re-runs until {at}"
+        raise QuotaExceeded("", reason + quota.why_daily)
