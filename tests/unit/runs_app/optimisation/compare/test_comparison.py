@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
 from runs_app.models import LanguageModel, LanguageModelCall, Run
-from runs_app.optimisation.compare.selectors import curve, summaries
+from runs_app.optimisation.compare.selectors import summaries
 from runs_app.optimisation.compare.views import delta
 from runs_app.optimisation.page import config_rows, growing
 from runs_app.optimisation.selectors.settings import differing, settings_of
@@ -59,18 +60,53 @@ def test_no_parameter_is_called_as_a_part_of_the_budget_is() -> None:
     run = make.make_run(strategy="autotune", config=config(strategy="autotune", models=()))
     rows = dict(config_rows(run))
     assert (rows["combinations at most"], "evaluations" in rows) == ("60", False)
-    assert settings_of(run)["combinations at most"] == "60"
+    assert settings_of([run])[0]["combinations at most"] == "60"
     assert "Combinations at most" in {each.label for each in growing(run)}
 
 
 def test_a_default_that_is_named_is_the_same_setting() -> None:
-    silent, named, other = (
-        make.make_run(strategy="evolve", config=config(parameters=parameters))
-        for parameters in ({}, {"generations": 10}, {"generations": 11})
+    silent, named, other = settings_of(
+        [
+            make.make_run(strategy="evolve", config=config(parameters=parameters))
+            for parameters in ({}, {"generations": 10}, {"generations": 11})
+        ]
     )
-    assert settings_of(silent)["generations"] == "10"
-    assert differing([settings_of(silent), settings_of(named)]) == []
-    assert differing([settings_of(named), settings_of(other)]) == ["generations"]
+    assert silent["generations"] == "10"
+    assert differing([silent, named]) == []
+    assert differing([named, other]) == ["generations"]
+
+
+def test_settings_are_those_that_extensions_left(client: Client) -> None:
+    grown, large = (
+        make.make_run(strategy="evolve", config=config(parameters=parameters, budget=budget))
+        for parameters, budget in (
+            ({"generations": 5}, Budget(evaluations=40)),
+            ({"generations": 9}, Budget(evaluations=80)),
+        )
+    )
+    extension = events.Extended(budget=Budget(evaluations=80), parameters={"generations": 9})
+    make.make_run_event(grown, extension)
+    found = settings_of([grown, large])
+    assert (found[0]["budget: evaluations"], found[0]["generations"]) == ("80", "9")
+    assert differing(found) == []
+    page = client.get(f"/runs/compare/?run={grown.pk}&run={large.pk}").content.decode()
+    assert "These runs have the same" in page
+
+
+def test_one_kernel_is_one_setting_whatever_a_run_calls_it() -> None:
+    source = "int one;\nint two;\n"
+    own, named, other = (
+        make.make_run(problem=codec.encode(make.make_problem(seed_source=text, seed_title=title)))
+        for text, title in (
+            (source.replace("\n", "\r\n"), "the starting kernel"),
+            (source, "kbench-naive"),
+            ("int three;", "kbench-naive"),
+        )
+    )
+    columns = settings_of([own, named, other])
+    assert columns[0]["seed kernel"].startswith("kbench-naive (")
+    assert differing(columns[:2]) == []
+    assert differing(columns[1:]) == ["seed kernel"]
 
 
 def measured(candidate: int, latency_ns: float | None, *, best: bool) -> events.Measured:
@@ -100,28 +136,6 @@ def made_call(run: Run, number: int, **overrides: Any) -> LanguageModelCall:
         "ended_at": make.NOW,
     }
     return LanguageModelCall.objects.create(**{**fields, **overrides})
-
-
-def test_a_curve_counts_evaluations_money_and_time_without_pauses() -> None:
-    run = make.make_run()
-    for seconds, kind in (
-        (0, "started"),
-        (10, measured(1, 1000.0, best=True)),
-        (30, measured(2, None, best=False)),
-        (30, "paused"),
-        (1030, "resumed"),
-        (1050, measured(3, 400.0, best=True)),
-        (1060, events.Finished(reason="done")),
-    ):
-        make.make_run_event(run, kind, now=make.later(seconds))
-    for seconds, usd in ((20, 0.25), (1040, 0.5), (1055, 0.125)):
-        made_call(run, run.calls.count() + 1, cost_usd=usd, ended_at=make.later(seconds))
-    points = curve(run)
-    assert [(p.evaluations, p.usd, p.active_s, p.latency_ns) for p in points] == [
-        (1, 0.0, 10.0, 1000.0),
-        (3, 0.75, 50.0, 400.0),
-        (3, 0.875, 60.0, 400.0),
-    ]
 
 
 def test_a_summary_counts_failures_by_kind() -> None:
@@ -170,18 +184,13 @@ def test_runs_that_measured_nothing_count_for_no_setting(client: Client) -> None
 
 def test_settings_have_names_for_people_and_differ_where_they_do() -> None:
     version = make.make_task_version()
-    plain = settings_of(finished(500.0, version))
-    other = settings_of(
-        finished(
-            500.0,
-            version,
-            config=config(
-                seed=8,
-                verifiers=VerifierConfig(names=("compile", "memory")),
-                parameters={"generations": 11},
-            ),
-        )
+    changed = config(
+        seed=8,
+        verifiers=VerifierConfig(names=("compile", "memory")),
+        parameters={"generations": 11},
     )
+    runs = [finished(500.0, version), finished(500.0, version, config=changed)]
+    plain, other = settings_of(runs)
     assert plain["verifiers"] == "off"
     assert plain["budget: tokens"] == "no cap"
     assert other["verifiers"] == "compile, memory"
@@ -300,4 +309,4 @@ def test_figures_are_json(client: Client) -> None:
     make.make_run_event(run, measured(2, 500.0, best=True))
     page = client.get(f"/runs/compare/?run={run.pk}&x=minutes&y=time").content.decode()
     figure = json.loads(page.split('id="best-so-far" type="application/json">')[1].split("</")[0])
-    assert figure["data"][0]["y"] == [0.5, 0.5]
+    assert figure["data"][0]["y"] == [0.5]
