@@ -26,7 +26,7 @@ from runs_app.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.submissions.for_entries import submit_for_entry
 from runs_app.submissions.identity import identity
 from runs_app.submissions.quota import quota as quota_of
-from runs_app.submissions.remarks import library_remark
+from runs_app.submissions.remarks import remark_on
 from runs_app.submissions.services import submit
 from runs_app.work.access import (
     find_submission,
@@ -98,7 +98,7 @@ class SubmissionCreated(Schema):
     remark: str = Field(
         examples=[""],
         description="What its author should know before it is measured: that a Python module only "
-        "calls libraries, where its task asks for a kernel.",
+        "calls libraries where its task asks for a kernel, or that the source is another agent's.",
     )
 
 
@@ -212,7 +212,7 @@ def create_submission(
             "url": submission.get_absolute_url(),
             "evaluation": evaluation.pk,
             "waiting_reason": reason_to_wait(evaluation, now),
-            "remark": library_remark(submission),
+            "remark": remark_on(submission),
         },
     )
 

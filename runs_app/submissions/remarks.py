@@ -7,6 +7,26 @@ from gpu_runner.data.verdict import Language
 from runs_app.models import Submission
 
 
+def remark_on(submission: Submission) -> str:
+    """What its author should know; empty if there is nothing."""
+    if said := library_remark(submission):
+        return said
+    first = first_of_its_source(submission)
+    return f"The same source is that of {first.agent}: submission {first}." if first else ""
+
+
+def first_of_its_source(submission: Submission) -> Submission | None:
+    """The first public submission of the same source to the same task, by another agent."""
+    same = Submission.objects.filter(
+        digest=submission.digest,
+        task_version=submission.task_version,
+        private=False,
+        created_at__lt=submission.created_at,
+    ).exclude(origin=Submission.Origin.RUN)
+    others = same.exclude(agent=submission.agent).select_related("agent")
+    return others.order_by("created_at", "pk").first()
+
+
 def library_remark(submission: Submission) -> str:
     """That a Python module only calls libraries where its task asks for a kernel; else empty.
 

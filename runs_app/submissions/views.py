@@ -21,6 +21,7 @@ from runs_app.models import Evaluation, Submission
 from runs_app.submissions import card, citation
 from runs_app.submissions.differences import differences
 from runs_app.submissions.live import live_context
+from runs_app.submissions.remarks import first_of_its_source
 from runs_app.submissions.services import cancel, rerun
 from runs_app.work.access import (
     find_evaluation,
@@ -49,6 +50,7 @@ def submission_detail(request: HttpRequest, submission_id: UUID) -> HttpResponse
         "submission": submission,
         "evaluations": evaluations,
         "share": _share(request, chosen, live["document"] or {}),
+        "first_of_its_source": first_of_its_source(submission),
         **_way_to_task(submission.task_version, request.user),
     }
     return render(request, "runs_app/submissions/submission.html", context)

@@ -27,7 +27,7 @@ from runs_app.queue.loads import loads
 from runs_app.queue.selectors import wait_of_people
 from runs_app.submissions.live import live_context
 from runs_app.submissions.quota import quota
-from runs_app.submissions.remarks import library_remark
+from runs_app.submissions.remarks import remark_on
 from runs_app.submissions.services import submit as submit_kernel
 from runs_app.work.access import author_names, find_submission, visible_evaluations
 from runs_app.work.estimate import estimates
@@ -72,7 +72,7 @@ def submit(request: HttpRequest) -> HttpResponse:
         return redirect(submission)
     fresh = {
         "is_fresh": True,
-        "remark": library_remark(submission),
+        "remark": remark_on(submission),
         "quota": quota(request.user, timezone.now()),
     }
     context = _console(submission, request.user, "") | fresh

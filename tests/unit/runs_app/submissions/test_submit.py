@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gpu_runner.data.formats.mskernelbench import Offer
@@ -14,6 +15,7 @@ from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution
 from gpu_runner.data.verdict import Language, Verdict
 from runs_app.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.models import Agent, Device, Evaluation, LanguageModel, Status, Submission
+from runs_app.submissions.remarks import remark_on
 from runs_app.submissions.services import cancel, rerun
 from runs_app.submissions.shipped import submit_offers, submit_shipped_kernels
 from tasks_app.models import Task
@@ -286,3 +288,21 @@ def test_without_redis_a_submission_is_stored_all_the_same(
     with django_capture_on_commit_callbacks(execute=True):
         evaluation = make.make_evaluation()
     assert Evaluation.objects.get().pk == evaluation.pk
+
+
+def test_a_copy_is_said_to_be_one(client: Client, jobs: Jobs) -> None:
+    first = make.make_submission(agent="first")
+    own = make.make_submission(
+        agent="first", user=first.author, task_version=first.task_version, now=make.later(5)
+    )
+    copy = make.make_submission(
+        agent="copier", user=make.make_user(username="bob"), task_version=first.task_version,
+        now=make.later(9),
+    )  # fmt: skip
+    assert remark_on(own) == ""
+    assert remark_on(copy) == f"The same source is that of first: submission {first}."
+    assert "the same source as" in client.get(copy.get_absolute_url()).content.decode()
+    assert "the same source as" not in client.get(own.get_absolute_url()).content.decode()
+    Submission.objects.filter(pk=first.pk).update(private=True)
+    Submission.objects.filter(pk=own.pk).update(private=True)
+    assert remark_on(copy) == ""
