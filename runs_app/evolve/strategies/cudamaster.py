@@ -28,6 +28,9 @@ MAX_PLAN_TOKENS = 2000
 MAX_ERROR_TOKENS = 1500
 _WHOLE_ROUNDS, _ROUNDS_SHOWN = 3, 12
 
+REPLACED = "the compiler role changed it"
+"""How the reason begins of a dropped draft whose repaired version is measured; pages look at it."""
+
 PLAN_SLOT, CODE_SLOT, COMPILE_SLOT, DEBUG_SLOT = 0, 1, 2, 3
 """Where in a round a role speaks; the debugger has the slots from its own on."""
 
@@ -159,7 +162,7 @@ class CudaMaster:
         changed = steps.kernel(inquiry)
         if changed is None or changed.digest == coded.digest:
             return coded
-        steps.dropped(coded, f"the compiler role changed it: see #{changed.number}")
+        steps.dropped(coded, f"{REPLACED}: see #{changed.number}")
         return changed
 
     def _debugged(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Case, CharField, Count, F, QuerySet, Value, When
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.evolve.ablation import AblationRun
 from runs_app.evolve.commands import Edit, Role
+from runs_app.evolve.strategies.cudamaster import REPLACED
 from runs_app.models import Candidate, LanguageModelCall, Run
 from runs_app.optimisation.compare.curve import Point, curve
 from runs_app.optimisation.selectors.runs import active_s, visible_runs
@@ -24,6 +25,11 @@ MOST_RUNS = 500
 """Runs that one ablation looks at, the newest first."""
 
 _CALLS = LanguageModelCall.Status
+_FIXED = "replaced"
+_UNMEASURED: Mapping[str, str] = {
+    Candidate.State.DROPPED: "dropped before hardware",
+    _FIXED: "replaced by a repaired version",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +38,7 @@ class RunSummary:
 
     measured: candidates of which hardware has spoken; a lost evaluation says nothing.
     speedup_seed: the seed's time over the best one's. failures: candidates that hardware refused
-    by verdict, dropped ones, answers without a kernel, failed calls.
+    by verdict, dropped and replaced ones, answers without a kernel, failed calls.
     """
 
     run: Run
@@ -80,13 +86,15 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
 
 
 def _candidate_counts(runs: Iterable[Run]) -> dict[Any, list[tuple[str, str, int, int]]]:
-    """For each run: state, verdict, how many there are, how many a language model wrote."""
-    rows = Candidate.objects.filter(run__in=runs).order_by()
+    """For each run: fate, verdict, how many there are, how many a language model wrote."""
+    replaced = When(state=Candidate.State.DROPPED, reason__startswith=REPLACED, then=Value(_FIXED))
+    fate = Case(replaced, default=F("state"), output_field=CharField())
+    rows = Candidate.objects.filter(run__in=runs).order_by().annotate(fate=fate)
     found: dict[Any, list[tuple[str, str, int, int]]] = {}
-    counted = rows.values_list("run_id", "state", "verdict")
+    counted = rows.values_list("run_id", "fate", "verdict")
     written = Count("call")  # those with one
-    for run_id, state, verdict, count, by_model in counted.annotate(Count("pk"), written):
-        found.setdefault(run_id, []).append((state, verdict, count, by_model))
+    for run_id, fate_of, verdict, count, by_model in counted.annotate(Count("pk"), written):
+        found.setdefault(run_id, []).append((fate_of, verdict, count, by_model))
     return found
 
 
@@ -113,9 +121,9 @@ def _summary(
 ) -> RunSummary:
     failures: Counter[str] = Counter()
     measured = correct = valid = 0
-    for state, verdict, count, written in candidates:
-        if state == Candidate.State.DROPPED:
-            failures["dropped before hardware"] += count
+    for fate, verdict, count, written in candidates:
+        if fate in _UNMEASURED:
+            failures[_UNMEASURED[fate]] += count
         elif verdict:
             measured += count if verdict != Verdict.SYSTEM_ERROR else 0
             if verdict == Verdict.CORRECT:

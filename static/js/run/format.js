@@ -33,12 +33,14 @@ export const VERDICTS = {
   WRONG_RESULT: ["bad", "✗", "Wrong result"], COMPILE_ERROR: ["bad", "✗", "Compile error"], RUNTIME_ERROR: ["bad", "✗", "Runtime error"],
   TIME_LIMIT: ["bad", "✗", "Time limit"], MEMORY_LIMIT: ["bad", "✗", "Memory limit"], VIOLATION: ["bad", "✗", "Violation"],
   UNSTABLE: ["warn", "!", "Unstable"], SYSTEM_ERROR: ["warn", "!", "System error"], DROPPED: ["", "–", "Dropped"],
+  REPLACED: ["", "–", "Replaced by a repaired version"],
 };
 const STATES = { drafted: ["", "○", "Waiting"], measuring: ["accent", "●", "Measuring"], dropped: VERDICTS.DROPPED };
 
 // [class, sign, words] of a candidate's outcome; `over`: the run has ended, so nothing waits.
 export function outcome(row, over = false) {
   if (over && (row.state === "drafted" || row.state === "measuring")) return ["", "○", row.cancelled ? "Cancelled" : "Not measured"];
+  if (row.replaced) return ["", "–", "Replaced"];
   return row.state === "measured" ? VERDICTS[row.verdict] || ["", "?", row.verdict] : STATES[row.state];
 }
 

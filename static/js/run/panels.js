@@ -1,9 +1,10 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
-import { activeMs, candidate, held, isOver, kindOf } from "./state.js";
+import { activeMs, candidate, held, isOver, kindOf, resultsOfModels } from "./state.js";
 import { VERDICTS, clock, duration, element, percent, period, ratio, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
-const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "SYSTEM_ERROR", "DROPPED"];
+const ORDER = ["CORRECT", "UNSTABLE", "COMPILE_ERROR", "WRONG_RESULT", "WRONG_SHAPE", "WRONG_DTYPE", "RUNTIME_ERROR", "TIME_LIMIT", "MEMORY_LIMIT", "VIOLATION", "SYSTEM_ERROR", "DROPPED", "REPLACED"];
+const UNMEASURED = ["DROPPED", "REPLACED", "SYSTEM_ERROR"];
 const SHOWN_LOG = 60;
 
 function cell(text, numeric) {
@@ -63,7 +64,7 @@ function seedWords(state, hasSeed) {
 export function figures(state, config) {
   const best = state.best === null ? null : candidate(state, state.best);
   const count = (name) => state.outcomes.get(name) || 0;
-  const measured = [...state.outcomes.values()].reduce((sum, each) => sum + each, 0) - count("DROPPED") - count("SYSTEM_ERROR");
+  const measured = [...state.outcomes].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
   say("best", best ? duration(best.latency) : "–");
   say("best-sub", best ? `candidate ${best.number}` : "no correct candidate yet");
@@ -103,9 +104,10 @@ export function outcomes(state) {
 export function models(state) {
   const all = [...state.models.entries()].sort((a, b) => b[1].asks - a[1].asks);
   const asks = all.reduce((sum, [, model]) => sum + model.asks, 0);
+  const results = resultsOfModels(state);
   fill("models", all.map(([name, model]) => rowOf(name, [
     cell(`${whole(model.asks)} (${percent(model.asks / (asks || 1))})`, true), cell(whole(model.failed), true), cell(whole(model.candidates), true),
-    cell(whole(model.correct), true), cell(duration(model.best), true), cell(whole(model.tokens), true), cell(usd(model.usd), true),
+    cell(whole(results.get(name)?.correct || 0), true), cell(duration(results.get(name)?.best), true), cell(whole(model.tokens), true), cell(usd(model.usd), true),
   ])));
 }
 

@@ -11,6 +11,7 @@ const FAILED_KINDS = {
 
 const LAST_MODES = new Set(["ranked", "audit"]); // of the evaluations that follow a search
 const SAY_NOTHING = new Set(["SYSTEM_ERROR", "UNSTABLE"]);
+const REPLACED = "the compiler role changed it"; // how the reason begins of a draft whose repaired version is measured
 const MOST_LOSSES = 3; // evaluations of a candidate in one mode that are lost before its run goes on without it
 
 export function emptyState(config) {
@@ -55,7 +56,7 @@ function entry(map, key, fresh) {
   return map.get(key);
 }
 
-const newModel = () => ({ asks: 0, answered: 0, failed: 0, candidates: 0, correct: 0, best: null, usd: 0, tokens: 0 });
+const newModel = () => ({ asks: 0, answered: 0, failed: 0, candidates: 0, usd: 0, tokens: 0 });
 const newVerifier = () => ({ votes: 0, passes: 0, passedRight: 0, passedWrong: 0, refusedRight: 0, refusedWrong: 0 });
 
 function asked(state, payload, at) {
@@ -88,7 +89,7 @@ function drafted(state, payload, at) {
     generation: place.generation || 0, slot: place.slot || 0, island: place.island || 0,
     title: payload.title || "", knobs: payload.knobs || null, techniques: payload.techniques || [],
     state: "drafted", votes: null, verdict: "", reason: "", latency: null, spread: null, speedup: null, floor: null, bottleneck: "", best: false,
-    losses: {}, cancelled: false,
+    losses: {}, cancelled: false, replaced: false,
   };
   if (payload.edit === "seed" && state.seed === null) state.seed = payload.number;
   if (payload.model) entry(state.models, payload.model, newModel).candidates += 1;
@@ -138,6 +139,18 @@ function ranked(state, row, payload, at) {
   return refused || (payload.verdict === "CORRECT" && counts);
 }
 
+// By language model: how many of its candidates are correct now, and the fastest time among them.
+export function resultsOfModels(state) {
+  const results = new Map();
+  for (const row of state.candidates) {
+    if (!row?.model || !row.latency) continue;
+    const result = entry(results, row.model, () => ({ correct: 0, best: Infinity }));
+    result.correct += 1;
+    result.best = Math.min(result.best, row.latency);
+  }
+  return results;
+}
+
 function fastest(state) {
   const correct = state.candidates.filter((row) => row?.latency);
   return correct.length ? correct.reduce((a, b) => (b.latency < a.latency ? b : a)).number : null;
@@ -165,11 +178,6 @@ function measured(state, payload, at) {
   compareVotes(state, row, 1);
   if (last && !row.latency && state.best === row.number) state.best = fastest(state);
   if (last || !row.latency) return;
-  const model = row.model && entry(state.models, row.model, newModel);
-  if (model) {
-    model.correct += 1;
-    if (!model.best || row.latency < model.best) model.best = row.latency;
-  }
   const best = state.best === null ? null : candidate(state, state.best);
   if (!best || row.latency < best.latency) {
     state.best = row.number;
@@ -187,7 +195,8 @@ function dropped(state, payload) {
   if (!row) return;
   row.state = "dropped";
   row.reason = payload.reason || "";
-  count(state, "DROPPED", 1);
+  row.replaced = row.reason.startsWith(REPLACED);
+  count(state, row.replaced ? "REPLACED" : "DROPPED", 1);
 }
 
 function measuring(state, payload) {

@@ -12,6 +12,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
 from runs_app.evolve import events
 from runs_app.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
+from runs_app.evolve.strategies.cudamaster import REPLACED
 from runs_app.models import LanguageModel, LanguageModelCall, Run
 from runs_app.optimisation.compare.selectors import summaries
 from runs_app.optimisation.compare.views import delta
@@ -146,10 +147,12 @@ def test_a_summary_counts_failures_by_kind() -> None:
     run.candidates.filter(number=2).update(call=good)
     make.make_candidate(run, verdict="COMPILE_ERROR", state="measured")
     make.make_candidate(run, state="dropped")
+    make.make_candidate(run, state="dropped", reason=f"{REPLACED}: see #6")
     (found,) = summaries(Run.objects.filter(pk=run.pk), make.NOW)
     assert found.failures == {
         "COMPILE_ERROR": 1,
         "dropped before hardware": 1,
+        "replaced by a repaired version": 1,
         "no kernel in the answer": 1,
         "call failed": 1,
     }
