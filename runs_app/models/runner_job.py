@@ -25,6 +25,10 @@ UNDER_WAY = (Status.QUEUED.value, Status.RUNNING.value)
 """Statuses of a job that has not ended."""
 
 
+SPOOL = "spool:"
+"""With this and the spool's name begins, in place of a runner's boot, who holds a job."""
+
+
 def over_has_an_end(name: str) -> models.CheckConstraint:
     """The constraint, of that name, that only a job which is over has an end."""
     return models.CheckConstraint(
@@ -65,6 +69,12 @@ class RunnerJob(models.Model):
 
         abstract = True
         ordering = ("-created_at", "-pk")
+
+    @property
+    def spool(self) -> str:
+        """Name of the spool that has it, for a host that reaches no site; empty for none."""
+        is_there = self.status == Status.RUNNING and self.runner_boot_id.startswith(SPOOL)
+        return self.runner_boot_id.removeprefix(SPOOL) if is_there else ""
 
     @property
     def is_over(self) -> bool:

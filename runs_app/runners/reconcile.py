@@ -12,6 +12,7 @@ from django.db.models import Q
 from runs_app.messaging import queues
 from runs_app.messaging.queues import JobState, JobView
 from runs_app.models import RunnerJob, Status
+from runs_app.models.runner_job import SPOOL
 from runs_app.work import lifecycle
 
 _SETTLING = timedelta(seconds=10)  # a job younger than this may be on its way between two states
@@ -78,7 +79,7 @@ def _retry_silent(now: datetime, listening_since: datetime) -> int:
     if listening_since > deadline:
         return 0
     silent = Q(last_event_at__lt=deadline) | Q(last_event_at__isnull=True, started_at__lt=deadline)
-    handed_out = Q(runner_boot_id__startswith=lifecycle.SPOOL)
+    handed_out = Q(runner_boot_id__startswith=SPOOL)
     found = lifecycle.find(silent & Q(status=Status.RUNNING) & ~handed_out)
     return sum(_retry(row, deadline, now) for row in found)
 

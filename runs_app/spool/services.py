@@ -21,6 +21,7 @@ from gpu_runner.data.spool import JobName, Manifest, SpooledJob, SpoolFolder
 from runs_app.errors import EventError
 from runs_app.messaging import queues
 from runs_app.models import Device, RunnerJob, Status
+from runs_app.models.runner_job import SPOOL
 from runs_app.runners.events import record_events
 from runs_app.work import lifecycle
 
@@ -181,7 +182,7 @@ def _check(name: JobName, events: list[Event], manifest: Manifest) -> None:
 
 
 def _is_out(row: RunnerJob, manifest: Manifest) -> bool:
-    return row.runner_boot_id == lifecycle.SPOOL + manifest.name
+    return row.runner_boot_id == SPOOL + manifest.name
 
 
 def _row(name: JobName) -> RunnerJob | None:
@@ -209,7 +210,7 @@ def _take_back(seen: RunnerJob, now: datetime) -> bool:
 
 
 def _handed_out(name: str) -> Iterator[RunnerJob]:
-    yield from lifecycle.find(Q(status=Status.RUNNING, runner_boot_id=lifecycle.SPOOL + name))
+    yield from lifecycle.find(Q(status=Status.RUNNING, runner_boot_id=SPOOL + name))
 
 
 def _manifest(spool: SpoolFolder) -> Manifest | None:

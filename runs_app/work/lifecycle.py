@@ -23,6 +23,7 @@ from runs_app.models import (
     Submission,
     TaskCheck,
 )
+from runs_app.models.runner_job import SPOOL
 from runs_app.work import audit_state, journal, replaced
 from runs_app.work.signals import evaluation_ended
 
@@ -39,9 +40,6 @@ def find(condition: Q) -> list[RunnerJob]:
     under_way = condition & Q(finished_at=None)  # evaluations that are over may be a million
     return [job for model in MODELS.values() for job in model._default_manager.filter(under_way)]
 
-
-SPOOL = "spool:"
-"""With this and the spool's name begins, in place of a runner's boot, who holds a job."""
 
 _LONGEST_LOG = 1 << 16  # characters, of an attempt that is tried again
 _MOVING = ("status", "started_at", "stage", "runner", "runner_boot_id", "last_seq", "last_event_at")

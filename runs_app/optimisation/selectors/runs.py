@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from runs_app.messaging import queues
 from runs_app.models import Candidate, Evaluation, LanguageModel, Run, RunEvent, Status
+from runs_app.models.runner_job import SPOOL
 from runs_app.queue.selectors import waiting_reason
 from tasks_app.disclosure import public_text, sees_hidden
 from tasks_app.people import Viewer
@@ -151,8 +152,11 @@ def run_waiting_reason(run: Run, now: datetime) -> str:
     if run.status != Run.Status.RUNNING:
         return ""
     evaluations = Evaluation.objects.filter(submission__run=run, background=False)
-    if evaluations.filter(status=Status.RUNNING).exists():
+    running = evaluations.filter(status=Status.RUNNING)
+    if running.exclude(runner_boot_id__startswith=SPOOL).exists():
         return ""
+    if (spooled := running.first()) is not None:
+        return waiting_reason(spooled, now)
     oldest = evaluations.filter(status=Status.QUEUED).order_by("queued_at", "pk").first()
     if oldest is not None:
         return waiting_reason(oldest, now)

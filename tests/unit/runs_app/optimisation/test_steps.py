@@ -16,7 +16,7 @@ from runs_app.evolve import events
 from runs_app.evolve.config import Budget
 from runs_app.evolve.history import History
 from runs_app.messaging import queues
-from runs_app.models import Announcement, BaselineMeasurement, Evaluation, Run, Submission
+from runs_app.models import BaselineMeasurement, Evaluation, Run, Submission
 from runs_app.optimisation.services import record as run_record
 from runs_app.optimisation.services.advance import advance_run
 from runs_app.optimisation.services.control import extend_run, pause_run, resume_run
@@ -259,28 +259,6 @@ def test_an_error_of_the_site_pauses_with_the_reason(
     assert kinds(run) == ["started", "paused"]
 
 
-def test_a_run_of_an_older_version_goes_on(start: Callable[..., Run], world: World) -> None:
-    run = start()
-    world.advance(run)
-    world.measure(run, 1000.0)
-    world.advance(run)
-    seed = run.candidates.get(number=1)
-    run.candidates.filter(pk=seed.pk).update(feedback={**seed.feedback, "dropped_since": 0.5})
-    Run.objects.filter(pk=run.pk).update(
-        problem={**run.problem, "dropped_since": 1}, config={**run.config, "dropped_since": 2}
-    )
-    event = run.events.get(kind="measured")
-    run.events.filter(pk=event.pk).update(payload={**event.payload, "dropped_since": 3})
-    run.refresh_from_db()
-    assert RunDetails(run).feedback(1) is not None
-    assert len(stored_events(run)) == run.events_stored - 1  # all but "started"
-    world.answer(run)
-    world.advance(run)
-    world.measure(run, 900.0)
-    world.advance(run)
-    assert (run.status, run.reason) == ("FINISHED", "all is asked")
-
-
 def test_steps_that_die_pause_the_run_with_the_reason(
     start: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,24 +315,6 @@ def test_a_best_candidate_enters_by_itself(start: Callable[..., Run], world: Wor
     assert kinds(run)[-2:] == ["finished", "entered"]
     with pytest.raises(NotAllowed, match="entered already"):
         enter_candidate(candidate=best, user=run.user, now=make.NOW)
-
-
-def test_nothing_enters_by_itself_while_submissions_are_stopped(
-    start: Callable[..., Run], world: World
-) -> None:
-    run = start(enters_best=True)
-    world.to_first_calls(run)
-    world.answer(run)
-    world.advance(run)
-    world.measure(run, 500.0)
-    Announcement.objects.create(kind="submissions", text="the disk is full", created_at=make.NOW)
-    world.advance(run)
-    assert (run.status, run.candidates.get(number=4).entry) == ("FINISHED", None)
-    assert kinds(run)[-2:] == ["finished", "note"]
-    [note] = run.events.filter(kind="note")
-    assert "Candidate 4 was not submitted: this site" in note.payload["text"]
-    assert "the disk is full. Submit it by hand" in note.payload["text"]
-    assert replay_run(run=run).differences == ()
 
 
 def test_events_are_stored_as_they_were(start: Callable[..., Run], world: World) -> None:

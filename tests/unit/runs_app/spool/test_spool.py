@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from gpu_runner.data import codec
 from gpu_runner.data.spool import SpoolFolder
@@ -32,12 +33,16 @@ def test_jobs_go_out_and_results_come_back_once(folder: Path) -> None:
     assert export(folder) == 2
     first.refresh_from_db()
     assert (first.status, first.events.last().kind) == ("RUNNING", "spooled")
+    assert first.spool == SpoolFolder(folder).manifest().name
+    page = Client().get(first.submission.get_absolute_url()).content.decode()
+    assert f"In the spool {first.spool}, which another host works at" in page
+    assert f"spool {first.spool}" in Client().get("/queue/").content.decode()
     assert queues.waiting_jobs("cpu") == set()
     work(folder, first)
     done = import_spool(folder=folder, now=make.NOW)
     assert (done.new, done.known, done.unfinished, done.refused) == (1, 0, 1, [])
     first.refresh_from_db()
-    assert (first.status, first.verdict) == ("FINISHED", "CORRECT")
+    assert (first.status, first.verdict, first.spool) == ("FINISHED", "CORRECT", "")
     work(folder, second)
     done = import_spool(folder=folder, now=make.NOW)
     assert (done.new, done.known, done.unfinished) == (1, 1, 0)
