@@ -283,6 +283,7 @@ class _Evaluation:
             try:
                 results = self._record.results()
                 self._record.profile = profiler.profile(results, self._record.build)
+                self._record.say_peaks()
             except Exception as error:  # the verdict stands: it needs no profile
                 logger.exception("profile of %s failed", self._request.evaluation_id)
                 self._record.environment["profile_error"] = repr(error)

@@ -12,14 +12,16 @@ from PIL import Image, ImageDraw, ImageFont
 
 from runs_app.models import Evaluation
 from runs_app.submissions.citation import doubt
+from runs_app.submissions.pictures.headline import standing
 from runs_app.submissions.pictures.plot import axis_of
-from runs_app.submissions.tags import verdict_words
+from runs_app.submissions.tags import verdict_kind, verdict_words
 from tasks_app.templatetags.display import duration_text, significant
 
 _SIZE = (1200, 630)
 _MARGIN = 72
 _PAPER, _INK, _FAINT, _LINE = "#0f1216", "#e8ebf0", "#aab3c0", "#2a313b"
 _COLOURS = {"good": "#63cf8b", "bad": "#ff9088", "warn": "#efb955", "": "#8fb1ff"}
+_STANDINGS = {"faster": "good", "slower": "bad", "neutral": ""}
 _FONT = "static/vendor/geist/geist-latin-wght-normal.woff2"
 _WEIGHT = 550
 _LATIN_END = 0x100
@@ -103,9 +105,12 @@ def _number(evaluation: Evaluation) -> tuple[str, str]:
 
 
 def _kind(evaluation: Evaluation) -> str:
-    if evaluation.is_correct:
-        return "warn" if doubt(evaluation) else "good"
-    return {"": "", "UNSTABLE": "warn", "SYSTEM_ERROR": "warn"}.get(evaluation.verdict, "bad")
+    """The colour of the page: of a correct result, that of its speedup."""
+    if not evaluation.is_correct:
+        return verdict_kind(evaluation.verdict)
+    if doubt(evaluation):
+        return "warn"
+    return _STANDINGS[standing(evaluation.speedup_best, evaluation.speedup_spread)]
 
 
 def _interval(draw: ImageDraw.ImageDraw, speedup: float, spread: float, colour: str) -> None:

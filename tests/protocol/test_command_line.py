@@ -135,6 +135,8 @@ def test_profile_says_what_limits_a_kernel(
     assert profile is not None, result.environment
     assert (profile.tool, profile.reason) == ("portable", "ncu is for CUDA devices")
     assert profile.workload == "cpu_n16_c16384"
+    peak = result.environment["peaks"]["measured"]
+    assert peak["bytes_per_s"] == profile.metrics["peak_bytes_per_s"]
     measured = {w.name: w.measurement for w in result.workloads}[profile.workload]
     assert measured is not None
     assert profile.metrics["latency_ns"] == measured.time_ns

@@ -75,7 +75,7 @@ def headline(
     return Headline(
         number=number,
         unit=unit,
-        kind=_kind(speedup, spread),
+        kind=standing(speedup, spread),
         interval=_interval(speedup or own_ns, width, is_time=not speedup),
         caption="the speed of the best baseline, over all public workloads"
         if speedup
@@ -84,6 +84,16 @@ def headline(
         notes=tuple(_notes(evaluation, document, own_ns, rivals)),
         picture=_picture(lines) if len(lines) > 1 else None,
     )
+
+
+def standing(speedup: float | None, spread: float | None) -> str:
+    """Whether a speedup is faster, slower, or neutral: unknown, or within its noise."""
+    if speedup is None:
+        return "neutral"
+    width = math.log(1 + NOISE) if spread is None else spread
+    if math.log(speedup) > width:
+        return "faster"
+    return "slower" if math.log(speedup) < -width else "neutral"
 
 
 def _lines(
@@ -152,15 +162,6 @@ def _ends(line: _Line) -> tuple[float, float] | tuple[()]:
     if line.spread is None:
         return ()
     return line.speed * math.exp(-line.spread), line.speed * math.exp(line.spread)
-
-
-def _kind(speedup: float | None, spread: float | None) -> str:
-    if speedup is None:
-        return "neutral"
-    width = math.log(1 + NOISE) if spread is None else spread
-    if math.log(speedup) > width:
-        return "faster"
-    return "slower" if math.log(speedup) < -width else "neutral"
 
 
 def _interval(value: float, spread: float | None, *, is_time: bool) -> str:

@@ -5,21 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tasks_app.templatetags.display import significant
 
 _EDGE = 3.0
 """Percent of the width that stays free at either end, so that marks are not cut."""
 _MOST_TICKS = 8
+_ROOMS = (5, 8, 12, 16, 24, 32, 64)
+"""Widths of an axis, in rem, at which more labels find room; `verdict.css` knows them."""
+_LETTER = 0.42  # rem that a letter of a label takes at most
+_BETWEEN = 0.3  # rem between two labels
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A line across all rows."""
+    """A line across all rows; its label is shown where the axis is `room` rem wide or wider."""
 
     at: float  # percent of the width
     label: str
     is_one: bool = False  # whether it is the line of 1
+    room: int = _ROOMS[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +91,29 @@ class Log2Axis:
         step = 1
         while (self.high - self.low) / step > _MOST_TICKS:
             step *= 2
-        exponents = [e for e in range(self.low, self.high + 1) if e % step == 0]
-        return tuple(Tick(self.at(2.0**e), times(2.0**e), e == 0) for e in exponents)
+        steps = {room: self._labelled(room, step) for room in _ROOMS}
+        return tuple(
+            Tick(
+                at=self.at(2.0**e),
+                label=times(2.0**e),
+                is_one=e == 0,
+                room=next((r for r, s in steps.items() if e % s == 0), _ROOMS[-1]),
+            )
+            for e in self._powers(step)
+        )
+
+    def _powers(self, step: int) -> list[int]:
+        return [e for e in range(self.low, self.high + 1) if e % step == 0]
+
+    def _labelled(self, room: int, step: int) -> int:
+        """The least step, doubled from `step`, at which no two labels touch in `room` rem."""
+        while any(
+            (self.at(2.0**b) - self.at(2.0**a)) / 100 * room
+            < (len(times(2.0**a)) + len(times(2.0**b))) / 2 * _LETTER + _BETWEEN
+            for a, b in pairwise(self._powers(step))
+        ):
+            step *= 2
+        return step
 
 
 def axis_of(values: Iterable[float]) -> Log2Axis:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_runner.data.verdict import Mode
 from runs_app.submissions.page import WorkloadRow
 from tasks_app.templatetags.display import amount, percent, significant
 
@@ -68,12 +69,7 @@ class _Scale:
 
 def roofline(document: Mapping[str, Any], rows: Sequence[WorkloadRow]) -> Roofline | None:
     """The roofline of a result; None where nothing of peaks or of arithmetic is known."""
-    peaks = document.get("environment", {}).get("peaks") or {}
-    known = [
-        (kind, peaks[kind])
-        for kind in ("theoretical", "measured")
-        if kind in peaks and peaks[kind].get("flop_per_s")
-    ]
+    known = _known_peaks(document)
     work = {w["name"]: w for w in document.get("workloads", [])}
     points = [
         (row, work[row.name]["flops"], work[row.name]["bytes"], row.measurement["time_ns"] / 1e9)
@@ -117,10 +113,25 @@ def missing(document: Mapping[str, Any], rows: Sequence[WorkloadRow]) -> str:
         return ""  # the limits' own sentence says that the task has no work formula
     if not any(work[row.name].get("flops") for row in timed):
         return "No roofline: the task does no arithmetic, so its bandwidth says all."
+    if document.get("environment", {}).get("peaks", {}).get("measured"):
+        return "No roofline: how fast this device computes in the task's dtype is not known."
+    if document.get("mode") == Mode.PROFILE:
+        return "No roofline: the profile did not find out what this device can do."
     return (
         "No roofline yet: what this runner's device can do has not been measured. An evaluation in"
         " profile mode measures it on a CPU, and doctor --calibrate on any device."
     )
+
+
+def _known_peaks(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The device's peaks, else those of the result's own profile, which measures them on a CPU."""
+    peaks = document.get("environment", {}).get("peaks") or {}
+    found = [(kind, peaks[kind]) for kind in ("theoretical", "measured") if kind in peaks]
+    if found:
+        return [(kind, peak) for kind, peak in found if peak.get("flop_per_s")]
+    own = (document.get("profile") or {}).get("metrics", {})
+    rates = {kind: own.get(f"peak_{kind}") for kind in ("bytes_per_s", "flop_per_s")}
+    return [("measured", rates)] if all(rates.values()) else []
 
 
 def _share(rate: float, intensity: float, peak: Mapping[str, Any]) -> str:

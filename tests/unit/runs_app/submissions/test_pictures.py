@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
+from PIL import ImageFont
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.baselines.selectors import Baselines
 from runs_app.models import Evaluation
+from runs_app.submissions import card
 from runs_app.submissions.page import workload_rows
 from runs_app.submissions.pictures.headline import Headline, headline
 from runs_app.submissions.pictures.plot import axis_of, times
@@ -50,6 +54,31 @@ def test_an_axis_goes_by_powers_of_two_and_holds_one() -> None:
     assert axis_of([]).ticks()[1].is_one
     assert len(axis_of([1e-9, 1e9]).ticks()) <= 17
     assert times(0.25) == "0.25×"
+
+
+@pytest.mark.parametrize("ends", list(itertools.product((-40, -12, -6, -4, -1, 0), (1, 3, 6, 11))))
+def test_labels_of_an_axis_never_touch(ends: tuple[int, int]) -> None:
+    font = ImageFont.truetype(settings.BASE_DIR / card._FONT, 100)
+    font.set_variation_by_axes([650])
+    ticks = axis_of(2.0**end for end in ends).ticks()
+    rules = (settings.BASE_DIR / "static/css/verdict.css").read_text()
+    for rem in (5, 6, 8, 9, 12, 16, 20, 24, 32, 60):
+        shown = [tick for tick in ticks if tick.room <= rem]
+        half = [font.getlength(tick.label) / 100 * 0.6875 / 2 for tick in shown]
+        at = [tick.at / 100 * rem for tick in shown]
+        for left, right in itertools.pairwise(range(len(shown))):
+            assert at[left] + half[left] < at[right] - half[right], (rem, shown)
+    assert any(tick.is_one and tick.room == 5 for tick in ticks)
+    hidden = {tick.room for tick in ticks} - {5}
+    assert all(f"@container (width < {r}rem) {{ .room-{r} {{" in rules for r in hidden)
+
+
+def test_an_axis_with_room_has_all_its_labels() -> None:
+    ticks = axis_of([2.0**-4, 1.0]).ticks()
+    assert [tick.label for tick in ticks if tick.room <= 5] == ["0.0625×", "1×"]
+    assert [tick.label for tick in ticks if tick.room <= 16] == [
+        "0.0625×", "0.125×", "0.25×", "0.5×", "1×",
+    ]  # fmt: skip
 
 
 def test_the_number_is_the_speedup_and_the_picture_has_its_rivals() -> None:
@@ -174,6 +203,21 @@ def test_a_roofline_that_is_missing_says_what_brings_one() -> None:
     assert "no arithmetic" in missing(document, workload_rows(document))
     document["environment"] = {"peaks": {"measured": PEAK}}
     assert missing({**document, "workloads": []}, []) == ""
+
+
+def test_a_profile_brings_the_peaks_that_it_has_measured() -> None:
+    work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
+    document = finished(result={"workloads": (work,)}).result.document
+    rows = workload_rows(document)
+    document |= {"mode": "profile", "environment": {"peaks": {"note": "no limit is known"}}}
+    assert "did not find out" in missing(document, rows)
+    document["profile"] = {"metrics": {"peak_bytes_per_s": 33.3e9, "peak_flop_per_s": 1e11}}
+    picture = roofline(document, rows)
+    assert picture is not None
+    assert [roof.words for roof in picture.roofs] == ["Measured peak: 33.3 GB/s and 100 GFLOP/s"]
+    assert missing(document, rows) == ""
+    document["environment"]["peaks"]["measured"] = {**PEAK, "flop_per_s": None}
+    assert "in the task's dtype" in missing(document, rows)
 
 
 def test_faster_than_memory_means_caches() -> None:

@@ -86,6 +86,36 @@ def test_what_is_shared_of_a_result_in_quarantine_says_so(client: Client) -> Non
     assert (card.badge(doubted).kind, card.badge(fine).kind) == ("warn", "good")
 
 
+@pytest.mark.parametrize(
+    ("speedup", "kind"), [(1.5, "good"), (0.474, "bad"), (1.001, ""), (None, "")]
+)
+def test_a_number_has_the_colour_that_it_has_on_the_page(
+    client: Client, speedup: float | None, kind: str
+) -> None:
+    evaluation = finished()
+    Evaluation.objects.filter(pk=evaluation.pk).update(speedup_best=speedup)
+    evaluation.refresh_from_db()
+    assert card.badge(evaluation).kind == kind
+    on_page = {"good": "faster", "bad": "slower", "": "neutral"}[kind]
+    assert f'class="verdict-head {on_page}"' in client.get(of(evaluation)).content.decode()
+
+
+@pytest.mark.parametrize("state", ["open", "rejected"])
+def test_a_fast_result_that_is_doubted_is_never_green(state: str) -> None:
+    evaluation = finished()
+    evaluation.quarantine = state
+    assert card.badge(evaluation).kind == "warn"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind"), [("", ""), ("COMPILED", "good"), ("TOO_SLOW", "bad"), ("UNSTABLE", "warn")]
+)
+def test_a_verdict_has_the_colour_of_the_page(verdict: str, kind: str) -> None:
+    evaluation = finished()
+    evaluation.verdict = verdict
+    assert card.badge(evaluation).kind == kind
+
+
 @pytest.mark.parametrize("title", ["Scale", "ß ∑ " * 40, "x" * 300])
 def test_a_card_is_a_picture_of_the_usual_size(client: Client, title: str) -> None:
     evaluation = finished(task_version=factories.make_task_version(title=title[:200]))
