@@ -132,7 +132,12 @@ _CPP = (
     *_either("tree-loop-distribution prefetch-loop-arrays", "rewrite loops for the caches"),
     *_either("strict-aliasing", "values of unlike types do not alias"),
     Allowed("-fopenmp-simd", "obey omp simd", "-fopenmp-simd", "openmp-simd"),
-    Allowed("-std=c++17|c++20", "or gnu++17, gnu++20", r"-std=(?:c|gnu)\+\+(?:17|20)", _STANDARD),
+    Allowed(
+        "-std=c++17|c++20|gnu++17|gnu++20",
+        "in place of C++20",
+        r"-std=(?:c|gnu)\+\+(?:17|20)",
+        _STANDARD,
+    ),
 )
 
 ALLOWED: Mapping[Language, tuple[Allowed, ...]] = {Language.CUDA: _CUDA, Language.CPP: _CPP}

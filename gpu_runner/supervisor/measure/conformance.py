@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_runner.data.task import Workload
 from gpu_runner.data.verdict import Verdict
 from gpu_runner.data.wire import Done, OutputRecord
 from gpu_runner.supervisor.host.arena import GUARD_BYTES, Poison
@@ -37,12 +38,18 @@ def _shape(values: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, values))}]"
 
 
-def check_guards(outputs: memoryview, poison: Poison, layout: Layout) -> None:
+def on_workload(workload: Workload) -> str:
+    """The workload at the end of a reason; a hidden one is not named."""
+    return "on a hidden workload" if workload.hidden else f"on {workload.name}"
+
+
+def check_guards(outputs: memoryview, poison: Poison, layout: Layout, workload: Workload) -> None:
     """The random bits before and behind each output must be as they were."""
     for region, spec in zip(layout.outputs, layout.description.outputs, strict=True):
         before = region.offset - GUARD_BYTES, region.offset
         behind = region.end, region.end + GUARD_BYTES
-        for where, band in (("before", before), ("behind", behind)):
+        for side, band in (("before", before), ("behind", behind)):
             if not poison.intact(outputs, *band):
-                reason = f"wrote out of bounds: {where} its output {spec.name!r}"
+                place = f"{side} its output {spec.name!r} {on_workload(workload)}"
+                reason = f"wrote out of bounds: {place}"
                 raise FaultError(Fault(Verdict.VIOLATION, reason))

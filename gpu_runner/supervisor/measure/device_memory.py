@@ -15,6 +15,7 @@ from gpu_runner.supervisor.device.gpu_state import CoTenants
 from gpu_runner.supervisor.host import living
 from gpu_runner.supervisor.host.arena import GUARD_BYTES
 from gpu_runner.supervisor.host.config import SupervisorConfig
+from gpu_runner.supervisor.measure.conformance import on_workload
 from gpu_runner.supervisor.measure.layout import Layout
 from gpu_runner.supervisor.measure.staging import Batch
 from gpu_runner.supervisor.oracle.client import Completion, Oracle, OracleError
@@ -125,11 +126,12 @@ class DeviceMemory:
         with self._room():
             answer = self._oracle.check()
         if name := answer["guard"]:
-            where = answer["where"]
-            reason = f"wrote out of bounds: {where} its output {name!r}"
+            place = f"{answer['where']} its output {name!r} {on_workload(batch.workload)}"
+            reason = f"wrote out of bounds: {place}"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         if name := answer["input"]:
-            reason = f"changed its input {name!r}: inputs must not be changed"
+            what = f"changed its input {name!r} {on_workload(batch.workload)}"
+            reason = f"{what}: inputs must not be changed"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
 
     def sample(self, layout: Layout, offsets: Sequence[int]) -> None:

@@ -156,7 +156,7 @@ class HostMemory:
     def check(self, batch: Batch) -> None:
         """See `Memory.check`; the hardware keeps inputs from being changed."""
         for layout in batch.layouts:
-            check_guards(self._outputs.view, self._poison, layout)
+            check_guards(self._outputs.view, self._poison, layout, batch.workload)
 
     def sample(self, layout: Layout, offsets: Sequence[int]) -> None:
         """See `Memory.sample`."""

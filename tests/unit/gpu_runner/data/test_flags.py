@@ -163,6 +163,7 @@ def test_cpp_refuses_what_reaches_beyond_code_generation(flag: str) -> None:
 def test_a_refusal_names_all_that_is_allowed(language: Language) -> None:
     reason = refused("// flags: --nonsense", language)
     assert reason.endswith(allowed_text(language))
+    assert ("-std=c++17|c++20|gnu++17|gnu++20" in reason) == (language is Language.CPP)
     assert all(allowed.form in reason for allowed in ALLOWED[language])
 
 
