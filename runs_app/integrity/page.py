@@ -18,6 +18,14 @@ _CHECKS = {
     "device": "State of the device",
     "audit": "Audit",
 }
+_OF_CODE = (
+    "A re-run does not lift what the source raises. Change what is named below, and submit anew."
+)
+_OF_TIMES = (
+    "A busy host can raise one about times."
+    " Run it again at a quieter time: the new result takes this one's place."
+)
+_ADVICE = {"source": _OF_CODE, "library": _OF_CODE, "luck": _OF_TIMES, "clock": _OF_TIMES}
 _STATES = {
     "passed": ("good", "✓", "Passed"),
     "failed": ("bad", "✗", "Failed"),
@@ -40,11 +48,13 @@ class SourceLine:
 class SuspicionView:
     """One suspicion, with the lines around the one that tripped the check.
 
-    `lines` is empty where the next suspicion is about the same line, and shows it.
+    `lines` is empty where the next suspicion is about the same line, and shows it. `advice`: what
+    its author can do; empty where that is to wait.
     """
 
     check: str
     reason: str
+    advice: str
     line: int | None
     lines: tuple[SourceLine, ...]
 
@@ -113,6 +123,7 @@ def suspicion_views(
         SuspicionView(
             check=_CHECKS.get(each["check"], each["check"]),
             reason=each["reason"],
+            advice=_ADVICE.get(each["check"], ""),
             line=line,
             lines=() if [line] == places[at + 1 : at + 2] else _excerpt(lines, line),
         )

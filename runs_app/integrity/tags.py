@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import template
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from runs_app.integrity.eligibility import Why
+from runs_app.integrity.page import SuspicionView
 from runs_app.integrity.selectors import open_case_count
 from runs_app.models import Evaluation
 from tasks_app.templatetags.terms import explained
@@ -49,6 +52,12 @@ def quarantine_badge(state: str) -> SafeString:
     return format_html(
         '<span class="badge {}"><span aria-hidden="true">{}</span>{}</span>', *_QUARANTINE[state]
     )
+
+
+@register.filter
+def what_to_do(suspicions: Iterable[SuspicionView]) -> list[str]:
+    """What the author can do about them, each advice once."""
+    return [advice for advice in dict.fromkeys(each.advice for each in suspicions) if advice]
 
 
 @register.filter

@@ -203,6 +203,21 @@ def test_excerpts_stay_inside_the_source(line: int | None, shown: int) -> None:
     assert len(view.lines) == shown
 
 
+def test_the_advice_is_of_what_raised_the_suspicion(client: Client) -> None:
+    of_code, of_times = "A re-run does not lift what the source raises", "A busy host can raise one"
+    first = suspicious()
+    text = page_of(client, first)
+    assert of_code in text
+    assert of_times not in text
+    clock = Suspicion(check=Check.CLOCK, reason="claims 1 ns")
+    other = held(
+        task_version=first.task_version, source="// 2\n", result={"suspicions": (clock, clock)}
+    )
+    text = page_of(client, other)
+    assert text.count(of_times) == 1
+    assert of_code not in text
+
+
 def test_two_rules_on_one_line_share_an_excerpt() -> None:
     found = [
         {"check": "source", "reason": reason, "line": line}
