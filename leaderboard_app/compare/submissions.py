@@ -17,6 +17,9 @@ from tasks_app.people import Viewer
 from tasks_app.templatetags.display import duration_text, half_width, percent, significant
 
 _LOOKED_AT = 200  # newest evaluations of all of them
+_FAR = 10.0
+"""From so many times on, up or down, a change is told as a factor, not in percent."""
+_TIME = "Time"
 _FACTS = ("compiler", "device_name", "cpus", "driver", "cuda", "torch")
 
 
@@ -48,11 +51,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value in words, and how it stands to the pinned one's."""
+    """A value in words, and how it stands to the pinned one's.
+
+    judged: the evaluation whose verdict it is, of which a suspicion may have to be told.
+    """
 
     text: str
     delta: str = ""
     differs: bool = False
+    judged: Evaluation | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ class SourceDifference:
 
 _MEASURES: tuple[tuple[str, Callable[[Evaluation], float | None], Callable[[float], str]], ...] = (
     ("Speedup over the best baseline", lambda e: e.speedup_best, lambda v: f"{significant(v)}×"),
-    ("Time", lambda e: e.latency_ns, duration_text),
+    (_TIME, lambda e: e.latency_ns, duration_text),
     ("Speedup over eager", lambda e: e.speedup_eager, lambda v: f"{significant(v)}×"),
     ("Speedup over compiled", lambda e: e.speedup_compiled, lambda v: f"{significant(v)}×"),
     ("Speedup on hidden workloads", lambda e: e.hidden_speedup, lambda v: f"{significant(v)}×"),
@@ -108,8 +115,12 @@ def columns(keys: Sequence[str], user: Viewer, device: str) -> list[Column]:
 
 def lines(found: Sequence[Column], pinned: Column) -> list[Line]:
     """Verdict and measures, each against the pinned one's."""
-    verdicts = Line("Verdict", tuple(_word(_verdict(column), _verdict(pinned)) for column in found))
-    return [verdicts, *(_measured(*measure, found, pinned) for measure in _MEASURES)]
+    words = [(_verdict(column), column.evaluation) for column in found]
+    verdicts = (Cell(t, differs=t != _verdict(pinned), judged=judged) for t, judged in words)
+    return [
+        Line("Verdict", tuple(verdicts)),
+        *(_measured(*measure, found, pinned) for measure in _MEASURES),
+    ]
 
 
 def facts(found: Sequence[Column], pinned: Column) -> list[Line]:
@@ -218,9 +229,17 @@ def _measured(
         text = "–" if value is None else shown(value)
         delta = ""
         if column is not pinned and value and base:
-            delta = f"{(value / base - 1) * 100:+.1f} %"
+            delta = _change(value / base, "long" if label == _TIME else "much")
         cells.append(Cell(text, delta, differs=value != base))
     return Line(label, tuple(cells))
+
+
+def _change(ratio: float, measure: str) -> str:
+    """A ratio as a change in percent; a large one in words: 2,144 times as long."""
+    if 1 / _FAR < ratio < _FAR:
+        return f"{(ratio - 1) * 100:+.1f} %"
+    number = f"{ratio:,.0f}" if ratio >= 100 else significant(ratio)
+    return f"{number} times as {measure}"
 
 
 def _ratio(base: WorkloadRow, row: WorkloadRow) -> tuple[float, float, float]:

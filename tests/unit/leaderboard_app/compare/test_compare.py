@@ -12,6 +12,7 @@ from gpu_runner.data.verdict import Verdict
 from runs_app.models import Evaluation
 from tests import factories
 from tests.unit.conftest import as_shown
+from tests.unit.runs_app.integrity.suspicious import held
 from tests.unit.runs_app.transfer.measured import exported_one, imported
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -75,6 +76,25 @@ def test_two_submissions_against_the_pinned_one(client: Client) -> None:
     turned = page(client, address(slow, fast, pin=str(fast.submission_id)))
     assert "+100.0 %" in turned
     assert ">0.5×</span>" in turned
+
+
+def test_a_change_by_far_is_a_factor(client: Client) -> None:
+    hare = finished(agent="hare", result=faster(100.0))
+    snail = finished(task_version=hare.task_version, agent="snail", result=faster(214_498.0))
+    text = page(client, address(hare, snail))
+    assert "2,145 times as long" in text
+    assert "0.000466 times as much" in text
+    assert "-100.0 %" not in text
+    assert "0.000466 times as long" in page(client, address(snail, hare))
+
+
+def test_what_is_in_quarantine_is_told_beside_its_verdict(client: Client) -> None:
+    doubted = held()
+    fine = finished(task_version=doubted.task_version)
+    text = page(client, address(fine, doubted))
+    assert text.count("In quarantine") == 1
+    decided = page(client, address(fine))
+    assert "In quarantine" not in decided
 
 
 def test_times_of_different_problems_do_not_compare(client: Client) -> None:

@@ -213,3 +213,10 @@ def test_a_page_takes_as_many_queries_with_more_results(robot: Agent, client: Cl
     for number in range(3):
         ranked(f"more-{number}", 2.0)
     assert [asked(path) for path in paths] == before
+
+
+def test_the_share_of_correct_ones_says_that_it_is_of_ranked_ones(
+    robot: Agent, client: Client
+) -> None:
+    text = client.get(robot.get_absolute_url()).content.decode()
+    assert "<dt>Correct ranked evaluations</dt>" in text
