@@ -253,8 +253,7 @@ def steer(runner: Runner) -> bool:
         if runner.wanted == Runner.Wanted.WORK:
             connection().hdel(STEERING, runner.name)
         else:
-            words = f"{runner.get_wanted_display().lower()}: {runner.wanted_reason}"
-            connection().hset(STEERING, runner.name, f"told by an admin to {words}")
+            connection().hset(STEERING, runner.name, f"by an admin: {runner.wanted_reason}")
     except RedisError as error:
         log.warning("runner %s is not told yet: %s", runner.name, error)
         return False

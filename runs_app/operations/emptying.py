@@ -38,8 +38,8 @@ class Part(StrEnum):
 CONSEQUENCES = {
     Part.PEOPLE: "Submissions and re-runs end as cancelled, with your reason. They do not count"
     " against anybody's day. Their authors can have them measured again.",
-    Part.RUNS: "Runs are paused with your reason, and their waiting candidates are cancelled. An"
-    " owner who resumes a run loses these candidates, not the run.",
+    Part.RUNS: "Runs are paused with your reason, and their waiting candidates are cancelled."
+    " A run that is resumed has them measured again. Each then counts as an evaluation again.",
     Part.AUDITS: "Audits end without an outcome. The places stay unverified until an admin asks"
     " for another audit.",
     Part.BACKGROUND: "The site's own kernels and re-evaluations are cancelled. Measure them again"

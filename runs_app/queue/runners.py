@@ -26,12 +26,29 @@ class RunnerStatus:
         return self.alive and self.runner.state == Runner.State.READY
 
     @property
+    def state(self) -> str:
+        """Its state, or "silent", or "disabled" once it heeds an admin who wants that."""
+        if not self.alive:
+            return "stopped" if self.runner.state == Runner.State.STOPPED else "silent"
+        if self.heeds and self.runner.wanted == Runner.Wanted.DISABLE:
+            return "disabled"
+        return self.runner.state
+
+    @property
+    def heeds(self) -> bool:
+        """Whether it does what an admin wants of it."""
+        held = self.runner.state == Runner.State.DRAINING
+        return held == (self.runner.wanted != Runner.Wanted.WORK)
+
+    @property
     def summary(self) -> str:
         """One line for people."""
         if not self.alive:
             return f"silent for {age(self.age_s)}"
-        state = self.runner.get_state_display().lower()
-        return f"{state}: {self.runner.reason}" if self.runner.reason else state
+        if not self.runner.reason:
+            return self.state
+        between = " " if self.runner.reason.startswith("by ") else ": "
+        return f"{self.state}{between}{self.runner.reason}"
 
 
 def runner_list(now: datetime, device_slug: str = "") -> list[RunnerStatus]:

@@ -53,6 +53,7 @@ _STAGES = {
 _STATES = {
     "ready": ("good", "Ready"),
     "draining": ("warn", "Draining"),
+    "disabled": ("bad", "Disabled"),
     "stopped": ("bad", "Stopped"),
     "unfit": ("bad", "Unfit"),
     "silent": ("bad", "Silent"),
