@@ -39,6 +39,7 @@ _LISTED = (
 
 _PLACES = {urgency: place for place, urgency in enumerate(Urgency)}
 PLACE_OF_PEOPLE = _PLACES[Urgency.PEOPLE]
+_NEEDING = ~Q(mode=Mode.COMPILE.value)  # what needs the device
 _SHIPPED = Q(submission__origin=Submission.Origin.SHIPPED)
 PLACE_OF_QUEUE = Case(
     When(
@@ -145,10 +146,16 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
 
 
 def wait_of_people(device_slug: str) -> str:
-    """What somebody who submits now waits for, in words: work of other people."""
+    """What somebody who submits now waits for, in words; empty where nothing is known of it."""
     ahead = _waiting(device_slug).filter(place_of_queue__lte=PLACE_OF_PEOPLE)
     seconds = _before_s(device_slug, ahead, Urgency.PEOPLE)
-    return f"about {in_words(seconds)} of other people's work before yours" if seconds else ""
+    if ahead.exists():
+        return f"about {in_words(seconds)} of work before yours" if seconds else ""
+    running = _running(device_slug, Urgency.PEOPLE).count()
+    if not running:
+        return ""
+    words = "one is" if running == 1 else f"{running} are"
+    return f"{words} being measured now" + (f", for about {in_words(seconds)} more" if seconds else "")
 
 
 def _ahead_of(evaluation: Evaluation) -> Any:
@@ -166,11 +173,14 @@ def _before_s(device_slug: str, ahead: Any, urgency: Urgency) -> float:
     """
     if urgency is Urgency.BUILDS:
         return 0.0
-    running = Evaluation.objects.filter(device_id=device_slug, status=Status.RUNNING)
-    ours = _placed(running).filter(place_of_queue__lte=_PLACES[urgency])
-    needing = ~Q(mode=Mode.COMPILE.value)
-    waiting_s = work_s(device_slug, ahead.filter(needing))
-    return waiting_s + work_s(device_slug, ours.filter(needing)) / 2
+    running = _running(device_slug, urgency)
+    return work_s(device_slug, ahead.filter(_NEEDING)) + work_s(device_slug, running) / 2
+
+
+def _running(device_slug: str, urgency: Urgency) -> Any:
+    """What the device measures now, and would not step aside from."""
+    rows = Evaluation.objects.filter(_NEEDING, device_id=device_slug, status=Status.RUNNING)
+    return _placed(rows).filter(place_of_queue__lte=_PLACES[urgency])
 
 
 def _takes_no_audits(device_slug: str) -> bool:

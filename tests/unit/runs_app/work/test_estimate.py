@@ -67,4 +67,16 @@ def test_a_verdict_is_told_with_what_comes_before_it() -> None:
     reason = waiting_reason(behind, now)
     assert reason.startswith("number 2 in the queue")
     assert "its verdict will come in about 8 s" in reason
-    assert wait_of_people("cpu") == "about 8 s of other people's work before yours"
+    assert wait_of_people("cpu") == "about 8 s of work before yours"
+
+
+def test_what_runs_while_nobody_waits_is_told_as_that() -> None:
+    assert wait_of_people("cpu") == ""
+    make.start(waiting())
+    assert wait_of_people("cpu") == "one is being measured now"
+    took(4.0)
+    assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
+    make.start(waiting(mode=Mode.COMPILE.value))
+    assert wait_of_people("cpu") == "one is being measured now, for about 2 s more"
+    make.start(waiting())
+    assert wait_of_people("cpu") == "2 are being measured now, for about 4 s more"
