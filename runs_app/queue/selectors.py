@@ -154,8 +154,8 @@ def wait_of_people(device_slug: str) -> str:
     running = _running(device_slug, Urgency.PEOPLE).count()
     if not running:
         return ""
-    words = "one is" if running == 1 else f"{running} are"
-    return f"{words} being measured now" + (f", for about {in_words(seconds)} more" if seconds else "")
+    words = f"{'one is' if running == 1 else f'{running} are'} being measured now"
+    return f"{words}, for about {in_words(seconds)} more" if seconds else words
 
 
 def _ahead_of(evaluation: Evaluation) -> Any:
