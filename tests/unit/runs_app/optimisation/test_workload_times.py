@@ -55,7 +55,7 @@ def test_the_table_belongs_to_the_ranked_time(start: Start, world: World) -> Non
     assert found.rows[0].over_seed.value == 1.0
     text = page(run, 4)
     assert "Times of the ranked evaluation, with" in text
-    assert "Over seed compares the times of the quick evaluation." in text
+    assert "95 % intervals. Over seed compares the times of the quick evaluation. Over" in text
     assert make.HIDDEN_WORKLOAD not in text
 
 
