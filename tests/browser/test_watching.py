@@ -108,6 +108,26 @@ def _mend(page: Page, runner: FakeRunner) -> None:
     expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
 
 
+def test_keys_pressed_thrice_submit_once_and_the_count_follows(
+    page: Page, stack: Stack, runner: FakeRunner
+) -> None:
+    runner.finish_all()
+    sign_up(page, stack.url, "hasty")
+    write(page, stack.url, GOOD)
+    sent: list[str] = []
+    page.on("request", lambda asked: sent.append(asked.url) if asked.method == "POST" else None)
+    for _ in range(3):
+        page.keyboard.press("Control+Enter")
+    expect(page.locator("#console #live .live")).to_have_text("live")
+    expect(page.locator("#quota-left")).to_contain_text("1 of at most")
+    page.keyboard.press("Control+Enter")
+    assert [address for address in sent if "/submit/" in address] == [f"{stack.url}/submit/"]
+    runner.take()
+    runner.finish(Verdict.CORRECT)
+    expect(page.locator("#outcome")).to_contain_text("Correct")
+    expect(page.locator("#quota-left")).to_contain_text("0 of at most")
+
+
 def test_what_is_written_is_never_lost(page: Page, stack: Stack) -> None:
     """Neither by closing the tab, nor by beginning from something else, until it is submitted."""
     sign_up(page, stack.url, "forgetful")
