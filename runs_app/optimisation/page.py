@@ -119,8 +119,8 @@ def meters(run: Run, active_s: float) -> list[Meter]:
 
 
 def config_rows(run: Run) -> list[tuple[str, str]]:
-    """How the run was to go, as labels and values."""
-    config = run.config
+    """How the run goes since its extensions, as labels and values."""
+    config, parameters = run.config, parameters_of(run, config_now(run).parameters)
     rows = [
         ("Language models", ", ".join(model["name"] for model in config.get("models", []))),
         ("Temperatures", _numbers(config.get("temperatures", [])) if config.get("models") else ""),
@@ -129,7 +129,7 @@ def config_rows(run: Run) -> list[tuple[str, str]]:
         ("Seed kernel", run.problem.get("seed_title", "")),
         ("Seed number", str(run.seed)),
     ]
-    rows += [(parameter_label(name), _words(value)) for name, value in parameters_of(run).items()]
+    rows += [(parameter_label(name), _words(value)) for name, value in parameters.items()]
     return [(label, value) for label, value in rows if value]
 
 
