@@ -117,11 +117,13 @@ def queue_overview(user: Viewer, now: datetime, most: int = _SHOWN) -> list[Devi
 
 
 def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
-    """Why a queued evaluation has not begun; empty for any other.
+    """Why a queued evaluation has not begun, or that it is in a spool; empty for any other.
 
     Says so if nobody will take it; otherwise gives its place, what its runners do, and when its
     verdict will come, by what its like took lately.
     """
+    if evaluation.spool:
+        return f"in the spool {evaluation.spool}, which another host works at; import it then"
     if evaluation.status != Status.QUEUED:
         return ""
     runners = runner_list(now, evaluation.device_id)
