@@ -204,8 +204,11 @@ def _other_time(candidate: Candidate, shown: Mapping[str, Any]) -> tuple[str, ..
 
 def _other_modes(mode: Mode | None, compared: Mapping[str, Compared]) -> tuple[str, ...]:
     """Which columns compare the kernels in another mode than the table's."""
+    others: dict[Mode, list[str]] = {}
+    for name, (used, _) in compared.items():
+        if used and used is not mode:
+            others.setdefault(used, []).append(f"over {name}")
     return tuple(
-        f"Over {name} compares the times of {_NAMES[used]}."
-        for name, (used, _) in compared.items()
-        if used and used is not mode
+        f"{' and '.join(names).capitalize()} compare the times of {_NAMES[used]}."
+        for used, names in others.items()
     )

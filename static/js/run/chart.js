@@ -76,7 +76,7 @@ function dots(state, x, colours) {
 }
 
 function stepLine(state, x, axis, colours) {
-  const rows = state.steps.map((step) => candidate(state, step.number)).filter((row) => row?.latency); // none that was refused later
+  const rows = state.steps.map((step) => candidate(state, step.number)).filter((row) => row?.latency && !row.isNoisy); // none that was refused, or found too noisy, later
   const xs = rows.map(x);
   const ys = rows.map((row) => row.latency);
   if (rows.length) {

@@ -135,6 +135,7 @@ function ranked(state, row, payload, at) {
   const refused = payload.verdict !== "CORRECT" && !SAY_NOTHING.has(payload.verdict);
   const words = payload.verdict === "CORRECT" ? "it is right" : payload.reason || payload.verdict;
   state.log.push({ at, text: `Candidate ${row.number} was ${refused ? "refused when it was " : ""}${how}: ${words}`, bad: refused });
+  if (payload.mode === "ranked") row.isNoisy = SAY_NOTHING.has(payload.verdict); // too noisy to be a claim
   const counts = payload.mode === "ranked" || payload.latency_ns > (row.latency ?? Infinity);
   return refused || (payload.verdict === "CORRECT" && counts);
 }

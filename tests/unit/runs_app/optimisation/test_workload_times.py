@@ -48,14 +48,11 @@ def test_the_table_belongs_to_the_ranked_time(start: Start, world: World) -> Non
     found = table(run, 4)
     assert found.of == "the ranked evaluation"
     assert [(row.name, row.time_ns) for row in found.rows] == [("n256", 690.0)]
-    assert found.notes == (
-        "Over seed compares the times of the quick evaluation.",
-        "Over parent compares the times of the quick evaluation.",
-    )
+    assert found.notes == ("Over seed and over parent compare the times of the quick evaluation.",)
     assert found.rows[0].over_seed.value == 1.0
     text = page(run, 4)
     assert "Times of the ranked evaluation, with" in text
-    assert "95 % intervals. Over seed compares the times of the quick evaluation. Over" in text
+    assert "95 % intervals. Over seed and over parent compare the times of the quick" in text
     assert make.HIDDEN_WORKLOAD not in text
 
 
