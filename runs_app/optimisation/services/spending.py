@@ -35,6 +35,14 @@ def capped(budget: Budget, models: Iterable[ModelSpec], user: User | None) -> Bu
     return budget
 
 
+def within_day(budget: Budget, user: User, now: datetime) -> Budget:
+    """The site's cap on money, lowered to what is left of its owner's day; for a new run."""
+    if budget.usd is None or sees_hidden(user):
+        return budget
+    left = limits_of(user, now).usd_per_day - held_usd(user, now)
+    return replace(budget, usd=min(budget.usd, left)) if left > 0 else budget
+
+
 def check_day(budget: Budget, *, user: User, now: datetime, run: Run | None = None) -> None:
     """Raise `QuotaExceeded` if a priced run may cost more than is left of its owner's day.
 

@@ -45,6 +45,8 @@ def start_run(*, user: User, request: RunRequest, now: datetime) -> Run:
     version, device, problem, config = planned(request, user)
     check_running(user, now)
     if spending.is_priced(config.models):
+        if request.budget.usd is None:
+            config = replace(config, budget=spending.within_day(config.budget, user, now))
         spending.check_day(config.budget, user=user, now=now)
     run = Run.objects.create(
         name=storable(request.name.strip()),

@@ -73,6 +73,12 @@ def test_a_run_without_a_cap_on_money_gets_the_sites(begin: Start) -> None:
     assert budget_of(run) == Budget(usd=10.0, evaluations=50)
 
 
+def test_the_sites_cap_is_no_more_than_what_is_left_of_the_day(begin: Start) -> None:
+    begin(9.0)
+    assert budget_of(begin(None)) == Budget(usd=6.0, evaluations=50)
+    refused(begin, None)  # nothing is left
+
+
 def test_a_run_may_not_cost_more_than_the_site_allows(begin: Start) -> None:
     assert "at most 10" in refused(begin, 10.5).reason
     assert not Run.objects.exists()
