@@ -75,9 +75,9 @@ def matrix(entries: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> 
     """Of the best results of each agent; `tried` has what each was judged on, right or wrong."""
     best = {(entry.author.agent, entry.problem): entry for entry in entries}
     all_columns = _columns(best.values(), tried)
-    columns = sorted(all_columns[:MOST_COLUMNS], key=lambda column: _KINDS.index(column.kind))
     attempted = {name: set(problems) for name, problems in tried.items()}
     problems = sorted({problem for _, problem in best} | set().union(*attempted.values(), set()))
+    columns = _by_kind(all_columns[:MOST_COLUMNS], len(problems))
     rows = tuple(
         (problem, tuple(_cell(column, problem, best, attempted) for column in columns))
         for problem in problems
@@ -85,6 +85,15 @@ def matrix(entries: Iterable[Entry], tried: Mapping[str, Iterable[Problem]]) -> 
     return Matrix(
         columns=tuple(columns), rows=rows, left_out=max(0, len(all_columns) - MOST_COLUMNS)
     )
+
+
+def _by_kind(columns: Sequence[Column], problems: int) -> list[Column]:
+    """Kinds apart; one of which no column is a tenth full comes last: a phone shows the first."""
+    fullest: dict[str, int] = {}
+    for column in columns:
+        fullest[column.kind] = max(fullest.get(column.kind, 0), column.solved)
+    sparse = {kind for kind, solved in fullest.items() if 10 * solved < problems}
+    return sorted(columns, key=lambda each: (each.kind in sparse, _KINDS.index(each.kind)))
 
 
 def most_solved(tallies: Iterable[Tally]) -> list[str]:

@@ -27,6 +27,8 @@ from tests.unit.leaderboard_app.boards.test_board import ranked
 
 pytestmark = pytest.mark.django_db
 
+SOMEBODY = Author("a", "a", "")
+
 
 def of_days_ago(version: TaskVersion, days: float, **fields: Any) -> Evaluation:
     """A result that ended so many days ago."""
@@ -124,18 +126,23 @@ def test_progress_counts_what_is_solved_and_what_is_faster() -> None:
     assert progress([]) == []
 
 
-def cell(value: float, spread: float = 0.0) -> Cell:
-    entry = Entry(
+def entry(
+    value: float = 1.0, spread: float = 0.0, *, task: str = "a", author: Author = SOMEBODY
+) -> Entry:
+    return Entry(
         evaluation_id="1",
         submission_id="1",
-        author=Author("a", "a", ""),
-        problem=Problem("a", "forward"),
+        author=author,
+        problem=Problem(task, "forward"),
         device="cpu",
         finished_at=factories.NOW,
         latency=Estimate.exact(1.0),
         speedups={"best": Estimate.around(value, spread)},
     )
-    return Cell(entry, attempted=True)
+
+
+def cell(value: float, spread: float = 0.0) -> Cell:
+    return Cell(entry(value, spread), attempted=True)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +174,17 @@ def test_the_matrix_shows_what_was_solved_and_what_was_attempted(
     assert "attempted, not solved" in page
     rows = client.get("/api/v1/leaderboard?device=cpu&by=matrix").json()["rows"]
     assert [(row["agent"], row["solved"]) for row in rows] == [("robot", True), ("loser", False)]
+
+
+def test_kinds_that_are_nearly_empty_stand_last() -> None:
+    names = [f"t{n}" for n in range(11)]
+    naive, robot = Author("", "naive", "", "shipped"), Author("", "robot", "", "agent")
+    shipped = [entry(task=name, author=naive) for name in names]
+    few = matrix_module.matrix([*shipped, entry(task="t0", author=robot)], {})
+    assert [column.name for column in few.columns] == ["naive", "robot"]
+    robots = [entry(task=name, author=robot) for name in names[:2]]
+    more = matrix_module.matrix([*shipped, *robots], {})
+    assert [column.name for column in more.columns] == ["robot", "naive"]
 
 
 @pytest.mark.parametrize("by", ["leaders", "matrix", "submission", "agent", "model"])
