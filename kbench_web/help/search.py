@@ -10,10 +10,11 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
+from kbench_web.help.page import shelves
 from runs_app.models import Agent, LanguageModel
 from runs_app.optimisation.selectors.runs import visible_runs
 from runs_app.work.access import visible_submissions
-from tasks_app.documents import Section, documents
+from tasks_app.documents import Section
 from tasks_app.people import Viewer
 from tasks_app.selectors import published_tasks
 
@@ -24,6 +25,8 @@ _SNIPPET = 160
 _IDENTITY = re.compile(r"[0-9a-f]{6,32}")
 _TITLE, _HEADING, _TEXT = 12, 6, 1
 """How much a word counts, by where it is found."""
+_MOST_TIMES, _PHRASE = 3, 4
+"""How often a word counts in a text, and what the words beside each other add there."""
 _PAGES = (
     ("home", "Home", "start front first"),
     ("tasks", "Tasks", "problems kernels"),
@@ -119,13 +122,14 @@ def _identities(words: Sequence[str], user: Viewer) -> list[Hit]:
 
 
 def _documents(words: Sequence[str]) -> Iterator[Hit]:
-    """Sections that hold all words; last decisions, first what has them in title or heading."""
+    """Sections that hold all words, the best first; those of folders, such as decisions, last."""
     scored = [
         (_score(words, document.title, section), document, section)
-        for document in documents()
+        for shelf in shelves()
+        for document in shelf.documents
         for section in document.sections
     ]
-    scored.sort(key=lambda each: ("/" in each[1].name, -each[0], each[1].name))
+    scored.sort(key=lambda each: ("/" in each[1].name, -each[0]))  # then as they stand on shelves
     for score, document, section in scored:
         if score:
             anchor = f"#{section.anchor}" if section.level > 1 else ""
@@ -135,14 +139,20 @@ def _documents(words: Sequence[str]) -> Iterator[Hit]:
 
 
 def _score(words: Sequence[str], title: str, section: Section) -> int:
-    """0 unless every word occurs; a title counts for the section that opens its document."""
-    places = (
-        (title.lower() if section.level < 2 else "", _TITLE),
-        (section.heading.lower(), _HEADING),
-        (section.text.lower(), _TEXT),
-    )
-    scores = [sum(weight for text, weight in places if word in text) for word in words]
-    return sum(scores) if all(scores) else 0
+    """0 unless every word occurs; a title counts for the section that opens its document.
+
+    A word counts more where it begins one, and where the question stands as it was asked.
+    """
+    opening, heading = title.lower() if section.level < 2 else "", section.heading.lower()
+    text, scores = section.text.lower(), []
+    for word in words:
+        begins, whole = (re.compile(rf"\b{re.escape(word)}{end}") for end in ("", r"\b"))
+        named = [_TITLE * bool(whole.search(opening)), _HEADING * bool(whole.search(heading))]
+        score = sum(named) + _TEXT * sum(word in each for each in (opening, heading, text))
+        scores.append(score + _TEXT * len(begins.findall(text)[:_MOST_TIMES]) if score else 0)
+    phrase = " ".join(words)
+    is_said = len(words) > 1 and (phrase in text or phrase in heading)
+    return sum(scores) + _PHRASE * is_said if all(scores) else 0
 
 
 def _snippet(words: Sequence[str], text: str) -> str:

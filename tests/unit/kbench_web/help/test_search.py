@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from kbench_web.help.search import _score
+from tasks_app.documents import Section
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -97,3 +101,12 @@ def test_queries_do_not_grow_with_rows(client: Client) -> None:
         version = factories.make_task_version(name=f"softmax{place}")
         factories.make_finished_evaluation(task_version=version, agent=f"soft{place}")
     assert queries() == few
+
+
+def test_a_section_that_says_what_was_asked_comes_before_one_that_has_the_words() -> None:
+    section = Section(level=2, heading="Time", anchor="time", text="the outside of all bounds")
+    said = replace(section, text="it wrote out of bounds")
+    words = ["out", "of", "bounds"]
+    assert _score(words, "", said) > _score(words, "", section) > 0
+    assert _score(["absent"], "", said) == 0
+    assert _score(["time"], "", section) > _score(["bounds"], "", section)
