@@ -146,7 +146,7 @@ class Daemon:
         while not self._stops:
             broken = self._fitness.reason()
             held = self._steering.reason()
-            self._start_or_halt(broken or held)
+            self._start_or_halt(broken or held, logging.ERROR if broken else logging.INFO)
             self._sensors.keep()
             state = "ready" if self.fit and not broken else "unfit"
             if held and state == "ready":
@@ -154,13 +154,13 @@ class Daemon:
             else:
                 self._tick(state, f"takes no jobs: {broken}" if broken else self._reason())
 
-    def _start_or_halt(self, broken: str) -> None:
+    def _start_or_halt(self, why_not: str, level: int) -> None:
         """Keep slots running; while there is a reason not to, have them stop after their jobs."""
-        if broken and not self._halted:
-            logger.error("no jobs are taken: %s", broken)
+        if why_not and not self._halted:
+            logger.log(level, "no jobs are taken: %s", why_not)
             self._slots.signal(signal.SIGTERM)
-        self._halted = bool(broken)
-        if self.fit and not broken:
+        self._halted = bool(why_not)
+        if self.fit and not why_not:
             self._slots.start()
 
     def _drain(self) -> int:
