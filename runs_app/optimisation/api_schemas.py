@@ -174,7 +174,9 @@ class RunListed(Schema):
     usd: float
     tokens: int
     evaluations: int
-    active_s: float
+    active_s: float = Field(
+        description="Seconds of searching: no pauses, and no ranking of its best."
+    )
     candidates: int
     budget: dict[str, Any]
     seed_latency_ns: float | None

@@ -123,7 +123,8 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     verdict will come, by what its like took lately.
     """
     if evaluation.spool:
-        return f"in the spool {evaluation.spool}, which another host works at; import it then"
+        at = f"in the spool {evaluation.spool}, which another host works at"
+        return f"{at}; its results come with the import"
     if evaluation.status != Status.QUEUED:
         return ""
     runners = runner_list(now, evaluation.device_id)

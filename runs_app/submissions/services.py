@@ -13,7 +13,7 @@ from gpu_runner.data.formats.text import plain
 from gpu_runner.data.solution import Solution
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode
 from runs_app.checks.selectors import may_check
-from runs_app.errors import NotAllowed, SubmissionError
+from runs_app.errors import NotAllowed, SubmissionError, WrongState
 from runs_app.integrity.selectors import may_stop
 from runs_app.models import Device, Evaluation, Submission
 from runs_app.queue.find_device import resolve_device
@@ -117,12 +117,12 @@ def rerun(
 def cancel(*, evaluation: Evaluation, user: User, now: datetime) -> Evaluation:
     """Take an evaluation out of the queue, or stop it.
 
-    Raises `NotAllowed` if it is over, or for admins alone to stop; see `may_stop`.
+    Raises `WrongState` if it is over, `NotAllowed` for what admins alone stop; see `may_stop`.
     """
     _check_owner(evaluation.submission, user)
     locked = lifecycle.lock(Evaluation, evaluation.pk)
     if locked.is_over:
-        raise NotAllowed("", f"this evaluation is {locked.status.lower()} already")
+        raise WrongState("", f"this evaluation is {locked.status.lower()} already")
     if not may_stop(locked, user):
         what = "an audit" if locked.mode == Mode.AUDIT else "a re-run that has begun"
         raise NotAllowed("", f"only admins may cancel {what}: its outcome counts")

@@ -140,14 +140,7 @@ def show_status(
     request: HttpRequest, submission_id: str, wanted: Query[StatusIn]
 ) -> dict[str, Any]:
     """Answer with the state of one evaluation, with `wait` once it is over."""
-    submission = find_submission(identity(submission_id, request.user), request.user)
-    rows = visible_evaluations(request.user).filter(submission=submission)
-    if wanted.evaluation:
-        found = rows.filter(pk=wanted.evaluation).first()
-    else:
-        found = _newest(rows).first()
-    if submission is None or found is None:
-        raise Http404(f"there is no submission {submission_id!r} that you may see")
+    found = _evaluation(submission_id, wanted.evaluation, request.user)
     return _status(found, request.user, waiting_reason(found, timezone.now()))
 
 
@@ -160,18 +153,20 @@ def cancel_evaluation(
     request: AuthenticatedRequest, submission_id: str, payload: CancelIn
 ) -> dict[str, Any]:
     """Take an evaluation of yours out of the queue, or stop it: the newest that is no audit."""
-    user = request.user
+    found = _evaluation(submission_id, payload.evaluation, request.user)
+    cancel(evaluation=found, user=request.user, now=timezone.now())
+    found.refresh_from_db()
+    return _status(found, request.user, "")
+
+
+def _evaluation(submission_id: str, wanted: UUID | None, user: Viewer) -> Evaluation:
+    """That evaluation of a submission, or the newest that is no audit; raises `Http404`."""
     submission = find_submission(identity(submission_id, user), user)
     rows = visible_evaluations(user).filter(submission=submission)
-    if payload.evaluation is None:
-        found = _newest(rows).first()
-    else:
-        found = rows.filter(pk=payload.evaluation).first()
+    found = (rows.filter(pk=wanted) if wanted else _newest(rows)).first()
     if submission is None or found is None:
         raise Http404(f"there is no submission {submission_id!r} that you may see")
-    cancel(evaluation=found, user=user, now=timezone.now())
-    found.refresh_from_db()
-    return _status(found, user, "")
+    return found
 
 
 def _newest(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:

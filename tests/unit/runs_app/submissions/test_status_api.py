@@ -186,7 +186,7 @@ def test_an_evaluation_is_cancelled_by_its_owner_alone() -> None:
     assert cancel(path, stranger).status_code == 403
     token = make.make_token(evaluation.submission.author)
     reading = make.make_token(evaluation.submission.author, scopes=["read"])
-    assert cancel(path, reading).status_code in (401, 403)
+    assert cancel(path, reading).status_code == 401
     evaluation.refresh_from_db()
     assert evaluation.status == "QUEUED"
     assert cancel(str(uuid4()), token).status_code == 404
@@ -194,4 +194,4 @@ def test_an_evaluation_is_cancelled_by_its_owner_alone() -> None:
     assert cancel(path, token, evaluatoin="x").json()["field"] == "evaluatoin"
     told = cancel(path, token)
     assert (told.status_code, told.json()["status"]) == (200, "CANCELLED")
-    assert cancel(path, token).status_code in (403, 409)
+    assert cancel(path, token).status_code == 409
